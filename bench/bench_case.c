@@ -240,11 +240,8 @@ static zero_status run_blocking(bench_case *c)
     MPI_Comm mpi = c->field->comm->mpi;
     int count = (int)c->spec.count;
     if (c->spec.kind == ZERO_ALL_GATHER) /* this rank's piece is in `out` */
-        return zero_mpi_check(
-            MPI_Allgather(MPI_IN_PLACE, count, type, c->out, count, type, mpi),
-            "MPI_Allgather");
-    return zero_mpi_check(MPI_Reduce_scatter_block(c->in, c->out, count, type, add, mpi),
-                          "MPI_Reduce_scatter_block");
+        return zero_mpi(MPI_Allgather(MPI_IN_PLACE, count, type, c->out, count, type, mpi));
+    return zero_mpi(MPI_Reduce_scatter_block(c->in, c->out, count, type, add, mpi));
 }
 
 zero_status bench_case_run(void *arg)

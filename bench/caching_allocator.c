@@ -45,12 +45,10 @@ static zero_status add_free(caching_allocator *a, int id)
 {
     caching_block *b = &a->blocks[id];
     caching_pool *pool = pool_of(a, b->is_small);
-    int *grown = zero_grow(pool->ids, pool->n, &pool->capacity, sizeof *grown);
-    if (!grown) return no_memory(a);
-    pool->ids = grown;
-    int place = find_place(a, pool, b->bytes, b->address);
-    memmove(grown + place + 1, grown + place, (size_t)(pool->n - place) * sizeof *grown);
-    grown[place] = id;
+    if (!zero_grow(pool->ids, pool->n, &pool->capacity)) return no_memory(a);
+    int place = find_place(a, pool, b->bytes, b->address), *ids = pool->ids;
+    memmove(ids + place + 1, ids + place, (size_t)(pool->n - place) * sizeof *ids);
+    ids[place] = id;
     pool->n++;
     b->is_used = false;
     return ZERO_OK;
@@ -75,10 +73,7 @@ static zero_status new_block(caching_allocator *a, const caching_block *b, int *
         *id = a->spare;
         a->spare = a->blocks[*id].next;
     } else {
-        caching_block *grown =
-            zero_grow(a->blocks, a->n_blocks, &a->block_capacity, sizeof *grown);
-        if (!grown) return no_memory(a);
-        a->blocks = grown;
+        if (!zero_grow(a->blocks, a->n_blocks, &a->block_capacity)) return no_memory(a);
         *id = a->n_blocks++;
     }
     a->blocks[*id] = *b;

@@ -10,10 +10,9 @@
 
 static zero_status add(memory_trace *t, int event)
 {
-    int *grown = zero_grow(t->events, t->n, &t->capacity, sizeof *grown);
-    if (!grown) return zero_fail(ZERO_ERR_NOMEM, "no memory for event %d of a trace", t->n);
-    t->events = grown;
-    grown[t->n++] = event;
+    if (!zero_grow(t->events, t->n, &t->capacity))
+        return zero_fail(ZERO_ERR_NOMEM, "no memory for event %d of a trace", t->n);
+    t->events[t->n++] = event;
     return ZERO_OK;
 }
 

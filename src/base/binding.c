@@ -1,37 +1,45 @@
 #include "base/binding.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include <hwloc.h>
 
 #include "base/claim.h"
 #include "base/fail.h"
+#include "base/topology.h"
 
-static bool openmp_binds(void)
+/* Whether the environment has one of those variables. */
+static bool has_any(size_t n, const char *const *names)
 {
-    const char *const names[] = {"OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY",
-                                 "KMP_AFFINITY"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (getenv(names[i])) return true;
-    return false;
+    size_t i = 0;
+    while (i < n && !getenv(names[i])) i++;
+    return i < n;
 }
 
-/* Some virtual machines show threads without cores. */
-static hwloc_obj_type_t core_type(hwloc_topology_t machine)
-{
-    return hwloc_get_nbobjs_by_type(machine, HWLOC_OBJ_CORE) > 0 ? HWLOC_OBJ_CORE
-                                                                 : HWLOC_OBJ_PU;
-}
+static const char *const openmps[] = {"OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY",
+                                      "KMP_AFFINITY"};
+
+/* Open MPI 4 binds up to two ranks to one core each, whatever their threads, unless it is
+ * told otherwise. */
+static const char *const wishes_to_mpirun[] = {"OMPI_MCA_hwloc_base_binding_policy",
+                                               "OMPI_MCA_rmaps_base_mapping_policy",
+                                               "OMPI_MCA_hwloc_base_cpu_list",
+                                               "OMPI_MCA_hwloc_base_cpu_set",
+                                               "OMPI_MCA_orte_rankfile",
+                                               "OMPI_MCA_rmaps_rank_file_path"};
+
+#define HAS_ANY(names) has_any(sizeof(names) / sizeof *(names), (names))
 
 /* The core of `set` with this number, of those that share a thread with it, or NULL. */
 static hwloc_obj_t core_of(hwloc_topology_t machine, hwloc_const_bitmap_t set, int number)
 {
     hwloc_obj_t core = NULL;
-    while ((core = hwloc_get_next_obj_by_type(machine, core_type(machine), core)) != NULL)
+    bool has_cores = hwloc_get_nbobjs_by_type(machine, HWLOC_OBJ_CORE) > 0;
+    /* Some virtual machines show threads without cores. */
+    hwloc_obj_type_t type = has_cores ? HWLOC_OBJ_CORE : HWLOC_OBJ_PU;
+    while ((core = hwloc_get_next_obj_by_type(machine, type, core)) != NULL)
         if (hwloc_bitmap_intersects(core->cpuset, set) && number-- == 0) return core;
     return NULL;
 }
@@ -94,13 +102,6 @@ static bool claim_cores(zero_binding *b, int threads, int before)
 
 /* ---- the choice ---- */
 
-/* Ranks [*first, *end) of a machine have this NUMA node. */
-static void sharers_of(int node, int nodes, int node_ranks, int *first, int *end)
-{
-    *first = (int)(((long)node * node_ranks + nodes - 1) / nodes);
-    *end = (int)(((long)(node + 1) * node_ranks + nodes - 1) / nodes);
-}
-
 /* Narrows the set to a NUMA node that has cores for all its ranks, and says which of these
  * this rank is. Returns the node's number, or -1: no change. */
 static int choose_node(zero_binding *b, int threads, int local_rank, int node_ranks,
@@ -112,8 +113,9 @@ static int choose_node(zero_binding *b, int threads, int local_rank, int node_ra
     *position = local_rank;
     if (nodes < 2) return -1;
     const int node = (int)((long)local_rank * nodes / node_ranks);
-    int first, end;
-    sharers_of(node, nodes, node_ranks, &first, &end);
+    /* Ranks first to end - 1 have this NUMA node. */
+    const int first = (int)(((long)node * node_ranks + nodes - 1) / nodes);
+    const int end = (int)(((long)(node + 1) * node_ranks + nodes - 1) / nodes);
     hwloc_obj_t place = hwloc_get_obj_by_type(machine, HWLOC_OBJ_NUMANODE, (unsigned)node);
     hwloc_bitmap_t cores = place ? hwloc_bitmap_dup(place->cpuset) : NULL;
     if (cores) hwloc_bitmap_and(cores, cores, set);
@@ -148,21 +150,6 @@ static void choose_cores(zero_binding *b, int threads, int local_rank, int node_
     }
 }
 
-/* Open MPI 4 binds up to two ranks to one core each, whatever their threads, unless it is
- * told otherwise; these variables are there if it was. */
-static bool is_mpiruns_default(void)
-{
-    const char *const wishes[] = {"OMPI_MCA_hwloc_base_binding_policy",
-                                  "OMPI_MCA_rmaps_base_mapping_policy",
-                                  "OMPI_MCA_hwloc_base_cpu_list",
-                                  "OMPI_MCA_hwloc_base_cpu_set",
-                                  "OMPI_MCA_orte_rankfile",
-                                  "OMPI_MCA_rmaps_rank_file_path"};
-    for (size_t i = 0; i < sizeof wishes / sizeof wishes[0]; i++)
-        if (getenv(wishes[i])) return false;
-    return getenv("OMPI_MCA_orte_bound_at_launch") != NULL;
-}
-
 static void choose(zero_binding *b, int threads, int local_rank, int node_ranks)
 {
     hwloc_topology_t machine = b->machine;
@@ -172,14 +159,15 @@ static void choose(zero_binding *b, int threads, int local_rank, int node_ranks)
         hwloc_bitmap_copy(set, allowed);
     hwloc_bitmap_and(set, set, allowed);
     const int all = count_cores(machine, allowed), own = count_cores(machine, set);
-    if (openmp_binds()) {
+    if (HAS_ANY(openmps)) {
         say(b, "bound by OpenMP's own variables", NULL);
     } else if (threads * node_ranks > all) {
         say(b,
             own == all ? "not bound: there are too few cores"
                        : "not bound: there are too few cores, and the rank has CPUs",
             own == all ? NULL : set);
-    } else if (own == all || (own < threads && is_mpiruns_default())) {
+    } else if (own == all || (own < threads && getenv("OMPI_MCA_orte_bound_at_launch") &&
+                              !HAS_ANY(wishes_to_mpirun))) {
         hwloc_bitmap_copy(set, allowed);
         choose_cores(b, threads, local_rank, node_ranks);
     } else if (own >= threads && claim_cores(b, threads, local_rank * threads % own)) {
@@ -193,9 +181,7 @@ zero_status zero_binding_open(zero_binding *b, int threads, int local_rank, int 
 {
     hwloc_topology_t machine = NULL;
     *b = (zero_binding){.claims = -1};
-    if (hwloc_topology_init(&machine) != 0)
-        return zero_fail(ZERO_ERR_ENV, "hwloc does not start: %s", strerror(errno));
-    hwloc_topology_set_flags(machine, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
+    ZERO_TRY(zero_topology_init(&machine));
     b->machine = machine;
     b->set = hwloc_bitmap_alloc();
     if (!b->set || hwloc_topology_load(machine) != 0) {

@@ -18,15 +18,6 @@ static const struct {
     ino_t first;
 } spaces[] = {{"/proc/self/ns/time", 0xeffffffa}, {"/proc/self/ns/user", 0xeffffffd}};
 
-static int open_space(ino_t *first)
-{
-    int fd = open(spaces[0].path, O_RDONLY | O_CLOEXEC);
-    *first = spaces[0].first;
-    if (fd >= 0 || errno != ENOENT) return fd;
-    *first = spaces[1].first;
-    return open(spaces[1].path, O_RDONLY | O_CLOEXEC);
-}
-
 /* A process that is stopped during its turn must not stop all others. */
 static bool await_turn(int claims)
 {
@@ -41,10 +32,11 @@ static bool await_turn(int claims)
 int zero_claims_open(void)
 {
     struct stat info;
-    ino_t first;
-    const int fd = open_space(&first);
+    int space = 0, fd = open(spaces[0].path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 && errno == ENOENT) fd = open(spaces[++space].path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) return -1;
-    if (fstat(fd, &info) == 0 && info.st_ino == first && await_turn(fd)) return fd;
+    if (fstat(fd, &info) == 0 && info.st_ino == spaces[space].first && await_turn(fd))
+        return fd;
     close(fd);
     return -1;
 }
@@ -56,10 +48,10 @@ bool zero_claims_take(int claims, int number)
 {
     struct flock byte = {
         .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = number, .l_len = 1};
-    if (fcntl(claims, F_OFD_GETLK, &byte) != 0 || byte.l_type != F_UNLCK) return false;
-    byte = (struct flock){
+    const struct flock shared = {
         .l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = number, .l_len = 1};
-    return fcntl(claims, F_OFD_SETLK, &byte) == 0;
+    if (fcntl(claims, F_OFD_GETLK, &byte) != 0 || byte.l_type != F_UNLCK) return false;
+    return fcntl(claims, F_OFD_SETLK, &shared) == 0;
 }
 
 void zero_claims_settle(int claims)

@@ -102,20 +102,8 @@ static uint64_t digit_at(const zero_exact *sum, int i)
     return i >= 0 ? (uint64_t)sum->word[i] : 0;
 }
 
-/* Rounds a sum whose first digit is `top`: its leading 64 bits, the last of which is set as
- * well if anything is below them. The conversion to double then rounds as it would the
- * whole. */
-static double round_from(const zero_exact *sum, int top)
-{
-    const int zeros = __builtin_clzll(digit_at(sum, top)) - DIGIT_BITS;
-    const uint64_t next = digit_at(sum, top - 2) << zeros;
-    uint64_t leading = digit_at(sum, top) << DIGIT_BITS | digit_at(sum, top - 1);
-    leading = leading << zeros | next >> DIGIT_BITS;
-    bool below = (next & DIGIT) != 0;
-    for (int i = top - 3; i >= 0; i--) below |= sum->word[i] != 0;
-    return ldexp((double)(leading | below), DIGIT_BITS * (top - 1) + LOWEST - zeros);
-}
-
+/* The leading 64 bits from the first digit on, of which the last is set as well if anything
+ * is below them. The conversion to double then rounds as it would the whole. */
 double zero_exact_value(const zero_exact *sum)
 {
     zero_exact s = *sum;
@@ -125,5 +113,12 @@ double zero_exact_value(const zero_exact *sum)
     int top = ZERO_EXACT_DIGITS - 1;
     while (top > 0 && s.word[top] == 0) top--;
     assert(0 <= s.word[top] && s.word[top] <= DIGIT && "more numbers than have room");
-    return s.word[top] == 0 ? 0.0 : round_from(&s, top);
+    if (s.word[top] == 0) return 0.0;
+    const int zeros = __builtin_clzll(digit_at(&s, top)) - DIGIT_BITS;
+    const uint64_t next = digit_at(&s, top - 2) << zeros;
+    uint64_t leading = digit_at(&s, top) << DIGIT_BITS | digit_at(&s, top - 1);
+    leading = leading << zeros | next >> DIGIT_BITS;
+    bool below = (next & DIGIT) != 0;
+    for (int i = top - 3; i >= 0; i--) below |= s.word[i] != 0;
+    return ldexp((double)(leading | below), DIGIT_BITS * (top - 1) + LOWEST - zeros);
 }

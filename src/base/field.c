@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 static void write_real(double real, char *text, size_t size)
 {
@@ -11,14 +10,6 @@ static void write_real(double real, char *text, size_t size)
         snprintf(text, size, "%.*g", digits, real);
         if (strtod(text, NULL) == real) return;
     }
-}
-
-static void write_int(const zero_field *field, int value, char *text, size_t size)
-{
-    if (field->word)
-        snprintf(text, size, "%s", field->word(value));
-    else
-        snprintf(text, size, "%d", value);
 }
 
 void zero_field_write(const zero_field *field, const void *of,
@@ -31,7 +22,12 @@ void zero_field_write(const zero_field *field, const void *of,
     case ZERO_FIELD_FLAG:
         snprintf(text, size, "%s", *(const bool *)at ? "on" : "off");
         break;
-    case ZERO_FIELD_INT: write_int(field, *(const int *)at, text, size); break;
+    case ZERO_FIELD_INT:
+        if (field->word)
+            snprintf(text, size, "%s", field->word(*(const int *)at));
+        else
+            snprintf(text, size, "%d", *(const int *)at);
+        break;
     case ZERO_FIELD_WHOLE: snprintf(text, size, "%" PRId64, *(const int64_t *)at); break;
     case ZERO_FIELD_REAL: write_real(*(const double *)at, text, size); break;
     case ZERO_FIELD_FLOAT: write_real((double)*(const float *)at, text, size); break;
@@ -41,12 +37,4 @@ void zero_field_write(const zero_field *field, const void *of,
         snprintf(text, size, "%s", words ? words : "");
         break;
     }
-}
-
-bool zero_field_equal(const zero_field *field, const void *a, const void *b)
-{
-    char left[ZERO_FIELD_TEXT_BYTES], right[ZERO_FIELD_TEXT_BYTES];
-    zero_field_write(field, a, left);
-    zero_field_write(field, b, right);
-    return strcmp(left, right) == 0;
 }

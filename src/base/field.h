@@ -51,6 +51,3 @@ typedef struct {
  * fewest digits that read back as the same number; a text that is NULL is empty. */
 void zero_field_write(const zero_field *field, const void *of,
                       char text[ZERO_FIELD_TEXT_BYTES]);
-
-/* True if the field is equal in both structs. */
-bool zero_field_equal(const zero_field *field, const void *a, const void *b);

@@ -1,9 +1,11 @@
 /* grow.h - arrays: new ones, and ones that grow by doubling. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "zero/status.h"
 
@@ -14,13 +16,19 @@
 ZERO_NODISCARD zero_status zero_new_at(const char *file, int line, void *pointer, size_t n,
                                        size_t item, const char *what);
 
-/* The array with room for one item more than the n it holds, moved if need be. NULL, with
- * the array and *capacity left as they were, if there is no memory. */
-static inline void *zero_grow(void *array, int64_t n, int64_t *capacity, size_t item)
+/* Gives an array, a pointer, room for one item more than the n it holds: moves it if need
+ * be. False, with the array and *capacity left as they were, if there is no memory. */
+#define zero_grow(array, n, capacity) \
+    zero_grow_at(&(array), (n), (capacity), sizeof *(array))
+static inline bool zero_grow_at(void *pointer, int64_t n, int64_t *capacity, size_t item)
 {
-    if (n < *capacity) return array;
+    void *array;
     int64_t wanted = 2 * n + 64;
-    void *larger = realloc(array, (size_t)wanted * item);
-    if (larger) *capacity = wanted;
-    return larger;
+    if (n < *capacity) return true;
+    memcpy(&array, pointer, sizeof array); /* whatever it points to */
+    array = realloc(array, (size_t)wanted * item);
+    if (!array) return false;
+    memcpy(pointer, &array, sizeof array);
+    *capacity = wanted;
+    return true;
 }

@@ -77,15 +77,6 @@ static void apply_ancestors(const char *root, char *path, const hierarchy *h,
     }
 }
 
-/* True if `memory` is in a comma-separated list of controllers. */
-static bool names_memory(char *controllers)
-{
-    char *rest = NULL;
-    for (char *c = strtok_r(controllers, ",", &rest); c; c = strtok_r(NULL, ",", &rest))
-        if (strcmp(c, "memory") == 0) return true;
-    return false;
-}
-
 void zero_memory_limit_read(const char *root, zero_memory_limit *limit)
 {
     char path[PATH_SIZE], line[PATH_SIZE];
@@ -100,10 +91,10 @@ void zero_memory_limit_read(const char *root, zero_memory_limit *limit)
         if (!group) continue;
         *controllers++ = '\0';
         *group++ = '\0';
-        if (strcmp(line, "0") == 0)
-            apply_ancestors(root, group, &version2, &least);
-        else if (names_memory(controllers))
-            apply_ancestors(root, group, &version1, &least);
+        if (strcmp(line, "0") == 0) apply_ancestors(root, group, &version2, &least);
+        char *rest = NULL, *c = strtok_r(controllers, ",", &rest);
+        while (c && strcmp(c, "memory") != 0) c = strtok_r(NULL, ",", &rest);
+        if (c) apply_ancestors(root, group, &version1, &least);
     }
     if (file) fclose(file);
     *limit = least;

@@ -64,17 +64,6 @@ static void draw(const zero_rng *rng, uint64_t first, int64_t n, uint64_t *radii
     }
 }
 
-/* Numbers whose bounds differ lie next to a border between two floats, one in a million:
- * only there do the exact bits of log, sin and cos matter (Ziv's test). */
-static void settle(const zero_rng *rng, uint64_t first, int64_t n, const float *most,
-                   float *out)
-{
-    if (memcmp(out, most, (size_t)n * sizeof *out) == 0) return;
-    for (int64_t k = 0; k < n; k++)
-        if (memcmp(&out[k], &most[k], sizeof *out) != 0)
-            zero_rng_normal_plain(rng, first + (uint64_t)k, 1, &out[k]);
-}
-
 void zero_rng_normal_with(const zero_vector_kernels *kernels, const zero_rng *rng,
                           uint64_t first, int64_t n, float *out)
 {
@@ -87,7 +76,13 @@ void zero_rng_normal_with(const zero_vector_kernels *kernels, const zero_rng *rn
             zero_min(n - at, TILE) / (2 * ZERO_VECTOR_PAIRS) * 2 * ZERO_VECTOR_PAIRS;
         draw(rng, first + (uint64_t)at, len, radii, angles);
         kernels->normals(len / 2, radii, angles, out + at, most);
-        settle(rng, first + (uint64_t)at, len, most, out + at);
+        /* Numbers whose bounds differ lie next to a border between two floats, one in a
+         * million: only there do the exact bits of log, sin and cos matter (Ziv's
+         * test). */
+        bool differ = memcmp(out + at, most, (size_t)len * sizeof *out) != 0;
+        for (int64_t k = 0; differ && k < len; k++)
+            if (memcmp(&out[at + k], &most[k], sizeof *out) != 0)
+                zero_rng_normal_plain(rng, first + (uint64_t)(at + k), 1, &out[at + k]);
         at += len;
     }
     zero_rng_normal_plain(rng, first + (uint64_t)at, n - at, out + at);
@@ -113,19 +108,14 @@ void zero_rng_dropout_plain(const zero_rng *rng, float p, uint64_t first, int64_
     }
 }
 
-/* An integer is below a number if it is below the next integer from there on. */
-static zero_vector_masks masks_of(const zero_rng *rng, float p)
-{
-    return (zero_vector_masks){.key = {rng->seed, (uint64_t)rng->purpose},
-                               .counter = {rng->tensor, rng->sample, rng->step},
-                               .threshold = (uint32_t)ceil((double)p * 0x1p32),
-                               .keep = 1.0f / (1.0f - p)};
-}
-
 void zero_rng_dropout_with(const zero_vector_kernels *kernels, const zero_rng *rng, float p,
                            uint64_t first, int64_t n, float *out)
 {
-    const zero_vector_masks m = masks_of(rng, p);
+    /* An integer is below a number if it is below the next integer from there on. */
+    const zero_vector_masks m = {.key = {rng->seed, (uint64_t)rng->purpose},
+                                 .counter = {rng->tensor, rng->sample, rng->step},
+                                 .threshold = (uint32_t)ceil((double)p * 0x1p32),
+                                 .keep = 1.0f / (1.0f - p)};
     const int64_t slot = (int64_t)(first % MASKS_PER_BLOCK);
     const int64_t head = slot > 0 ? zero_min(n, MASKS_PER_BLOCK - slot) : 0;
     if (head > 0) { /* the rest of a block that has begun */

@@ -75,13 +75,19 @@ static void read_machine(hwloc_topology_t machine, hwloc_cpuset_t set, zero_topo
     }
 }
 
+zero_status zero_topology_init(hwloc_topology_t *machine)
+{
+    if (hwloc_topology_init(machine) != 0)
+        return zero_fail(ZERO_ERR_ENV, "hwloc does not start: %s", strerror(errno));
+    /* Without the flag hwloc hides cores that a container forbids. */
+    hwloc_topology_set_flags(*machine, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
+    return ZERO_OK;
+}
+
 zero_status zero_topology_read(zero_topology *topology)
 {
     hwloc_topology_t machine;
-    if (hwloc_topology_init(&machine) != 0)
-        return zero_fail(ZERO_ERR_ENV, "hwloc does not start: %s", strerror(errno));
-    /* Without the flag hwloc hides cores that a container forbids. */
-    hwloc_topology_set_flags(machine, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
+    ZERO_TRY(zero_topology_init(&machine));
     hwloc_cpuset_t set = hwloc_bitmap_alloc();
     bool ok = set && hwloc_topology_load(machine) == 0;
     int error = errno;

@@ -1,7 +1,6 @@
 #include "base/tree.h"
 
 #include <assert.h>
-#include <string.h>
 
 #include "base/number.h"
 #include "base/stream.h"
@@ -70,19 +69,13 @@ static void sum_out(const slice *s, int n, const zero_tree_term *terms, zero_typ
     sum_slice(s, n, terms, &sum, type, to, stream);
 }
 
-/* Elements before the first aligned line of 64 bytes, at most len. */
-static int64_t unaligned(const void *out, zero_type type, int64_t len)
-{
-    int64_t head = (int64_t)(-(uintptr_t)out % 64 / zero_type_size(type));
-    return zero_min(head, len);
-}
-
 void zero_tree_sum(int n, const zero_tree_term *terms, int64_t len, zero_type type,
                    void *out, bool stream)
 {
     slice s = {.kernels = zero_vector_kernels_best()};
-    if (stream) {
-        s.len = unaligned(out, type, len);
+    if (stream) { /* the elements before the first aligned line of 64 bytes */
+        int64_t head = (int64_t)(-(uintptr_t)out % 64 / zero_type_size(type));
+        s.len = zero_min(head, len);
         sum_out(&s, n, terms, type, out, false);
     }
     for (s.at = s.len; s.at < len; s.at += s.len) {

@@ -9,6 +9,13 @@
 /* This file is compiled once per instruction set; the build names each table. */
 extern const zero_vector_kernels ZERO_KERNELS;
 
+/* f with a type that is known when it is compiled: every mixture of types becomes a separate
+ * loop. */
+#define BY_TYPE(type, f, ...) \
+    ((type) == ZERO_FP32   ? f(ZERO_FP32, __VA_ARGS__) \
+     : (type) == ZERO_BF16 ? f(ZERO_BF16, __VA_ARGS__) \
+                           : f(ZERO_FP16, __VA_ARGS__))
+
 /* One number, as half.h defines it: for the rest after the last whole register. */
 static float get(zero_type type, const void *in, int64_t i)
 {
@@ -59,8 +66,8 @@ INLINE void sum_loop(zero_type type, bool pair, int depth, const zero_vector_sum
     }
 }
 
-INLINE void sum_as(zero_type type, bool pair, const zero_vector_sum *sum, int64_t n,
-                   zero_type to, void *out, bool streaming)
+INLINE void sum_to(zero_type to, zero_type type, bool pair, const zero_vector_sum *sum,
+                   int64_t n, void *out, bool streaming)
 {
     if (sum->depth == 0)
         sum_loop(type, pair, 0, sum, n, to, out, streaming);
@@ -68,35 +75,19 @@ INLINE void sum_as(zero_type type, bool pair, const zero_vector_sum *sum, int64_
         sum_loop(type, pair, sum->depth, sum, n, to, out, streaming);
 }
 
-INLINE void sum_to(zero_type type, bool pair, const zero_vector_sum *sum, int64_t n,
-                   zero_type to, void *out, bool streaming)
-{
-    if (to == ZERO_FP32)
-        sum_as(type, pair, sum, n, ZERO_FP32, out, streaming);
-    else if (to == ZERO_BF16)
-        sum_as(type, pair, sum, n, ZERO_BF16, out, streaming);
-    else
-        sum_as(type, pair, sum, n, ZERO_FP16, out, streaming);
-}
-
 INLINE void sum_of(zero_type type, const zero_vector_sum *sum, int64_t n, zero_type to,
                    void *out, bool streaming)
 {
     if (sum->b)
-        sum_to(type, true, sum, n, to, out, streaming);
+        BY_TYPE(to, sum_to, type, true, sum, n, out, streaming);
     else
-        sum_to(type, false, sum, n, to, out, streaming);
+        BY_TYPE(to, sum_to, type, false, sum, n, out, streaming);
 }
 
 static void sum(const zero_vector_sum *sum, int64_t n, zero_type to, void *out,
                 bool streaming)
 {
-    if (sum->type == ZERO_FP32)
-        sum_of(ZERO_FP32, sum, n, to, out, streaming);
-    else if (sum->type == ZERO_BF16)
-        sum_of(ZERO_BF16, sum, n, to, out, streaming);
-    else
-        sum_of(ZERO_FP16, sum, n, to, out, streaming);
+    BY_TYPE(sum->type, sum_of, sum, n, to, out, streaming);
 }
 
 INLINE void add_rounded_as(zero_type type, bool add, int64_t n, const float *sum_to,
@@ -131,12 +122,7 @@ INLINE void add_rounded_to(zero_type type, int64_t n, const float *sum_to,
 static void add_rounded(zero_type type, int64_t n, const float *sum_to, const float *leaf,
                         float *out)
 {
-    if (type == ZERO_FP32)
-        add_rounded_to(ZERO_FP32, n, sum_to, leaf, out);
-    else if (type == ZERO_BF16)
-        add_rounded_to(ZERO_BF16, n, sum_to, leaf, out);
-    else
-        add_rounded_to(ZERO_FP16, n, sum_to, leaf, out);
+    BY_TYPE(type, add_rounded_to, n, sum_to, leaf, out);
 }
 
 /* ---- sums of squares ---- */
@@ -174,24 +160,6 @@ INLINE void prefetch_block(zero_type type, const void *x, int64_t at)
         __builtin_prefetch(next + line, 0, 3);
 }
 
-/* The last block, of n elements. Zeros add nothing. */
-static double square_rest(zero_type type, int64_t n, const void *x, int64_t at)
-{
-    float rest[ZERO_TREE_BLOCK] = {0};
-    for (int64_t i = 0; i < n; i++) rest[i] = get(type, x, at + i);
-    return square_block(ZERO_FP32, rest, 0);
-}
-
-/* Siblings in pairs, level by level; one without a sibling moves up unchanged. */
-static double add_pairs(int64_t n, double *sum)
-{
-    for (; n > 1; n = (n + 1) / 2) {
-        for (int64_t i = 0; i < n / 2; i++) sum[i] = sum[2 * i] + sum[2 * i + 1];
-        if (n % 2) sum[n / 2] = sum[n - 1];
-    }
-    return n > 0 ? sum[0] : 0.0;
-}
-
 INLINE double squares_of(zero_type type, int64_t n, const void *x)
 {
     double sum[BLOCKS];
@@ -205,14 +173,21 @@ INLINE double squares_of(zero_type type, int64_t n, const void *x)
         }
     for (int64_t b = 4 * quarter; b < whole; b++)
         sum[b] = square_block(type, x, b * ZERO_TREE_BLOCK);
-    if (rest > 0) sum[whole] = square_rest(type, rest, x, n - rest);
-    return add_pairs(whole + (rest > 0), sum);
+    float last[ZERO_TREE_BLOCK] = {0}; /* zeros add nothing */
+    for (int64_t i = 0; i < rest; i++) last[i] = get(type, x, n - rest + i);
+    if (rest > 0) sum[whole] = square_block(ZERO_FP32, last, 0);
+    /* Siblings in pairs, level by level; one without a sibling moves up unchanged. */
+    int64_t blocks = whole + (rest > 0);
+    for (; blocks > 1; blocks = (blocks + 1) / 2) {
+        for (int64_t i = 0; i < blocks / 2; i++) sum[i] = sum[2 * i] + sum[2 * i + 1];
+        if (blocks % 2) sum[blocks / 2] = sum[blocks - 1];
+    }
+    return blocks > 0 ? sum[0] : 0.0;
 }
 
 static double squares(zero_type type, int64_t n, const void *x)
 {
-    if (type == ZERO_FP32) return squares_of(ZERO_FP32, n, x);
-    return type == ZERO_BF16 ? squares_of(ZERO_BF16, n, x) : squares_of(ZERO_FP16, n, x);
+    return BY_TYPE(type, squares_of, n, x);
 }
 
 /* Whole registers, and one with the rest and zeros. Numbers are read twice, so the next
@@ -242,9 +217,7 @@ INLINE bool exact_squares_of(zero_type type, int64_t n, const void *x,
 static bool exact_squares(zero_type type, int64_t n, const void *x,
                           zero_vector_windows *sum)
 {
-    if (type == ZERO_FP32) return exact_squares_of(ZERO_FP32, n, x, sum);
-    return type == ZERO_BF16 ? exact_squares_of(ZERO_BF16, n, x, sum)
-                             : exact_squares_of(ZERO_FP16, n, x, sum);
+    return BY_TYPE(type, exact_squares_of, n, x, sum);
 }
 
 static void copy_lines(int64_t lines, const void *in, void *out)

@@ -7,7 +7,6 @@
  * Constants: Salmon et al., SC'11, as in Random123's philox.h. */
 #pragma once
 
-#include "base/number.h"
 #include "base/vector.h"
 #include "base/vector_lanes.h"
 #include "base/vector_normals.h"
@@ -17,27 +16,14 @@
 #define LANES_OF_MASK (PAIRS * BLOCK_MASKS) /* elements of a register of counters */
 
 /* Each lane is the product of the lower halves of a's and b's lane. */
-#if defined(__AVX512F__)
 INLINE bits64 product_of_halves(bits64 a, bits64 b)
 {
-    return (bits64)_mm512_mul_epu32((__m512i)a, (__m512i)b);
-}
-#elif defined(__AVX2__)
-INLINE bits64 product_of_halves(bits64 a, bits64 b)
-{
-    return (bits64)_mm256_mul_epu32((__m256i)a, (__m256i)b);
-}
-#elif defined(__x86_64__)
-INLINE bits64 product_of_halves(bits64 a, bits64 b)
-{
-    return (bits64)_mm_mul_epu32((__m128i)a, (__m128i)b);
-}
+#if defined(PRODUCT)
+    return (bits64)PRODUCT((INTS)a, (INTS)b);
 #else
-INLINE bits64 product_of_halves(bits64 a, bits64 b)
-{
     return (a & 0xffffffff) * (b & 0xffffffff);
-}
 #endif
+}
 
 /* The 128 bits of x * factor: no sum of halves overflows 64 bits. */
 INLINE void multiply_wide(bits64 x, uint64_t factor, bits64 *high, bits64 *low)

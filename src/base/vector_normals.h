@@ -23,28 +23,15 @@ typedef uint32_t half_bits __attribute__((vector_size(2 * WIDTH), may_alias));
 #define RELATIVE_ERROR 0x1p-45
 #define ABSOLUTE_ERROR 0x1p-75
 
-#if defined(__AVX512F__)
 INLINE doubles root(doubles x)
 {
-    return (doubles)_mm512_sqrt_pd((__m512d)x);
-}
-#elif defined(__AVX2__)
-INLINE doubles root(doubles x)
-{
-    return (doubles)_mm256_sqrt_pd((__m256d)x);
-}
-#elif defined(__x86_64__)
-INLINE doubles root(doubles x)
-{
-    return (doubles)_mm_sqrt_pd((__m128d)x);
-}
+#if defined(ROOT)
+    return (doubles)ROOT((DOUBLES)x);
 #else
-INLINE doubles root(doubles x)
-{
     for (int l = 0; l < PAIRS; l++) x[l] = sqrt(x[l]);
     return x;
-}
 #endif
+}
 
 /* The upper 53 bits as a number from 0 to 1, exactly: each half becomes the last bits of a
  * large double. */

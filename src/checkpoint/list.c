@@ -46,9 +46,8 @@ static zero_status add_step(void *arg, const char *name)
     struct steps *s = arg;
     int64_t step;
     if (!zero_checkpoint_is_name(name, &step)) return ZERO_OK;
-    int64_t *list = zero_grow(s->list, s->n, &s->capacity, sizeof *list);
-    ZERO_TRY(zero_allocated(list, "no memory for %" PRId64 " checkpoints", s->n + 1));
-    s->list = list;
+    if (!zero_grow(s->list, s->n, &s->capacity))
+        return zero_fail(ZERO_ERR_NOMEM, "no memory for %" PRId64 " checkpoints", s->n + 1);
     s->list[s->n++] = step;
     return ZERO_OK;
 }

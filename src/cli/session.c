@@ -14,7 +14,7 @@
 #include "comm/check.h"
 #include "comm/divide.h"
 #include "comm/launch.h"
-#include "comm/progress.h"
+#include "comm/thread.h"
 #include "comm/watch.h"
 #include "math/backends.h"
 #include "math/device.h"

@@ -10,13 +10,10 @@
 zero_status zero_words_add(zero_words *words, const char *word)
 {
     char *copy = strdup(word);
-    char **larger =
-        copy ? zero_grow(words->words, words->n + 1, &words->room, sizeof *larger) : NULL;
-    if (!larger) {
+    if (!copy || !zero_grow(words->words, words->n + 1, &words->room)) {
         free(copy);
         return zero_fail(ZERO_ERR_NOMEM, "no memory for the words of a command");
     }
-    words->words = larger;
     words->words[words->n++] = copy;
     words->words[words->n] = NULL;
     return ZERO_OK;

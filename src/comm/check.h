@@ -17,7 +17,8 @@
  * traffic. The making of groups and windows is not compared. */
 #pragma once
 
-#include "zero/comm.h"
+#include "comm/group.h"
+#include "comm/operation.h"
 #include "zero/status.h"
 
 /* Collective over comm. Does nothing on a group of one rank. ZERO_ERR_INVALID if comm
@@ -26,3 +27,7 @@ ZERO_NODISCARD zero_status zero_check_start(zero_comm *comm);
 
 /* Collective over comm. Does nothing where no check runs. */
 ZERO_NODISCARD zero_status zero_check_stop(zero_comm *comm);
+
+/* For the other files of comm/. Collective, blocks: ZERO_OK if all ranks begin `mine`. Does
+ * nothing where no check runs. */
+ZERO_NODISCARD zero_status zero_compare(zero_comm *comm, const zero_operation *mine);

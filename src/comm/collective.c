@@ -6,8 +6,7 @@
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/grow.h"
-#include "comm/compare.h"
-#include "comm/device_copy.h"
+#include "comm/check.h"
 #include "comm/family.h"
 #include "comm/flight.h"
 #include "comm/local.h"
@@ -18,14 +17,6 @@
 #include "lists/mirror.h"
 
 /* ---- set-up ---- */
-
-static zero_status allocate_terms(zero_collective *op)
-{
-    int64_t most = 1;
-    for (int64_t i = 0; i < op->steps.n_sums; i++)
-        most = zero_max(most, op->steps.sums[i].n);
-    return zero_new(&op->terms, most, "terms of sums");
-}
 
 /* Threads of one process exchange messages of ours alone. */
 static zero_status allocate_messages(zero_collective *op)
@@ -55,7 +46,10 @@ static zero_status build(zero_collective *op, zero_comm *comm,
                          zero_algorithm_name(spec->algorithm));
     ZERO_TRY(zero_steps_init(&new.steps, spec, &comm->layout, comm->rank));
     new.until_sent = zero_steps_until_sent(&new.steps);
-    zero_status st = allocate_terms(&new);
+    int64_t most = 1;
+    for (int64_t i = 0; i < new.steps.n_sums; i++)
+        most = zero_max(most, new.steps.sums[i].n);
+    zero_status st = zero_new(&new.terms, most, "terms of sums");
     if (st == ZERO_OK) st = allocate_messages(&new);
     if (st == ZERO_OK) st = zero_mpi_call_init(&new);
     if (st != ZERO_OK) {
@@ -135,7 +129,8 @@ zero_status zero_collective_begin(zero_collective *op, const void *in, void *out
     }
     op->sequence = op->comm->sequence;
     zero_operation what = zero_flight_operation(op);
-    ZERO_TRY(zero_device_copy_place(op));
+    if (op->copier && op->copier->place)
+        ZERO_TRY(op->copier->place(op->copier->arg, &op->place));
     ZERO_TRY(zero_compare(op->comm, &what));
     zero_thread_lock(op->comm);
     zero_status st = zero_flight_begin(op);

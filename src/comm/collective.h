@@ -11,15 +11,11 @@
  * is, and its buffers belong to the collective; those in a window belong to the collectives
  * of all the node's ranks. Several may be in flight on a group, if all ranks begin them in
  * the same order. Nothing allocates after init. Nothing moves unless the program, or its
- * progress thread (progress.h), calls progress, poll or wait. After a failed MPI call, or
+ * progress thread (thread.h), calls progress, poll or wait. After a failed MPI call, or
  * ZERO_ERR_STALLED, only an abort is left. */
 #pragma once
 
 #include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-
-#include <mpi.h>
 
 #include "comm/group.h"
 #include "lists/algorithm.h"

@@ -8,42 +8,32 @@
 #include "comm/deadline.h"
 #include "comm/local.h"
 #include "comm/mpi_error.h"
-#include "comm/progress.h"
-#include "comm/stall.h"
+#include "comm/thread.h"
 #include "comm/watch.h"
 #include "comm/window.h"
-
-static zero_status allocate_ids(int n, int **ids)
-{
-    return zero_new(ids, n, "ranks");
-}
 
 static zero_status describe(MPI_Comm mpi, const char *name, zero_comm *comm)
 {
     *comm = (zero_comm){.mpi = mpi, .control = MPI_COMM_NULL, .node = MPI_COMM_NULL};
-    ZERO_TRY(zero_mpi_check(MPI_Comm_set_errhandler(mpi, MPI_ERRORS_RETURN),
-                            "MPI_Comm_set_errhandler"));
-    ZERO_TRY(zero_mpi_check(MPI_Comm_dup(mpi, &comm->control), "MPI_Comm_dup"));
-    ZERO_TRY(zero_mpi_check(MPI_Comm_set_name(mpi, name), "MPI_Comm_set_name"));
-    ZERO_TRY(zero_mpi_check(MPI_Comm_rank(mpi, &comm->rank), "MPI_Comm_rank"));
-    ZERO_TRY(zero_mpi_check(MPI_Comm_size(mpi, &comm->size), "MPI_Comm_size"));
+    ZERO_TRY(zero_mpi(MPI_Comm_set_errhandler(mpi, MPI_ERRORS_RETURN)));
+    ZERO_TRY(zero_mpi(MPI_Comm_dup(mpi, &comm->control)));
+    ZERO_TRY(zero_mpi(MPI_Comm_set_name(mpi, name)));
+    ZERO_TRY(zero_mpi(MPI_Comm_rank(mpi, &comm->rank)));
+    ZERO_TRY(zero_mpi(MPI_Comm_size(mpi, &comm->size)));
     int *limit = &comm->tag_limit;
     int *highest = NULL, found = 0;
-    ZERO_TRY(zero_mpi_check(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &highest, &found),
-                            "MPI_Comm_get_attr"));
+    ZERO_TRY(zero_mpi(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &highest, &found)));
     *limit = found ? *highest : 32767; /* the least that MPI promises */
     /* Every rank learns the lowest rank of each rank's node, and so which ranks share
      * one. */
     int lowest = comm->rank, *ids = NULL;
-    ZERO_TRY(zero_mpi_check(MPI_Comm_split_type(comm->mpi, MPI_COMM_TYPE_SHARED, comm->rank,
-                                                MPI_INFO_NULL, &comm->node),
-                            "MPI_Comm_split_type"));
-    ZERO_TRY(zero_mpi_check(MPI_Comm_set_errhandler(comm->node, MPI_ERRORS_RETURN),
-                            "MPI_Comm_set_errhandler"));
-    ZERO_TRY(zero_mpi_check(MPI_Bcast(&lowest, 1, MPI_INT, 0, comm->node), "MPI_Bcast"));
-    ZERO_TRY(allocate_ids(comm->size, &ids));
-    zero_status st = zero_mpi_check(
-        MPI_Allgather(&lowest, 1, MPI_INT, ids, 1, MPI_INT, comm->mpi), "MPI_Allgather");
+    ZERO_TRY(zero_mpi(MPI_Comm_split_type(comm->mpi, MPI_COMM_TYPE_SHARED, comm->rank,
+                                          MPI_INFO_NULL, &comm->node)));
+    ZERO_TRY(zero_mpi(MPI_Comm_set_errhandler(comm->node, MPI_ERRORS_RETURN)));
+    ZERO_TRY(zero_mpi(MPI_Bcast(&lowest, 1, MPI_INT, 0, comm->node)));
+    ZERO_TRY(zero_new(&ids, comm->size, "ranks"));
+    zero_status st =
+        zero_mpi(MPI_Allgather(&lowest, 1, MPI_INT, ids, 1, MPI_INT, comm->mpi));
     if (st == ZERO_OK) st = zero_layout_init(&comm->layout, comm->size, ids);
     free(ids);
     return st;
@@ -68,7 +58,7 @@ static zero_status adopt(MPI_Comm mpi, const char *name, zero_comm *out)
 static zero_status duplicate(MPI_Comm theirs, const char *name, zero_comm *out)
 {
     MPI_Comm mpi;
-    ZERO_TRY(zero_mpi_check(MPI_Comm_dup(theirs, &mpi), "MPI_Comm_dup"));
+    ZERO_TRY(zero_mpi(MPI_Comm_dup(theirs, &mpi)));
     return adopt(mpi, name, out);
 }
 
@@ -83,7 +73,7 @@ zero_status zero_comm_from(MPI_Comm mpi, zero_comm *out)
     if (mpi == MPI_COMM_NULL)
         return zero_fail(ZERO_ERR_INVALID, "a group from MPI_COMM_NULL: expected a "
                                            "communicator that this rank belongs to");
-    ZERO_TRY(zero_mpi_check(MPI_Comm_test_inter(mpi, &joins_two), "MPI_Comm_test_inter"));
+    ZERO_TRY(zero_mpi(MPI_Comm_test_inter(mpi, &joins_two)));
     if (joins_two)
         return zero_fail(ZERO_ERR_INVALID,
                          "a group from an intercommunicator, which joins two groups: merge "
@@ -96,8 +86,7 @@ zero_status zero_comm_split(const zero_comm *parent, int color, int key, zero_co
     if (parent->local) return zero_local_split(parent, color, out);
     MPI_Comm mpi;
     int mpi_color = color < 0 ? MPI_UNDEFINED : color;
-    ZERO_TRY(zero_mpi_check(MPI_Comm_split(parent->mpi, mpi_color, key, &mpi),
-                            "MPI_Comm_split"));
+    ZERO_TRY(zero_mpi(MPI_Comm_split(parent->mpi, mpi_color, key, &mpi)));
     if (color >= 0) return adopt(mpi, "zero group", out);
     *out = (zero_comm){0};
     return ZERO_OK;
@@ -123,34 +112,26 @@ static zero_status make_wish(const zero_comm *comm, const int *ids, zero_layout 
     return ZERO_OK;
 }
 
-static zero_status take_layout(zero_comm *comm, const zero_layout *wish)
-{
-    zero_layout_destroy(&comm->layout);
-    comm->layout = *wish;
-    return ZERO_OK;
-}
-
 zero_status zero_comm_pretend_nodes(zero_comm *comm, const int *ids)
 {
     zero_layout wish = {0};
-    MPI_Comm node;
+    MPI_Comm node = MPI_COMM_NULL;
     zero_status st = zero_agree(comm, make_wish(comm, ids, &wish));
-    if (st == ZERO_OK && comm->local) return take_layout(comm, &wish);
     zero_deadline_begin(comm->deadline, "making the groups of nodes");
-    if (st == ZERO_OK)
-        st = zero_mpi_check(
-            MPI_Comm_split(comm->mpi, wish.node_of[comm->rank], comm->rank, &node),
-            "MPI_Comm_split");
+    if (st == ZERO_OK && !comm->local)
+        st = zero_mpi(
+            MPI_Comm_split(comm->mpi, wish.node_of[comm->rank], comm->rank, &node));
     zero_deadline_end(comm->deadline);
     if (st != ZERO_OK) {
         zero_layout_destroy(&wish);
         return st;
     }
+    zero_layout_destroy(&comm->layout);
+    comm->layout = wish;
+    if (comm->local) return ZERO_OK;
     MPI_Comm_free(&comm->node);
     comm->node = node;
-    ZERO_TRY(take_layout(comm, &wish));
-    return zero_mpi_check(MPI_Comm_set_errhandler(node, MPI_ERRORS_RETURN),
-                          "MPI_Comm_set_errhandler");
+    return zero_mpi(MPI_Comm_set_errhandler(node, MPI_ERRORS_RETURN));
 }
 
 zero_status zero_comm_pretend_blocks(zero_comm *comm, int n_nodes)
@@ -201,7 +182,7 @@ void zero_comm_destroy(zero_comm *comm)
 {
     zero_deadline *deadline = comm->deadline;
     if (!zero_mpi_is_up())
-        zero_stall_free(comm->watch);
+        zero_watch_free(comm->watch);
     else if (zero_comm_stop_helpers(comm) != ZERO_OK)
         return;
     zero_deadline_begin(deadline, "leaving the groups of ranks");

@@ -49,9 +49,6 @@ void zero_comm_destroy(zero_comm *comm);
  * closed, or MPI is not up. Local. */
 ZERO_NODISCARD zero_status zero_comm_check(const zero_comm *comm);
 
-/* Whether MPI can be called: it was initialized and is not finalized. Local. */
-bool zero_comm_is_up(void);
-
 /* One more user of the group, and one less: a closed group ends with its last user, so the
  * order in which a program closes things does not matter. The second is collective then. */
 void zero_comm_keep(zero_comm *comm);

@@ -9,7 +9,7 @@
 #include "base/fail.h"
 #include "base/number.h"
 #include "base/waiting.h"
-#include "comm/compare.h"
+#include "comm/check.h"
 #include "comm/family.h"
 #include "comm/local.h"
 #include "comm/merge.h"
@@ -29,16 +29,12 @@ static void count_exchange(zero_comm *comm, int64_t bytes)
 static void count_broadcast(zero_comm *comm, int root, int64_t bytes)
 {
     zero_traffic *t = &comm->traffic[ZERO_CONTROL];
-    const int *node_of = comm->layout.node_of;
-    for (int r = 0; r < comm->size; r++) {
-        zero_reach reach = node_of[r] == node_of[root] ? ZERO_INSIDE : ZERO_ACROSS;
-        bool sends = comm->rank == root && r != root;
-        bool receives = comm->rank == r && r != root;
-        t->bytes_sent[reach] += sends ? bytes : 0;
-        t->messages_sent[reach] += sends ? 1 : 0;
-        t->bytes_received[reach] += receives ? bytes : 0;
-        t->messages_received[reach] += receives ? 1 : 0;
-    }
+    bool is_root = comm->rank == root;
+    for (int r = 0; is_root && r < comm->size; r++)
+        if (r != root)
+            zero_traffic_count(t, zero_reach_of(&comm->layout, r, root), 1, 0, bytes);
+    if (!is_root)
+        zero_traffic_count(t, zero_reach_of(&comm->layout, comm->rank, root), 0, 1, bytes);
 }
 
 /* Every rank enters the same operations in the same order. root: -1 without one. */
@@ -72,16 +68,11 @@ static zero_status finish(zero_comm *comm, const zero_operation *what, MPI_Reque
 
 /* ---- all-reduces ---- */
 
+/* Between threads of one process. Integers: their order does not matter, and sums of hashes
+ * wrap around. */
 typedef struct {
-    MPI_Datatype type;
-    size_t size; /* bytes */
     MPI_Op op;
-} reduction;
-
-/* The same between threads of one process. Integers: their order does not matter, and sums
- * of hashes wrap around. */
-typedef struct {
-    const reduction *how;
+    size_t size; /* of an integer */
     int64_t n;
 } local_reduction;
 
@@ -95,11 +86,11 @@ static int64_t combined(MPI_Op op, int64_t a, int64_t b)
 static void reduce_local(int size, void *const *things, const void *arg)
 {
     const local_reduction *l = arg;
-    bool is_int = l->how->size == sizeof(int);
+    bool is_int = l->size == sizeof(int);
     for (int64_t i = 0; i < l->n; i++) {
         int64_t sum = is_int ? ((int *)things[0])[i] : ((int64_t *)things[0])[i];
         for (int r = 1; r < size; r++)
-            sum = combined(l->how->op, sum,
+            sum = combined(l->op, sum,
                            is_int ? ((int *)things[r])[i] : ((int64_t *)things[r])[i]);
         for (int r = 0; r < size; r++)
             if (is_int)
@@ -109,45 +100,37 @@ static void reduce_local(int size, void *const *things, const void *arg)
     }
 }
 
-/* Reduces data[n] over the ranks, in place. */
-static zero_status all_reduce(zero_comm *comm, zero_operation_kind kind,
-                              const reduction *how, int64_t n, void *data)
+/* Reduces integers data[n] of `size` bytes, an int's or an int64_t's, over the ranks, in
+ * place. Integers only: a float reduction of flags would lose NaN, and may cost bits
+ * elsewhere. */
+static zero_status all_reduce(zero_comm *comm, zero_operation_kind kind, MPI_Op op,
+                              size_t size, int64_t n, void *data)
 {
     zero_operation what;
     MPI_Request request;
-    int64_t most = zero_small_reduced(how->size);
-    ZERO_TRY(enter(comm, kind, (size_t)n * how->size, -1, &what));
+    int64_t most = zero_small_reduced(size);
+    ZERO_TRY(enter(comm, kind, (size_t)n * size, -1, &what));
     for (int64_t at = 0; at < n; at += most) {
         int64_t len = zero_min(n - at, most);
-        char *part = (char *)data + (size_t)at * how->size;
+        char *part = (char *)data + (size_t)at * size;
         if (comm->local) {
-            const local_reduction here = {how, len};
+            const local_reduction here = {op, size, len};
             ZERO_TRY(zero_local_meet(comm, reduce_local, &here, part));
         } else {
-            ZERO_TRY(zero_mpi_check(MPI_Iallreduce(MPI_IN_PLACE, part, (int)len, how->type,
-                                                   how->op, comm->control, &request),
-                                    "MPI_Iallreduce"));
+            ZERO_TRY(zero_mpi(MPI_Iallreduce(MPI_IN_PLACE, part, (int)len,
+                                             size == sizeof(int) ? MPI_INT : MPI_INT64_T,
+                                             op, comm->control, &request)));
             ZERO_TRY(finish(comm, &what, &request));
         }
-        count_exchange(comm, len * (int64_t)how->size);
+        count_exchange(comm, len * (int64_t)size);
     }
-    return ZERO_OK;
-}
-
-/* Integers only: a float reduction of flags would lose NaN, and may cost bits elsewhere. */
-static zero_status all_reduce_int(zero_comm *comm, zero_operation_kind kind, int mine,
-                                  MPI_Op op, int *result)
-{
-    int all = mine;
-    ZERO_TRY(all_reduce(comm, kind, &(reduction){MPI_INT, sizeof all, op}, 1, &all));
-    *result = all;
     return ZERO_OK;
 }
 
 zero_status zero_comm_any(zero_comm *comm, bool mine, bool *any)
 {
-    int all = 0;
-    ZERO_TRY(all_reduce_int(comm, ZERO_OPERATION_VOTE, mine ? 1 : 0, MPI_MAX, &all));
+    int all = mine;
+    ZERO_TRY(all_reduce(comm, ZERO_OPERATION_VOTE, MPI_MAX, sizeof all, 1, &all));
     *any = all != 0;
     return ZERO_OK;
 }
@@ -158,8 +141,7 @@ zero_status zero_comm_vote(zero_comm *comm, int64_t mine, int64_t common, int64_
 {
     int64_t all[ZERO_VOTE_WORDS] = {mine, common, -common};
     assert(common >= 0);
-    ZERO_TRY(all_reduce(comm, ZERO_OPERATION_VOTE,
-                        &(reduction){MPI_INT64_T, sizeof all[0], MPI_MAX}, ZERO_VOTE_WORDS,
+    ZERO_TRY(all_reduce(comm, ZERO_OPERATION_VOTE, MPI_MAX, sizeof all[0], ZERO_VOTE_WORDS,
                         all));
     *most = all[0];
     *same = all[1] == -all[2];
@@ -169,24 +151,19 @@ zero_status zero_comm_vote(zero_comm *comm, int64_t mine, int64_t common, int64_
 zero_status zero_comm_most(zero_comm *comm, int64_t mine, int64_t *most)
 {
     int64_t all = mine;
-    ZERO_TRY(all_reduce(comm, ZERO_OPERATION_MOST,
-                        &(reduction){MPI_INT64_T, sizeof all, MPI_MAX}, 1, &all));
+    ZERO_TRY(all_reduce(comm, ZERO_OPERATION_MOST, MPI_MAX, sizeof all, 1, &all));
     *most = all;
     return ZERO_OK;
 }
 
 zero_status zero_comm_sum(zero_comm *comm, int64_t n, int64_t *words)
 {
-    assert(n >= 0);
-    return all_reduce(comm, ZERO_OPERATION_SUM,
-                      &(reduction){MPI_INT64_T, sizeof *words, MPI_SUM}, n, words);
+    return all_reduce(comm, ZERO_OPERATION_SUM, MPI_SUM, sizeof *words, n, words);
 }
 
 zero_status zero_comm_or(zero_comm *comm, int64_t n, uint64_t *words)
 {
-    assert(n >= 0);
-    return all_reduce(comm, ZERO_OPERATION_WORDS,
-                      &(reduction){MPI_UINT64_T, sizeof *words, MPI_BOR}, n, words);
+    return all_reduce(comm, ZERO_OPERATION_WORDS, MPI_BOR, sizeof *words, n, words);
 }
 
 /* ---- spans ---- */
@@ -212,15 +189,13 @@ typedef struct {
 zero_status zero_agree(zero_comm *comm, zero_status mine)
 {
     if (comm->size == 1 || mine == ZERO_ERR_STALLED) return mine;
-    int first = comm->size;
-    ZERO_TRY(all_reduce_int(comm, ZERO_OPERATION_AGREEMENT,
-                            mine == ZERO_OK ? comm->size : comm->rank, MPI_MIN, &first));
+    int first = mine == ZERO_OK ? comm->size : comm->rank, failed = mine != ZERO_OK;
+    ZERO_TRY(all_reduce(comm, ZERO_OPERATION_AGREEMENT, MPI_MIN, sizeof first, 1, &first));
     if (first == comm->size) return ZERO_OK;
 
     /* If every rank failed, the text names none. */
-    int failed = 0;
-    ZERO_TRY(all_reduce_int(comm, ZERO_OPERATION_AGREEMENT, mine == ZERO_OK ? 0 : 1,
-                            MPI_SUM, &failed));
+    ZERO_TRY(
+        all_reduce(comm, ZERO_OPERATION_AGREEMENT, MPI_SUM, sizeof failed, 1, &failed));
     verdict v = {.is_shared = failed == comm->size};
     if (comm->rank == first) v.failure = zero_failure_keep(mine);
     ZERO_TRY(zero_comm_broadcast(comm, first, &v, sizeof v));
@@ -307,9 +282,8 @@ zero_status zero_comm_broadcast(zero_comm *comm, int root, void *data, size_t by
             const local_broadcast here = {root, len};
             ZERO_TRY(zero_local_meet(comm, broadcast_local, &here, part));
         } else {
-            ZERO_TRY(zero_mpi_check(
-                MPI_Ibcast(part, (int)len, MPI_BYTE, root, comm->control, &request),
-                "MPI_Ibcast"));
+            ZERO_TRY(zero_mpi(
+                MPI_Ibcast(part, (int)len, MPI_BYTE, root, comm->control, &request)));
             ZERO_TRY(finish(comm, &what, &request));
         }
         count_broadcast(comm, root, (int64_t)len);
@@ -333,7 +307,7 @@ static zero_status barrier(zero_comm *comm, zero_operation_kind kind)
     if (comm->local) {
         ZERO_TRY(zero_local_meet(comm, NULL, NULL, NULL));
     } else {
-        ZERO_TRY(zero_mpi_check(MPI_Ibarrier(comm->control, &request), "MPI_Ibarrier"));
+        ZERO_TRY(zero_mpi(MPI_Ibarrier(comm->control, &request)));
         ZERO_TRY(finish(comm, &what, &request));
     }
     count_exchange(comm, 0);

@@ -90,7 +90,7 @@ static void *watch(void *arg)
         pthread_mutex_lock(&d->lock);
         /* Ranks that wait for one that computes tell more than it can itself, so they speak
          * first. One that waits for a file knows more, and speaks before the others do
-         * (stall.c: a quarter of the limit). */
+         * (watch.c: a quarter of the limit). */
         double turn = fmin(d->rank, 2.0), limit = d->seconds + RANK_APART * turn;
         double file_limit = d->seconds + fmin(RANK_APART, d->seconds / 16.0) * turn;
         unsigned moves = atomic_load_explicit(&d->moves, memory_order_relaxed);

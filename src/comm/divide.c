@@ -6,18 +6,6 @@
 #include "comm/deadline.h"
 #include "comm/family.h"
 
-static zero_status check_shards(int n, int shard)
-{
-    char choices[ZERO_SHARD_TEXT];
-    if (zero_can_shard(n, shard)) return ZERO_OK;
-    zero_list_shards(n, choices);
-    return zero_fail(ZERO_ERR_INVALID,
-                     "%d ZeRO ranks cannot be divided into shard groups of %d: expected "
-                     "one of %s (%d, or a power of two that divides it: only then is each "
-                     "group a subtree of the sum over all)",
-                     n, shard, choices, n);
-}
-
 static zero_status check_division(const zero_comm *world, int tp, int shard)
 {
     if (tp < 1 || world->size % tp != 0)
@@ -25,7 +13,16 @@ static zero_status check_division(const zero_comm *world, int tp, int shard)
                          "%d ranks cannot be divided into TP groups of %d: expected a "
                          "number of at least 1 that divides %d",
                          world->size, tp, world->size);
-    if (shard != 0) ZERO_TRY(check_shards(world->size / tp, shard));
+    const int n = world->size / tp;
+    char choices[ZERO_SHARD_TEXT];
+    zero_list_shards(n, choices);
+    if (shard != 0 && !zero_can_shard(n, shard))
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "%d ZeRO ranks cannot be divided into shard groups of %d: expected "
+            "one of %s (%d, or a power of two that divides it: only then is "
+            "each group a subtree of the sum over all)",
+            n, shard, choices, n);
     if (world->whole || world->parts)
         return zero_fail(ZERO_ERR_INVALID, "the group %s: divide a group once",
                          world->whole ? "is part of another one" : "is divided already");
@@ -36,17 +33,6 @@ static zero_status check_division(const zero_comm *world, int tp, int shard)
 }
 
 /* ---- the parts ---- */
-
-/* Gives each part its place in the family. */
-static zero_status allocate(zero_comm *world, const zero_division *divided)
-{
-    ZERO_TRY(zero_new(&world->parts, ZERO_FAMILY_PARTS - 1, "groups of ranks"));
-    for (int p = ZERO_TP_GROUP; p < ZERO_FAMILY_PARTS; p++)
-        if (zero_division_has(divided, (zero_family_part)p))
-            world->parts[world->n_parts++].member =
-                zero_member_of((zero_family_part)p, divided, world->rank);
-    return ZERO_OK;
-}
 
 static zero_status make_part(zero_comm *world, zero_comm *part)
 {
@@ -65,15 +51,6 @@ static zero_status make_part(zero_comm *world, zero_comm *part)
     return st;
 }
 
-/* A group may fail alone. Without a common verdict its ranks would leave, and the others
- * would wait for them in the next part. */
-static zero_status make_parts(zero_comm *world)
-{
-    for (int i = 0; i < world->n_parts; i++)
-        ZERO_TRY(zero_agree(world, make_part(world, &world->parts[i])));
-    return ZERO_OK;
-}
-
 zero_status zero_comm_divide(zero_comm *world, int tp, int shard_ranks)
 {
     if (tp == 1 && (shard_ranks == 0 || shard_ranks == world->size)) return ZERO_OK;
@@ -81,9 +58,18 @@ zero_status zero_comm_divide(zero_comm *world, int tp, int shard_ranks)
     const int n = world->size / tp;
     const zero_division divided = {
         .size = world->size, .tp = tp, .shard = shard_ranks == 0 ? n : shard_ranks};
-    zero_status st = zero_agree(world, allocate(world, &divided));
+    zero_status st = zero_agree(
+        world, zero_new(&world->parts, ZERO_FAMILY_PARTS - 1, "groups of ranks"));
+    /* Gives each part its place in the family. */
+    for (int p = ZERO_TP_GROUP; st == ZERO_OK && p < ZERO_FAMILY_PARTS; p++)
+        if (zero_division_has(&divided, (zero_family_part)p))
+            world->parts[world->n_parts++].member =
+                zero_member_of((zero_family_part)p, &divided, world->rank);
     zero_deadline_begin(world->deadline, "dividing the ranks into groups");
-    if (st == ZERO_OK) st = make_parts(world);
+    /* A group may fail alone. Without a common verdict its ranks would leave, and the
+     * others would wait for them in the next part. */
+    for (int i = 0; st == ZERO_OK && i < world->n_parts; i++)
+        st = zero_agree(world, make_part(world, &world->parts[i]));
     zero_deadline_end(world->deadline);
     if (st != ZERO_OK) zero_comm_destroy_parts(world);
     return st;
@@ -91,20 +77,16 @@ zero_status zero_comm_divide(zero_comm *world, int tp, int shard_ranks)
 
 /* ---- access ---- */
 
-static zero_comm *find_or(zero_comm *comm, zero_family_part part, zero_comm *otherwise)
-{
-    zero_comm *found = zero_family_find(comm, part);
-    return found ? found : otherwise;
-}
-
 zero_comm *zero_comm_data(zero_comm *comm)
 {
-    return find_or(comm, ZERO_DATA_GROUP, comm);
+    zero_comm *found = zero_family_find(comm, ZERO_DATA_GROUP);
+    return found ? found : comm;
 }
 
 zero_comm *zero_comm_shard(zero_comm *comm)
 {
-    return find_or(comm, ZERO_SHARD_GROUP, zero_comm_data(comm));
+    zero_comm *found = zero_family_find(comm, ZERO_SHARD_GROUP);
+    return found ? found : zero_comm_data(comm);
 }
 
 zero_comm *zero_comm_replicas(zero_comm *comm)

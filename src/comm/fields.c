@@ -4,26 +4,20 @@
 
 #include "base/fail.h"
 
-static zero_status compare_field(zero_comm *comm, const char *what, const zero_field *field,
-                                 const void *mine, zero_status *verdict)
-{
-    char here[ZERO_FIELD_TEXT_BYTES] = "", first[ZERO_FIELD_TEXT_BYTES];
-    zero_field_write(field, mine, here);
-    memcpy(first, here, sizeof first);
-    ZERO_TRY(zero_comm_broadcast(comm, 0, first, sizeof first));
-    if (strcmp(here, first) != 0 && *verdict == ZERO_OK)
-        *verdict =
-            zero_fail(ZERO_ERR_INVALID,
-                      "%s's %s is %s here and %s on rank 0: expected the same on all ranks",
-                      what, field->name, here, first);
-    return ZERO_OK;
-}
-
 zero_status zero_compare_fields(zero_comm *comm, const char *what, int n,
                                 const zero_field *fields, const void *mine)
 {
     zero_status verdict = ZERO_OK;
-    for (int i = 0; i < n; i++)
-        ZERO_TRY(compare_field(comm, what, &fields[i], mine, &verdict));
+    for (const zero_field *field = fields; field < fields + n; field++) {
+        char here[ZERO_FIELD_TEXT_BYTES] = "", first[ZERO_FIELD_TEXT_BYTES];
+        zero_field_write(field, mine, here);
+        memcpy(first, here, sizeof first);
+        ZERO_TRY(zero_comm_broadcast(comm, 0, first, sizeof first));
+        if (strcmp(here, first) != 0 && verdict == ZERO_OK)
+            verdict = zero_fail(
+                ZERO_ERR_INVALID,
+                "%s's %s is %s here and %s on rank 0: expected the same on all ranks", what,
+                field->name, here, first);
+    }
     return zero_agree(comm, verdict);
 }

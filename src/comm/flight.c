@@ -5,15 +5,14 @@
 
 #include "base/clock.h"
 #include "base/fail.h"
-#include "comm/device_copy.h"
-#include "comm/device_places.h"
+#include "comm/device.h"
 #include "comm/family.h"
 #include "comm/operation.h"
 #include "comm/signal.h"
 #include "comm/spans.h"
-#include "comm/stall.h"
 #include "comm/steps_run.h"
 #include "comm/thread.h"
+#include "comm/watch.h"
 
 /* ---- the list ---- */
 
@@ -91,36 +90,21 @@ zero_status zero_flight_begin(zero_collective *op)
     op->next_active = NULL;
     op->is_active = true;
     zero_operation what = zero_flight_operation(op);
-    zero_stall_note(whole, ZERO_WATCH_COMPUTING, &what);
+    zero_watch_note(whole, ZERO_WATCH_COMPUTING, &what);
     return advance(op);
 }
 
-/* Moves the earlier ones for whose sends it waits, too: otherwise a caller that polls for
- * this one alone would never see it end. */
-static zero_status advance_one(zero_collective *op)
-{
-    for (zero_collective *o = op->comm->active, *next; o && o != op; o = next) {
-        next = o->next_active; /* one that has ended leaves the list */
-        if (op->is_active && op->steps.spec.in_turn && o->steps.spec.in_turn)
-            ZERO_TRY(advance(o));
-    }
-    return advance(op);
-}
-
-static zero_status advance_all(const zero_comm *comm)
+/* With `only`, moves it and the earlier ones for whose sends it waits: otherwise a caller
+ * that polls for this one alone would never see it end. */
+static zero_status advance_group(const zero_comm *comm, zero_collective *only)
 {
     for (zero_collective *op = comm->active, *next; op; op = next) {
         next = op->next_active; /* one that has ended leaves the list */
-        ZERO_TRY(advance(op));
+        if (!only || op == only ||
+            (only->is_active && only->steps.spec.in_turn && op->steps.spec.in_turn))
+            ZERO_TRY(advance(op));
+        if (op == only) break;
     }
-    return ZERO_OK;
-}
-
-/* Other ranks may wait for a collective of any of the groups. */
-static zero_status advance_family(const zero_comm *whole)
-{
-    ZERO_TRY(advance_all(whole));
-    for (int i = 0; i < whole->n_parts; i++) ZERO_TRY(advance_all(&whole->parts[i]));
     return ZERO_OK;
 }
 
@@ -133,6 +117,9 @@ zero_status zero_flight_poll(zero_comm *comm, zero_collective *only)
         if (gap > whole->largest_gap) whole->largest_gap = gap;
         whole->last_poll = now;
     }
-    ZERO_TRY(only ? advance_one(only) : advance_family(whole));
-    return zero_stall_look(whole);
+    /* Other ranks may wait for a collective of any of the groups. */
+    ZERO_TRY(advance_group(only ? only->comm : whole, only));
+    for (int i = 0; !only && i < whole->n_parts; i++)
+        ZERO_TRY(advance_group(&whole->parts[i], NULL));
+    return zero_watch_look(whole);
 }

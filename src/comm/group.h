@@ -57,7 +57,7 @@ struct zero_comm {
 
     struct zero_watch *watch;   /* (whole) owned; NULL: no watchdog (watch.h) */
     struct zero_check *check;   /* owned; NULL: ranks do not compare (check.h) */
-    struct zero_thread *thread; /* (whole) owned; NULL: no progress thread (progress.h) */
+    struct zero_thread *thread; /* (whole) owned; NULL: no progress thread (thread.h) */
     /* (whole) borrowed; NULL: nothing is recorded (spans.h) */
     struct zero_comm_spans *spans;
     struct zero_deadline *deadline; /* (whole) borrowed; what is not watched; NULL: none */

@@ -9,11 +9,6 @@
 
 /* ---- may it be used ---- */
 
-bool zero_comm_is_up(void)
-{
-    return zero_mpi_is_up();
-}
-
 zero_status zero_comm_check(const zero_comm *comm)
 {
     if (!comm)
@@ -27,32 +22,25 @@ zero_status zero_comm_check(const zero_comm *comm)
 
 /* ---- open and close ---- */
 
-/* Ranks agree on the result before the watchdog sends its first message. */
-static zero_status check_open(double watchdog, zero_comm **comm)
-{
-    if (!comm)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "zero_comm_open() without a place for the group");
-    if (watchdog >= 0.0) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID, "a watchdog of %g s: expected 0 or more", watchdog);
-}
-
-static zero_status start_watched(zero_comm *comm, double watchdog, zero_comm **out,
-                                 zero_comm **kept)
-{
-    zero_status st = check_open(watchdog, out);
-    if (st == ZERO_OK) st = zero_new(kept, 1, "a group of ranks");
-    ZERO_TRY(zero_agree(comm, st));
-    **kept = *comm; /* the watchdog keeps its address */
-    return zero_watch_start(*kept, watchdog);
-}
-
 zero_status zero_comm_open(MPI_Comm mpi, double watchdog, zero_comm **comm)
 {
     zero_comm own, *kept = NULL;
+    zero_status st = ZERO_OK;
     ZERO_TRY(zero_mpi_check_up());
     ZERO_TRY(zero_comm_from(mpi, &own));
-    zero_status st = start_watched(&own, watchdog, comm, &kept);
+    if (!comm)
+        st = zero_fail(ZERO_ERR_INVALID, "zero_comm_open() without a place for the group");
+    else if (!(watchdog >= 0.0))
+        st =
+            zero_fail(ZERO_ERR_INVALID, "a watchdog of %g s: expected 0 or more", watchdog);
+    else
+        st = zero_new(&kept, 1, "a group of ranks");
+    /* Ranks agree before the watchdog sends its first message. */
+    st = zero_agree(&own, st);
+    if (st == ZERO_OK) {
+        *kept = own; /* the watchdog keeps its address */
+        st = zero_watch_start(kept, watchdog);
+    }
     if (st == ZERO_OK) {
         *comm = kept;
     } else {

@@ -1,10 +1,8 @@
 #include "comm/hosts.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/fail.h"
 #include "base/grow.h"
 
 _Static_assert(sizeof(zero_host) % sizeof(uint64_t) == 0, "hosts travel as words");

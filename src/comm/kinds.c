@@ -8,7 +8,6 @@
 
 #include "base/fail.h"
 #include "base/grow.h"
-#include "comm/comm.h"
 
 /* One rank after another tells the text of its kind. */
 static zero_status tell(zero_comm *comm, const char *mine, const int *class_of, int n,
@@ -24,18 +23,26 @@ static zero_status tell(zero_comm *comm, const char *mine, const int *class_of, 
     return ZERO_OK;
 }
 
-/* hashes[size] is zeros, class_of[size] room. */
-static zero_status find(zero_comm *comm, const char *mine, uint64_t *hashes, int *class_of,
-                        zero_kind **kinds, int *n)
+zero_status zero_comm_kinds(zero_comm *comm, const char *mine, zero_kind **kinds, int *n)
 {
-    int count = 0;
-    hashes[comm->rank] = XXH3_64bits(mine, strlen(mine));
-    ZERO_TRY(zero_comm_or(comm, comm->size, hashes));
-    zero_ranks_classes(comm->size, hashes, sizeof *hashes, sizeof *hashes, class_of);
-    for (int r = 0; r < comm->size; r++) count += class_of[r] == r;
-    zero_kind *all;
-    zero_status st = zero_agree(comm, zero_new(&all, count, "kinds of ranks"));
+    uint64_t *hashes;
+    int *class_of = NULL, count = 0;
+    zero_kind *all = NULL;
+    zero_status st = zero_new(&hashes, comm->size, "ranks");
+    if (st == ZERO_OK) st = zero_new(&class_of, comm->size, "ranks");
+    st = zero_agree(comm, st);
+    if (st == ZERO_OK) {
+        hashes[comm->rank] = XXH3_64bits(mine, strlen(mine));
+        st = zero_comm_or(comm, comm->size, hashes);
+    }
+    if (st == ZERO_OK) {
+        zero_ranks_classes(comm->size, hashes, sizeof *hashes, sizeof *hashes, class_of);
+        for (int r = 0; r < comm->size; r++) count += class_of[r] == r;
+        st = zero_agree(comm, zero_new(&all, count, "kinds of ranks"));
+    }
     if (st == ZERO_OK) st = tell(comm, mine, class_of, count, all);
+    free(class_of);
+    free(hashes);
     if (st != ZERO_OK) {
         free(all);
         return st;
@@ -43,17 +50,4 @@ static zero_status find(zero_comm *comm, const char *mine, uint64_t *hashes, int
     *kinds = all;
     *n = count;
     return ZERO_OK;
-}
-
-zero_status zero_comm_kinds(zero_comm *comm, const char *mine, zero_kind **kinds, int *n)
-{
-    uint64_t *hashes;
-    int *class_of = NULL;
-    zero_status st = zero_new(&hashes, comm->size, "ranks");
-    if (st == ZERO_OK) st = zero_new(&class_of, comm->size, "ranks");
-    st = zero_agree(comm, st);
-    if (st == ZERO_OK) st = find(comm, mine, hashes, class_of, kinds, n);
-    free(class_of);
-    free(hashes);
-    return st;
 }

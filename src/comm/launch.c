@@ -106,14 +106,14 @@ static zero_status start(int *argc, char ***argv, int wanted, int *level)
     }
 
     int is_up = 0;
-    ZERO_TRY(zero_mpi_check(MPI_Initialized(&is_up), "MPI_Initialized"));
+    ZERO_TRY(zero_mpi(MPI_Initialized(&is_up)));
     if (is_up)
         return zero_fail(
             ZERO_ERR_INVALID,
             "MPI is initialized already: it starts once per process; use zero_comm_open()");
-    ZERO_TRY(zero_mpi_check(MPI_Init_thread(argc, argv, wanted, level), "MPI_Init_thread"));
+    ZERO_TRY(zero_mpi(MPI_Init_thread(argc, argv, wanted, level)));
     int size = 0;
-    ZERO_TRY(zero_mpi_check(MPI_Comm_size(MPI_COMM_WORLD, &size), "MPI_Comm_size"));
+    ZERO_TRY(zero_mpi(MPI_Comm_size(MPI_COMM_WORLD, &size)));
     launcher by;
     long launched = count_launched(&by);
     if (size > 1 || launched <= 1) return ZERO_OK;
@@ -151,7 +151,7 @@ zero_status zero_launch_start_threaded(int *argc, char ***argv)
 
 zero_status zero_launch_stop(void)
 {
-    return zero_mpi_check(MPI_Finalize(), "MPI_Finalize");
+    return zero_mpi(MPI_Finalize());
 }
 
 zero_status zero_launch_leave(zero_comm *world)

@@ -25,7 +25,7 @@ ZERO_NODISCARD zero_status zero_launch_limit(zero_deadline *d, double watchdog,
  * models. MPI is up then all the same. ZERO_ERR_INVALID if MPI was up before. */
 ZERO_NODISCARD zero_status zero_launch_start(int *argc, char ***argv);
 
-/* The same at thread level MULTIPLE, for programs with progress threads (progress.h).
+/* The same at thread level MULTIPLE, for programs with progress threads (thread.h).
  * ZERO_ERR_UNSUPPORTED if this MPI cannot; MPI is up then all the same. */
 ZERO_NODISCARD zero_status zero_launch_start_threaded(int *argc, char ***argv);
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 
 /* The family of groups has one lock: a process has few ranks, and they copy little. */
 typedef struct {
@@ -26,15 +27,6 @@ struct zero_local {
 };
 
 /* ---- groups ---- */
-
-static house *build_house(void)
-{
-    house *h = calloc(1, sizeof *h);
-    if (!h) return NULL;
-    pthread_mutex_init(&h->lock, NULL);
-    pthread_cond_init(&h->changed, NULL);
-    return h;
-}
 
 static void free_house(house *h)
 {
@@ -72,11 +64,14 @@ static zero_status describe(zero_comm *comm, struct zero_local *group, int rank)
 
 zero_status zero_local_open(int size, zero_comm *ranks)
 {
-    house *h = build_house();
-    struct zero_local *group = h ? make_group(h, size) : NULL;
+    house *h;
+    ZERO_TRY(zero_new(&h, 1, "a group of threads"));
+    pthread_mutex_init(&h->lock, NULL);
+    pthread_cond_init(&h->changed, NULL);
+    struct zero_local *group = make_group(h, size);
     zero_status st = ZERO_OK;
     if (!group) {
-        if (h) free_house(h);
+        free_house(h);
         return zero_fail(ZERO_ERR_NOMEM, "no memory for a group of %d threads", size);
     }
     for (int r = 0; r < size; r++) {
@@ -116,35 +111,27 @@ static zero_status tell_abandoned(void)
 
 /* ---- meetings ---- */
 
-/* Waits for the others; false if a rank was abandoned before all had come. Holds the
- * lock. */
-static bool attend(const zero_comm *comm, zero_local_combine *combine, const void *arg,
-                   void *thing)
-{
-    struct zero_local *group = comm->local;
-    house *h = group->house;
-    int64_t meeting = group->meetings;
-    group->things[comm->rank] = thing;
-    if (++group->arrived == group->size) {
-        if (combine) combine(group->size, group->things, arg);
-        group->arrived = 0;
-        group->meetings++;
-        pthread_cond_broadcast(&group->house->changed);
-    }
-    while (group->meetings == meeting && !h->is_abandoned)
-        pthread_cond_wait(&h->changed, &h->lock);
-    return group->meetings != meeting;
-}
-
 /* A rank that has left an abandoned meeting still counts as arrived, and its thing is gone.
  * So no meeting may be completed after that. */
 zero_status zero_local_meet(const zero_comm *comm, zero_local_combine *combine,
                             const void *arg, void *thing)
 {
-    house *h = comm->local->house;
-    bool has_met = false;
+    struct zero_local *group = comm->local;
+    house *h = group->house;
     pthread_mutex_lock(&h->lock);
-    if (!h->is_abandoned) has_met = attend(comm, combine, arg, thing);
+    const int64_t meeting = group->meetings;
+    if (!h->is_abandoned) {
+        group->things[comm->rank] = thing;
+        if (++group->arrived == group->size) {
+            if (combine) combine(group->size, group->things, arg);
+            group->arrived = 0;
+            group->meetings++;
+            pthread_cond_broadcast(&h->changed);
+        }
+        while (group->meetings == meeting && !h->is_abandoned)
+            pthread_cond_wait(&h->changed, &h->lock);
+    }
+    const bool has_met = group->meetings != meeting;
     pthread_mutex_unlock(&h->lock);
     return has_met ? ZERO_OK : tell_abandoned();
 }
@@ -157,29 +144,27 @@ typedef struct {
     zero_status status;
 } wish;
 
-static void make_color(int size, void *const *things, const zero_comm *parent, int color)
-{
-    int members = 0, rank = 0;
-    for (int r = 0; r < size; r++) members += ((const wish *)things[r])->color == color;
-    struct zero_local *group = make_group(parent->local->house, members);
-    for (int r = 0; r < size; r++) {
-        wish *w = things[r];
-        if (w->color != color) continue;
-        w->status = group ? describe(w->out, group, rank++)
-                          : zero_fail(ZERO_ERR_NOMEM, "no memory for a group of %d threads",
-                                      members);
-    }
-}
-
 /* The first rank of each color makes its group. */
 static void divide(int size, void *const *things, const void *arg)
 {
+    const zero_comm *parent = arg;
     for (int r = 0; r < size; r++) {
-        const wish *mine = things[r];
-        bool is_first = mine->color >= 0;
-        for (int q = 0; q < r; q++)
-            is_first = is_first && ((const wish *)things[q])->color != mine->color;
-        if (is_first) make_color(size, things, arg, mine->color);
+        const int color = ((const wish *)things[r])->color;
+        int before = 0, members = 0, rank = 0;
+        for (int q = 0; q < size; q++) {
+            bool is_one = ((const wish *)things[q])->color == color;
+            members += is_one;
+            before += is_one && q < r;
+        }
+        if (color < 0 || before > 0) continue;
+        struct zero_local *group = make_group(parent->local->house, members);
+        for (int q = r; q < size; q++) {
+            wish *w = things[q];
+            if (w->color != color) continue;
+            w->status = group ? describe(w->out, group, rank++)
+                              : zero_fail(ZERO_ERR_NOMEM,
+                                          "no memory for a group of %d threads", members);
+        }
     }
 }
 
@@ -194,23 +179,18 @@ zero_status zero_local_split(const zero_comm *parent, int color, zero_comm *out)
 
 /* ---- messages ---- */
 
-static bool are_partners(const struct zero_local_message *a,
-                         const struct zero_local_message *b)
-{
-    return a->is_send != b->is_send && a->rank == b->peer && a->peer == b->rank &&
-           a->sequence == b->sequence;
-}
-
 /* Messages between two ranks meet in the order in which they were posted, as MPI's do. */
 static void match(struct zero_local *group, struct zero_local_message *message)
 {
-    struct zero_local_message **at = &group->posted;
-    while (*at && !are_partners(*at, message)) at = &(*at)->next;
-    if (!*at) {
+    struct zero_local_message **at = &group->posted, *partner;
+    for (; (partner = *at) != NULL; at = &partner->next)
+        if (partner->is_send != message->is_send && partner->rank == message->peer &&
+            partner->peer == message->rank && partner->sequence == message->sequence)
+            break;
+    if (!partner) {
         *at = message;
         return;
     }
-    struct zero_local_message *partner = *at;
     *at = partner->next;
     const struct zero_local_message *send = partner->is_send ? partner : message,
                                     *receive = partner->is_send ? message : partner;
@@ -238,17 +218,12 @@ void zero_local_post(zero_collective *op, int slot, bool is_send, int peer, void
     pthread_mutex_unlock(&h->lock);
 }
 
-static bool is_of(const struct zero_local_message *message, const zero_collective *op)
-{
-    return message >= op->messages && message < op->messages + ZERO_COLLECTIVE_REQUESTS;
-}
-
 void zero_local_drop(zero_collective *op)
 {
     struct zero_local *group = op->comm->local;
     pthread_mutex_lock(&group->house->lock);
     for (struct zero_local_message **at = &group->posted; *at;)
-        if (is_of(*at, op))
+        if (*at >= op->messages && *at < op->messages + ZERO_COLLECTIVE_REQUESTS)
             *at = (*at)->next;
         else
             at = &(*at)->next;

@@ -9,8 +9,6 @@
 #include "comm/wait.h"
 #include "lists/small.h"
 
-#define TAG 0 /* nothing else sends point to point on the communicator for small messages */
-
 /* ---- one span ---- */
 
 /* n of a span that stands for two that do not adjoin: one ends at block `first`, the next
@@ -53,13 +51,13 @@ static zero_status exchange(zero_comm *comm, const zero_operation *what,
     MPI_Request arrives, leaves;
     int bytes = n * (int)sizeof *spans;
     if (round->receives)
-        ZERO_TRY(zero_mpi_check(MPI_Irecv(theirs, bytes, MPI_BYTE, round->partner, TAG,
-                                          comm->control, &arrives),
+        ZERO_TRY(zero_mpi_check(MPI_Irecv(theirs, bytes, MPI_BYTE, round->partner,
+                                          ZERO_WAIT_TAG, comm->control, &arrives),
                                 "MPI_Irecv of spans"));
     if (round->sends)
-        ZERO_TRY(zero_mpi_check(
-            MPI_Isend(spans, bytes, MPI_BYTE, round->partner, TAG, comm->control, &leaves),
-            "MPI_Isend of spans"));
+        ZERO_TRY(zero_mpi_check(MPI_Isend(spans, bytes, MPI_BYTE, round->partner,
+                                          ZERO_WAIT_TAG, comm->control, &leaves),
+                                "MPI_Isend of spans"));
     zero_small_add_round(&comm->traffic[ZERO_CONTROL], &comm->layout, comm->rank, round,
                          bytes);
     if (round->receives) ZERO_TRY(zero_wait_message(comm, what, &arrives));
@@ -89,19 +87,15 @@ static void merge_local(int size, void *const *things, const void *arg)
     for (int r = 1; r < size; r++) memcpy(things[r], all, (size_t)n * sizeof *all);
 }
 
-/* Counts the messages that ranks in processes of their own would exchange. */
-static zero_status merge_here(zero_comm *comm, int n, zero_tree_span *spans)
-{
-    zero_small_add_merged(&comm->traffic[ZERO_CONTROL], &comm->layout, comm->rank, n,
-                          sizeof *spans);
-    return zero_local_meet(comm, merge_local, &n, spans);
-}
-
 /* Merging is exactly associative, so only the order of ranks matters, and no rounding. */
 zero_status zero_merge(zero_comm *comm, const zero_operation *what, int n,
                        zero_tree_span *spans)
 {
-    if (comm->local) return merge_here(comm, n, spans);
+    if (comm->local) { /* as many messages as between ranks in processes of their own */
+        zero_small_add_merged(&comm->traffic[ZERO_CONTROL], &comm->layout, comm->rank, n,
+                              sizeof *spans);
+        return zero_local_meet(comm, merge_local, &n, spans);
+    }
     int rounds = zero_small_rounds(comm->size);
     for (int at = 0; at < n; at += ZERO_SMALL_SPANS) {
         int len = n - at < ZERO_SMALL_SPANS ? n - at : ZERO_SMALL_SPANS;

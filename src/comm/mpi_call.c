@@ -1,6 +1,5 @@
 #include "comm/mpi_call.h"
 
-#include "base/fail.h"
 #include "base/number.h"
 #include "comm/mpi_error.h"
 #include "lists/algorithm.h"
@@ -45,22 +44,12 @@ zero_status zero_mpi_call_init(zero_collective *op)
         spec->result == ZERO_FP32)
         return ZERO_OK;
     MPI_User_function *add = spec->type == ZERO_BF16 ? add_bf16 : add_fp16;
-    return zero_mpi_check(MPI_Op_create(add, 1, &op->add), "MPI_Op_create");
+    return zero_mpi(MPI_Op_create(add, 1, &op->add));
 }
 
 void zero_mpi_call_destroy(zero_collective *op)
 {
     if (op->comm && op->add != MPI_OP_NULL && zero_mpi_is_up()) MPI_Op_free(&op->add);
-}
-
-/* MPI must be told if a piece is in place already. */
-static const void *gathered_from(const zero_collective *op,
-                                 const zero_collective_step *step, const void *from,
-                                 const void *to)
-{
-    size_t piece = (size_t)step->len * zero_type_size(step->type);
-    const void *mine = (const char *)to + (size_t)op->comm->rank * piece;
-    return from == mine ? MPI_IN_PLACE : from;
 }
 
 zero_status zero_mpi_call_post(zero_collective *op, const zero_collective_step *step,
@@ -69,21 +58,19 @@ zero_status zero_mpi_call_post(zero_collective *op, const zero_collective_step *
     MPI_Comm mpi = op->comm->mpi;
     MPI_Datatype type = zero_mpi_type(step->type);
     MPI_Op add = op->add == MPI_OP_NULL ? MPI_SUM : op->add;
-    int len = (int)step->len, root = op->steps.spec.root, code = MPI_ERR_OTHER;
+    int len = (int)step->len, root = op->steps.spec.root;
     switch (op->steps.spec.kind) {
     case ZERO_REDUCE_SCATTER:
-        code = MPI_Ireduce_scatter_block(from, to, len, type, add, mpi, request);
-        return zero_mpi_check(code, "MPI_Ireduce_scatter_block");
+        return zero_mpi(MPI_Ireduce_scatter_block(from, to, len, type, add, mpi, request));
     case ZERO_REDUCE:
-        code = MPI_Ireduce(from, to, len, type, add, root, mpi, request);
-        return zero_mpi_check(code, "MPI_Ireduce");
+        return zero_mpi(MPI_Ireduce(from, to, len, type, add, root, mpi, request));
     case ZERO_ALL_GATHER:
-        code = MPI_Iallgather(gathered_from(op, step, from, to), len, type, to, len, type,
-                              mpi, request);
-        return zero_mpi_check(code, "MPI_Iallgather");
-    case ZERO_BROADCAST:
-        code = MPI_Ibcast(to, len, type, root, mpi, request);
-        return zero_mpi_check(code, "MPI_Ibcast");
+        /* MPI must be told if a piece is in place already. */
+        if (from == (const char *)to + (size_t)op->comm->rank * (size_t)step->len *
+                                           zero_type_size(step->type))
+            from = MPI_IN_PLACE;
+        return zero_mpi(MPI_Iallgather(from, len, type, to, len, type, mpi, request));
+    case ZERO_BROADCAST: return zero_mpi(MPI_Ibcast(to, len, type, root, mpi, request));
     }
-    return zero_mpi_check(code, "a collective of an unknown kind");
+    return zero_mpi_check(MPI_ERR_OTHER, "a collective of an unknown kind");
 }

@@ -1,6 +1,7 @@
 #include "comm/mpi_error.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include <mpi.h>
 
@@ -13,7 +14,8 @@ zero_status zero_mpi_check(int mpi_code, const char *call)
     int len = 0;
     if (MPI_Error_string(mpi_code, text, &len) != MPI_SUCCESS)
         snprintf(text, sizeof text, "no description");
-    return zero_fail(ZERO_ERR_MPI, "%s failed: %s (MPI error %d)", call, text, mpi_code);
+    return zero_fail(ZERO_ERR_MPI, "%.*s failed: %s (MPI error %d)",
+                     (int)strcspn(call, "("), call, text, mpi_code);
 }
 
 /* These two may be called at any time. */

@@ -42,30 +42,20 @@ bool zero_operation_equal(const zero_operation *a, const zero_operation *b)
     return memcmp(a, b, sizeof *a) == 0;
 }
 
-static const char *control_name(zero_operation_kind kind)
-{
-    switch (kind) {
-    case ZERO_OPERATION_AGREEMENT: return "agreement";
-    case ZERO_OPERATION_VOTE: return "vote";
-    case ZERO_OPERATION_NUMBERS: return "gathering of numbers";
-    case ZERO_OPERATION_WORDS: return "or of words";
-    case ZERO_OPERATION_MOST: return "maximum";
-    case ZERO_OPERATION_SUM: return "sum";
-    case ZERO_OPERATION_SPANS: return "merging of spans";
-    case ZERO_OPERATION_MESSAGE: return "message to all";
-    case ZERO_OPERATION_BARRIER: return "barrier";
-    case ZERO_OPERATION_END: return "the end of the group";
-    case ZERO_OPERATION_NONE: return "the start";
-    }
-    return "unknown operation";
-}
-
-static const char *kind_name(int32_t kind)
-{
-    return kind < ZERO_COLLECTIVE_KINDS
-               ? zero_collective_kind_name((zero_collective_kind)kind)
-               : control_name((zero_operation_kind)kind);
-}
+static const char *const control_names[] = {"agreement",
+                                            "vote",
+                                            "gathering of numbers",
+                                            "or of words",
+                                            "maximum",
+                                            "sum",
+                                            "merging of spans",
+                                            "message to all",
+                                            "barrier",
+                                            "the end of the group",
+                                            "the start"};
+_Static_assert(sizeof control_names / sizeof *control_names ==
+                   ZERO_OPERATION_NONE + 1 - ZERO_COLLECTIVE_KINDS,
+               "a name for each kind");
 
 __attribute__((format(printf, 2, 3))) static void add(char text[ZERO_OPERATION_TEXT],
                                                       const char *fmt, ...)
@@ -81,7 +71,10 @@ static void add_numbers(const zero_operation *op, char text[ZERO_OPERATION_TEXT]
 {
     const char *unit = op->member.part == ZERO_TP_GROUP ? "JOIN" : "group";
     text[0] = '\0';
-    add(text, "%s", kind_name(op->kind));
+    add(text, "%s",
+        op->kind < ZERO_COLLECTIVE_KINDS
+            ? zero_collective_kind_name((zero_collective_kind)op->kind)
+            : control_names[op->kind - ZERO_COLLECTIVE_KINDS]);
     if (op->kind == ZERO_OPERATION_NONE || op->kind == ZERO_OPERATION_END) return;
     add(text, " %" PRId64, op->sequence);
     if (op->unit != ZERO_NO_UNIT) add(text, " of %s %d", unit, (int)op->unit);
@@ -100,17 +93,13 @@ void zero_operation_name(const zero_operation *op, char text[ZERO_OPERATION_TEXT
     add_place(op, text);
 }
 
-static void describe_root(const zero_operation *op, const char *direction,
-                          char text[ZERO_OPERATION_TEXT])
-{
-    if (op->root >= 0)
-        add(text, "%s rank %d", direction, zero_member_rank(&op->member, op->root));
-}
-
 void zero_operation_describe(const zero_operation *op, char text[ZERO_OPERATION_TEXT])
 {
+    bool is_control = op->kind >= ZERO_COLLECTIVE_KINDS;
     add_numbers(op, text);
-    if (op->kind < ZERO_COLLECTIVE_KINDS) {
+    if (is_control && op->count > 0) {
+        add(text, " (%" PRId64 " bytes", op->count);
+    } else if (!is_control) {
         add(text, " (%s, %s", zero_algorithm_name((zero_algorithm)op->algorithm),
             zero_type_name((zero_type)op->type));
         if (op->result != op->type)
@@ -118,16 +107,13 @@ void zero_operation_describe(const zero_operation *op, char text[ZERO_OPERATION_
         add(text, ", %" PRId64 " elements", op->count);
         if (op->stride != op->count) add(text, " %" PRId64 " apart", op->stride);
         if (op->max_chunk > 0) add(text, " in chunks of %" PRId64, op->max_chunk);
-        describe_root(op, op->kind == ZERO_REDUCE ? ", to" : ", from", text);
-        if (op->on_device) add(text, ", on a device%s", op->in_place ? " in member" : "");
-        if (op->on_device > 1) add(text, " that neighbours reach");
-        add(text, ")");
-    } else {
-        if (op->count > 0) {
-            add(text, " (%" PRId64 " bytes", op->count);
-            describe_root(op, " from", text);
-            add(text, ")");
-        }
     }
+    if (op->root >= 0 && (!is_control || op->count > 0))
+        add(text, "%s %s rank %d", is_control ? "" : ",",
+            op->kind == ZERO_REDUCE ? "to" : "from",
+            zero_member_rank(&op->member, op->root));
+    if (op->on_device) add(text, ", on a device%s", op->in_place ? " in member" : "");
+    if (op->on_device > 1) add(text, " that neighbours reach");
+    if (!is_control || op->count > 0) add(text, ")");
     add_place(op, text);
 }

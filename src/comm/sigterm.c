@@ -14,20 +14,16 @@
 
 static const int signals[] = {SIGTERM, SIGHUP};
 
-/* They can be pending only while they are blocked. */
-static bool is_pending(void)
-{
-    sigset_t set;
-    return sigpending(&set) == 0 &&
-           (sigismember(&set, SIGTERM) == 1 || sigismember(&set, SIGHUP) == 1);
-}
-
 void zero_sigterm_turn(zero_sigterm *s, int64_t advanced, double patience)
 {
     double now = zero_clock_seconds();
     double passed = s->last_look > 0.0 ? now - s->last_look : LOOK_EVERY;
     if (passed < LOOK_EVERY) return;
-    bool waits = advanced == s->advanced && is_pending();
+    /* They can be pending only while they are blocked. */
+    sigset_t set;
+    bool is_pending = sigpending(&set) == 0 &&
+                      (sigismember(&set, SIGTERM) == 1 || sigismember(&set, SIGHUP) == 1);
+    bool waits = advanced == s->advanced && is_pending;
     s->pending = waits ? s->pending + fmin(passed, LONGEST_LOOK) : 0.0;
     s->last_look = now;
     s->advanced = advanced;

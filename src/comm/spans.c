@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 
-#include "base/fail.h"
 #include "base/grow.h"
 #include "base/number.h"
 #include "comm/family.h"
@@ -20,21 +19,11 @@ void zero_comm_spans_destroy(zero_comm_spans *s)
     *s = (zero_comm_spans){0};
 }
 
-static void attach(zero_comm *comm, zero_comm_spans *s)
+void zero_comm_spans_attach(zero_comm *comm, zero_comm_spans *s)
 {
     zero_thread_lock(comm);
     comm->spans = s;
     zero_thread_unlock(comm);
-}
-
-void zero_comm_spans_start(zero_comm *comm, zero_comm_spans *s)
-{
-    attach(comm, s);
-}
-
-void zero_comm_spans_stop(zero_comm *comm)
-{
-    attach(comm, NULL);
 }
 
 void zero_comm_spans_switch(zero_comm *comm, bool is_on)
@@ -87,28 +76,21 @@ static int64_t copy_active(const zero_comm *comm, double now, int64_t room,
     return n;
 }
 
-static int64_t copy_all(const zero_comm *comm, double now, int64_t room,
-                        zero_comm_span *out, int64_t *open)
-{
-    const zero_comm_spans *s = comm->spans;
-    int64_t n = 0;
-    for (int64_t k = zero_max(0, s->n - s->capacity); k < s->n && n < room; k++)
-        out[n++] = s->ring[k % s->capacity];
-    int64_t ended = n;
-    n += copy_active(comm, now, room - n, out + n);
-    for (int i = 0; i < comm->n_parts; i++)
-        n += copy_active(&comm->parts[i], now, room - n, out + n);
-    *open = n - ended;
-    return n;
-}
-
 int64_t zero_comm_spans_copy(zero_comm *comm, double now, int64_t room, zero_comm_span *out,
                              int64_t *open)
 {
-    int64_t n = 0;
-    *open = 0;
+    int64_t n = 0, ended = 0;
     zero_thread_lock(comm);
-    if (comm->spans) n = copy_all(comm, now, room, out, open);
+    const zero_comm_spans *s = comm->spans;
+    if (s) {
+        for (int64_t k = zero_max(0, s->n - s->capacity); k < s->n && n < room; k++)
+            out[n++] = s->ring[k % s->capacity];
+        ended = n;
+        n += copy_active(comm, now, room - n, out + n);
+        for (int i = 0; i < comm->n_parts; i++)
+            n += copy_active(&comm->parts[i], now, room - n, out + n);
+    }
     zero_thread_unlock(comm);
+    *open = n - ended;
     return n;
 }

@@ -34,9 +34,9 @@ ZERO_NODISCARD zero_status zero_comm_spans_init(zero_comm_spans *s, int64_t capa
 void zero_comm_spans_destroy(zero_comm_spans *s); /* accepts a zeroed one */
 
 /* Local. From here on collectives of the group and its family are recorded while the ring
- * is on; `s` is borrowed until _stop(). `comm` is not a part of a family (divide.h). */
-void zero_comm_spans_start(zero_comm *comm, zero_comm_spans *s);
-void zero_comm_spans_stop(zero_comm *comm);
+ * is on; `s` is borrowed until another one, or NULL, is attached. `comm` is not a part of a
+ * family (divide.h). */
+void zero_comm_spans_attach(zero_comm *comm, zero_comm_spans *s);
 void zero_comm_spans_switch(zero_comm *comm, bool is_on);
 
 /* Copies the spans that the ring has, in the order in which they ended, and then those of

@@ -4,8 +4,7 @@
 
 #include "base/fail.h"
 #include "base/stream.h"
-#include "comm/device_copy.h"
-#include "comm/device_places.h"
+#include "comm/device.h"
 #include "comm/local.h"
 #include "comm/mpi_call.h"
 #include "comm/mpi_error.h"
@@ -22,20 +21,14 @@ static size_t element_size(const zero_collective *op, zero_place place)
     return zero_type_size(place == ZERO_OUT ? op->steps.spec.result : op->steps.spec.type);
 }
 
-/* In the memory of a neighbour's device. */
-static char *address_there(const zero_collective *op, zero_spot spot)
-{
-    int64_t size = (int64_t)element_size(op, spot.place);
-    return zero_device_window_find(op->copier->window, spot.rank, op->sequence,
-                                   spot.place == ZERO_IN) +
-           spot.at * size;
-}
-
 static char *address(const zero_collective *op, zero_spot spot)
 {
     int64_t size = (int64_t)element_size(op, spot.place);
     int64_t away = spot.rank - op->comm->rank; /* parts of neighbours adjoin */
-    if (op->steps.spec.direct && away != 0) return address_there(op, spot);
+    if (op->steps.spec.direct && away != 0)    /* in the memory of a neighbour's device */
+        return zero_device_window_find(op->copier->window, spot.rank, op->sequence,
+                                       spot.place == ZERO_IN) +
+               spot.at * size;
     if (spot.place == ZERO_STAGING) return (char *)op->staging + spot.at;
     if (spot.place == ZERO_IN)
         return (char *)op->in + spot.at * size + away * (int64_t)op->in_apart;
@@ -92,20 +85,13 @@ static bool has_reached(const zero_collective *op, int peer, int64_t phase)
     return true;
 }
 
-static bool has_mpi_call_left(const zero_collective *op)
-{
-    if (!zero_algorithm_get(op->steps.spec.algorithm)->posts_mpi_collectives) return false;
-    for (int64_t i = op->next_step; i < op->steps.n; i++)
-        if (op->steps.list[i].kind == ZERO_STEP_MPI) return true;
-    return false;
-}
-
 /* MPI matches its collectives by their order, so all ranks post them in the order of
  * begin. */
 static bool may_call_mpi(const zero_collective *op)
 {
     for (const zero_collective *o = op->comm->active; o != op; o = o->next_active)
-        if (has_mpi_call_left(o)) return false;
+        for (int64_t i = o->next_step; i < o->steps.n; i++)
+            if (o->steps.list[i].kind == ZERO_STEP_MPI) return false;
     return true;
 }
 
@@ -153,66 +139,38 @@ static int take_slot(zero_collective *op)
     return i;
 }
 
-static MPI_Request *take_request(zero_collective *op)
-{
-    return &op->requests[take_slot(op)];
-}
-
-/* Between threads: a message of theirs. */
-static zero_status post_local(zero_collective *op, const zero_collective_step *step)
-{
-    bool is_send = step->kind == ZERO_STEP_SEND;
-    zero_local_post(op, take_slot(op), is_send, step->peer,
-                    address(op, is_send ? step->from : step->to),
-                    (size_t)step->len * zero_type_size(step->type));
-    return ZERO_OK;
-}
-
-static int tag_of(const zero_collective *op)
-{
-    return (int)(op->sequence % op->comm->tag_limit);
-}
-
 /* In a reduce all ranks send to the root. Its MPI would have to keep what it has not asked
  * for, so these sends end when the root receives. */
-static zero_status post_send(zero_collective *op, const zero_collective_step *step)
+static zero_status post(zero_collective *op, const zero_collective_step *step)
 {
-    if (op->messages) return post_local(op, step);
-    const void *from = address(op, step->from);
+    bool is_send = step->kind == ZERO_STEP_SEND;
+    char *at = address(op, is_send ? step->from : step->to);
     MPI_Comm mpi = op->comm->mpi;
     MPI_Datatype type = zero_mpi_type(step->type);
-    MPI_Request *request = take_request(op);
-    int len = (int)step->len, to = step->peer, tag = tag_of(op);
+    int slot = take_slot(op), len = (int)step->len, peer = step->peer;
+    int tag = (int)(op->sequence % op->comm->tag_limit);
+    MPI_Request *request = &op->requests[slot];
+    if (op->messages) {
+        zero_local_post(op, slot, is_send, peer, at,
+                        (size_t)step->len * zero_type_size(step->type));
+        return ZERO_OK;
+    }
+    if (!is_send) return zero_mpi(MPI_Irecv(at, len, type, peer, tag, mpi, request));
     if (op->steps.spec.kind == ZERO_REDUCE)
-        return zero_mpi_check(MPI_Issend(from, len, type, to, tag, mpi, request),
-                              "MPI_Issend");
-    return zero_mpi_check(MPI_Isend(from, len, type, to, tag, mpi, request), "MPI_Isend");
-}
-
-static zero_status post_receive(zero_collective *op, const zero_collective_step *step)
-{
-    if (op->messages) return post_local(op, step);
-    MPI_Datatype type = zero_mpi_type(step->type);
-    return zero_mpi_check(MPI_Irecv(address(op, step->to), (int)step->len, type, step->peer,
-                                    tag_of(op), op->comm->mpi, take_request(op)),
-                          "MPI_Irecv");
-}
-
-static const void *term_data(const zero_collective *op, const zero_collective_step *step,
-                             const zero_term *term)
-{
-    if (term->staged >= 0) return (char *)op->staging + step->staged + term->staged;
-    return address(op, (zero_spot){ZERO_IN, term->first, step->from.at});
+        return zero_mpi(MPI_Issend(at, len, type, peer, tag, mpi, request));
+    return zero_mpi(MPI_Isend(at, len, type, peer, tag, mpi, request));
 }
 
 static const zero_sum *find_terms(zero_collective *op, const zero_collective_step *step)
 {
     const zero_sum *sum = &op->steps.sums[step->sum];
-    for (int64_t t = 0; t < sum->n; t++)
-        op->terms[t] = (zero_tree_term){.data = term_data(op, step, &sum->terms[t]),
-                                        .type = sum->terms[t].type,
-                                        .first = sum->terms[t].first,
-                                        .count = sum->terms[t].count};
+    for (int64_t t = 0; t < sum->n; t++) {
+        const zero_term *term = &sum->terms[t];
+        zero_spot of_rank = {ZERO_IN, term->first, step->from.at};
+        zero_spot staged = {ZERO_STAGING, op->comm->rank, step->staged + term->staged};
+        op->terms[t] = (zero_tree_term){address(op, term->staged < 0 ? of_rank : staged),
+                                        term->type, term->first, term->count};
+    }
     return sum;
 }
 
@@ -242,16 +200,24 @@ static size_t copy(zero_collective *op, const zero_collective_step *step)
     return bytes;
 }
 
-/* Queues the step on the device, unless nothing is to be done. */
+/* Begins the step on the device, unless a copy has nothing to move. */
 static zero_status run_there(zero_collective *op, const zero_collective_step *step)
 {
-    char *to = address(op, step->to);
-    if (step->kind == ZERO_STEP_ADD)
-        return zero_device_add(op, (int)find_terms(op, step)->n, step, to);
-    const char *from = address(op, step->from);
-    if (to == from) return ZERO_OK;
-    return zero_device_copy_near(op, to, from,
-                                 (size_t)step->len * zero_type_size(step->type));
+    size_t size = zero_type_size(step->type);
+    char *to = NULL;
+    const char *from = NULL;
+    if (step->kind == ZERO_STEP_STORE)
+        to = (char *)op->device_out + (size_t)step->to.at * size;
+    else if (step->kind != ZERO_STEP_MARK)
+        to = address(op, step->to);
+    if (step->kind == ZERO_STEP_FETCH)
+        from = (const char *)op->device_in + (size_t)step->from.at * size;
+    else if (step->kind == ZERO_STEP_ADD)
+        find_terms(op, step);
+    else if (step->kind != ZERO_STEP_MARK)
+        from = address(op, step->from);
+    if (step->kind == ZERO_STEP_COPY && to == from) return ZERO_OK;
+    return zero_device_begin(op, step, to, from);
 }
 
 static zero_status run(zero_collective *op, const zero_collective_step *step,
@@ -262,14 +228,14 @@ static zero_status run(zero_collective *op, const zero_collective_step *step,
     zero_steps_count_peers(&op->steps, step, &op->comm->peers);
     bool is_near = zero_steps_is_near(&op->steps, step);
     switch (step->kind) {
-    case ZERO_STEP_SEND: return post_send(op, step);
-    case ZERO_STEP_RECEIVE: return post_receive(op, step);
+    case ZERO_STEP_SEND:
+    case ZERO_STEP_RECEIVE: return post(op, step);
     case ZERO_STEP_MPI:
         return zero_mpi_call_post(op, step, address(op, step->from), address(op, step->to),
-                                  take_request(op));
+                                  &op->requests[take_slot(op)]);
     case ZERO_STEP_FETCH:
-    case ZERO_STEP_STORE: return zero_device_copy_begin(op, step);
-    case ZERO_STEP_MARK: return zero_device_mark(op);
+    case ZERO_STEP_STORE:
+    case ZERO_STEP_MARK: return run_there(op, step);
     case ZERO_STEP_ADD:
         if (is_near) return run_there(op, step);
         *computed += add(op, step);

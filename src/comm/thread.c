@@ -13,13 +13,14 @@
 #include "base/grow.h"
 #include "base/helper_thread.h"
 #include "comm/family.h"
+#include "comm/flight.h"
+#include "comm/mpi_error.h"
 
 #define ANSWER_EVERY 0.1 /* seconds; while nothing is in flight, but a watchdog may ask */
 
 struct zero_thread {
     zero_comm *comm; /* borrowed; the whole of its family */
     double period;
-    zero_status (*work)(zero_comm *);
     pthread_t id;
     pthread_mutex_t lock; /* of the group, and of the fields below */
     pthread_cond_t changed;
@@ -78,7 +79,7 @@ static void *run(void *arg)
             sleep_for(t, ANSWER_EVERY);
         else
             pthread_cond_wait(&t->changed, &t->lock);
-        t->failure = zero_failure_keep(t->work(t->comm));
+        t->failure = zero_failure_keep(zero_flight_poll(t->comm, NULL));
     }
     pthread_mutex_unlock(&t->lock);
     return NULL;
@@ -93,14 +94,25 @@ static void release(struct zero_thread *t)
     free(t);
 }
 
-zero_status zero_thread_start(zero_comm *comm, double period_seconds,
-                              zero_status (*work)(zero_comm *))
+zero_status zero_progress_start(zero_comm *comm, double period_seconds)
 {
+    ZERO_TRY(zero_family_check_whole(comm, "a progress thread"));
+    if (!(period_seconds > 0.0 && period_seconds <= 1.0) || comm->thread)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "a progress thread with a period of %g s: expected more than 0, "
+                         "at most 1, and one thread per group",
+                         period_seconds);
+    int level = MPI_THREAD_SINGLE;
+    ZERO_TRY(zero_mpi(MPI_Query_thread(&level)));
+    if (level != MPI_THREAD_MULTIPLE)
+        return zero_fail(ZERO_ERR_UNSUPPORTED,
+                         "a progress thread needs MPI at thread level MULTIPLE (%d); it "
+                         "runs at level %d",
+                         MPI_THREAD_MULTIPLE, level);
     struct zero_thread *t;
     ZERO_TRY(zero_new(&t, 1, "a progress thread"));
     t->comm = comm;
     t->period = period_seconds;
-    t->work = work;
     pthread_mutexattr_t mutex;
     pthread_condattr_t cond;
     pthread_mutexattr_init(&mutex);
@@ -119,7 +131,7 @@ zero_status zero_thread_start(zero_comm *comm, double period_seconds,
     return zero_fail(ZERO_ERR_ENV, "cannot start a progress thread: %s", strerror(error));
 }
 
-void zero_thread_stop(zero_comm *comm)
+void zero_progress_stop(zero_comm *comm)
 {
     struct zero_thread *t = comm->thread;
     if (!t) return;

@@ -9,18 +9,7 @@
 
 #define MAX_CLASSES 5 /* classes that an error lists */
 
-typedef struct {
-    int size, n_parts;
-    const zero_member *parts; /* [n_parts]: those of any rank */
-    const zero_standing *all; /* [size] */
-    const int *class_of;      /* [size] */
-    const char *work;
-    bool has_silent;
-    int64_t least, furthest; /* that ranks have reached */
-    int most_conflicts;      /* of a class, in a family */
-} group;
-
-static int count(const group *g, int class)
+static int count(const zero_stalled_job *g, int class)
 {
     return zero_ranks_count(g->size, g->class_of, class);
 }
@@ -40,7 +29,7 @@ static bool are_together(const zero_member *part, int a, int b)
 }
 
 /* The group of the class's operation; `first` is -1 if the ranks are in several. */
-static zero_member find_member(const group *g, int class)
+static zero_member find_member(const zero_stalled_job *g, int class)
 {
     const zero_member *any = &g->all[class].member;
     for (int r = class; r < g->size; r++)
@@ -52,7 +41,7 @@ static zero_member find_member(const group *g, int class)
 
 /* Ranks that begin the same operations in one order are behind or ahead in all groups
  * alike. With shared_only, compares only the groups to which both belong. */
-static bool are_in_order(const group *g, int a, int b, bool shared_only)
+static bool are_in_order(const zero_stalled_job *g, int a, int b, bool shared_only)
 {
     const int64_t *one = g->all[a].begun, *other = g->all[b].begun;
     bool is_ahead = one[ZERO_WHOLE] > other[ZERO_WHOLE];
@@ -69,7 +58,7 @@ static bool are_in_order(const group *g, int a, int b, bool shared_only)
 /* Number of ranks that are not in order with one of the class, which has left out an
  * operation or belongs to a group in which a rank has. Only ranks that share a group can
  * tell: 0 if the ranks of the class are in order with those. */
-static int count_conflicts(const group *g, int class)
+static int count_conflicts(const zero_stalled_job *g, int class)
 {
     int shared = 0, all = 0;
     for (int a = class; a < g->size; a++) {
@@ -81,18 +70,8 @@ static int count_conflicts(const group *g, int class)
     return shared > 0 ? all / count(g, class) : 0;
 }
 
-static int find_most_conflicts(const group *g)
-{
-    int most = 0;
-    for (int r = 0; r < g->size && g->n_parts > 0 && !g->has_silent; r++) {
-        int n = g->class_of[r] == r ? count_conflicts(g, r) : 0;
-        if (n > most) most = n;
-    }
-    return most;
-}
-
 /* True if the class may be at fault, and does not just wait for a rank that is. */
-static bool is_suspect(const group *g, int class)
+static bool is_suspect(const zero_stalled_job *g, int class)
 {
     if (g->n_parts == 0) return true;
     if (g->has_silent) return false;
@@ -103,7 +82,7 @@ static bool is_suspect(const group *g, int class)
 /* ---- faults ---- */
 
 /* Why the class is suspected; NULL: it is not. */
-static const char *find_fault(const group *g, int class)
+static const char *find_fault(const zero_stalled_job *g, int class)
 {
     const zero_standing *at = &g->all[class];
     const zero_standing *most = &g->all[zero_ranks_majority(g->size, g->class_of)];
@@ -119,15 +98,7 @@ static const char *find_fault(const group *g, int class)
     return NULL;
 }
 
-static double longest(const group *g, int class)
-{
-    double seconds = 0.0;
-    for (int r = 0; r < g->size; r++)
-        if (g->class_of[r] == class) seconds = fmax(seconds, g->all[r].seconds);
-    return seconds;
-}
-
-static void add_state(zero_sentence *report, const group *g, int class)
+static void add_state(zero_sentence *report, const zero_stalled_job *g, int class)
 {
     static const char *const doing[] = {
         [ZERO_WATCH_COMPUTING] = "computing after",
@@ -142,6 +113,9 @@ static void add_state(zero_sentence *report, const group *g, int class)
         return;
     }
     char name[ZERO_OPERATION_TEXT];
+    double longest = 0.0;
+    for (int r = 0; r < g->size; r++)
+        if (g->class_of[r] == class) longest = fmax(longest, g->all[r].seconds);
     zero_operation op = {.sequence = at->sequence,
                          .kind = at->kind,
                          .unit = at->unit,
@@ -149,12 +123,40 @@ static void add_state(zero_sentence *report, const group *g, int class)
     zero_operation_name(&op, name);
     zero_sentence_add(report, ": ");
     if (at->work >= 0) zero_sentence_add(report, "in %s %" PRId64 ", ", g->work, at->work);
-    zero_sentence_add(report, "%s %s (%.3g s)", doing[at->state], name, longest(g, class));
+    zero_sentence_add(report, "%s %s (%.3g s)", doing[at->state], name, longest);
 }
 
-static void add_states(zero_sentence *report, const group *g)
+void zero_verdict_write(zero_stalled_job *g, zero_sentence *report)
 {
-    int listed = 0, left = g->size;
+    zero_ranks_classes(g->size, g->all, sizeof *g->all, offsetof(zero_standing, seconds),
+                       g->class_of);
+    g->has_silent = false;
+    g->furthest = g->most_conflicts = 0;
+    g->least = INT64_MAX;
+    for (int r = 0; r < g->size; r++) {
+        bool is_silent = g->all[r].state == ZERO_WATCH_SILENT;
+        g->has_silent = g->has_silent || is_silent;
+        if (g->all[r].reached > g->furthest) g->furthest = g->all[r].reached;
+        if (!is_silent && g->all[r].reached < g->least) g->least = g->all[r].reached;
+    }
+    for (int r = 0; r < g->size && g->n_parts > 0 && !g->has_silent; r++) {
+        int n = g->class_of[r] == r ? count_conflicts(g, r) : 0;
+        if (n > g->most_conflicts) g->most_conflicts = n;
+    }
+    zero_sentence_add(report, "no progress for %.3g s, longer than --watchdog allows",
+                      g->stalled);
+    int listed = 0;
+    for (int r = 0; r < g->size && listed < MAX_CLASSES; r++) {
+        const char *fault = g->class_of[r] == r ? find_fault(g, r) : NULL;
+        if (!fault) continue;
+        zero_sentence_add(report, listed++ > 0 ? ", " : "; ");
+        zero_sentence_add_ranks(report, g->size, g->class_of, r);
+        zero_sentence_add(report, " %s", fault);
+    }
+    if (listed == 0)
+        zero_sentence_add(report, "; no rank is behind, so a message is missing");
+    int left = g->size;
+    listed = 0;
     for (int r = 0; r < g->size && listed < MAX_CLASSES; r++) {
         if (g->class_of[r] != r) continue;
         zero_sentence_add(report, listed++ > 0 ? "; " : ". State: ");
@@ -162,37 +164,4 @@ static void add_states(zero_sentence *report, const group *g)
         left -= count(g, r);
     }
     if (left > 0) zero_sentence_add(report, "; %d more ranks elsewhere", left);
-}
-
-void zero_verdict_write(const zero_stalled_job *job, int class_of[], zero_sentence *report)
-{
-    zero_ranks_classes(job->size, job->all, sizeof *job->all,
-                       offsetof(zero_standing, seconds), class_of);
-    group g = {.size = job->size,
-               .n_parts = job->n_parts,
-               .parts = job->parts,
-               .all = job->all,
-               .class_of = class_of,
-               .work = job->work};
-    g.least = INT64_MAX;
-    for (int r = 0; r < g.size; r++) {
-        bool is_silent = g.all[r].state == ZERO_WATCH_SILENT;
-        g.has_silent = g.has_silent || is_silent;
-        if (g.all[r].reached > g.furthest) g.furthest = g.all[r].reached;
-        if (!is_silent && g.all[r].reached < g.least) g.least = g.all[r].reached;
-    }
-    g.most_conflicts = find_most_conflicts(&g);
-    zero_sentence_add(report, "no progress for %.3g s, longer than --watchdog allows",
-                      job->stalled);
-    int listed = 0;
-    for (int r = 0; r < g.size && listed < MAX_CLASSES; r++) {
-        const char *fault = g.class_of[r] == r ? find_fault(&g, r) : NULL;
-        if (!fault) continue;
-        zero_sentence_add(report, listed++ > 0 ? ", " : "; ");
-        zero_sentence_add_ranks(report, g.size, g.class_of, r);
-        zero_sentence_add(report, " %s", fault);
-    }
-    if (listed == 0)
-        zero_sentence_add(report, "; no rank is behind, so a message is missing");
-    add_states(report, &g);
 }

@@ -5,6 +5,7 @@
  *     our code) */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "comm/sentence.h"
@@ -40,6 +41,12 @@ typedef struct {
     zero_member parts[ZERO_FAMILY_PARTS]; /* this rank's groups */
     const char *work; /* the name of the ranks' pieces of work: "step" */
     double stalled;   /* seconds */
+
+    int *class_of; /* [size]: room for classes of ranks */
+    /* Set by zero_verdict_write(). */
+    bool has_silent;
+    int64_t least, furthest; /* that ranks have reached */
+    int most_conflicts;      /* of a class, in a family */
 } zero_stalled_job;
 
 /* Suspects ranks that are silent, that are behind, that are in another operation than most
@@ -47,7 +54,5 @@ typedef struct {
  *
  * In a family ranks stop at different places when one of them does; those that just wait
  * for a suspect are not suspected. A rank that left out an operation has begun fewer
- * operations than another rank in one group, and more in another one.
- *
- * class_of: scratch, [size]. */
-void zero_verdict_write(const zero_stalled_job *job, int class_of[], zero_sentence *report);
+ * operations than another rank in one group, and more in another one. */
+void zero_verdict_write(zero_stalled_job *job, zero_sentence *report);

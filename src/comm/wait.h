@@ -21,3 +21,12 @@ ZERO_NODISCARD zero_status zero_wait_request(zero_comm *comm, zero_watch_state s
  * failure it is taken back: late, it would be written where that memory was. */
 ZERO_NODISCARD zero_status zero_wait_message(zero_comm *comm, const zero_operation *what,
                                              MPI_Request *request);
+
+#define ZERO_WAIT_TAG 0 /* no two functions send from rank to rank at once */
+
+/* Sends or receives a small message, as a part of the operation that began last, which is
+ * of this kind. */
+ZERO_NODISCARD zero_status zero_wait_send(zero_comm *comm, zero_operation_kind kind, int to,
+                                          const void *data, size_t bytes);
+ZERO_NODISCARD zero_status zero_wait_receive(zero_comm *comm, zero_operation_kind kind,
+                                             int from, void *data, size_t bytes);

@@ -25,9 +25,9 @@
  * one rank, too. */
 #pragma once
 
-#include <stdint.h>
-
-#include "zero/comm.h"
+#include "comm/group.h"
+#include "comm/operation.h"
+#include "comm/verdict.h"
 #include "zero/status.h"
 
 /* Collective over comm, which must not be moved in memory from now on. Does nothing on a
@@ -50,3 +50,20 @@ void zero_watch_move(zero_comm *comm);
 /* Tells the watchdog that this rank now works on "`what` `number`", such as step 17. `what`
  * is borrowed, and the same on all ranks. Local, and costs nothing. */
 void zero_watch_work(zero_comm *comm, const char *what, int64_t number);
+
+/* ---- for the other files of comm/ ----
+ *
+ * The caller holds the group's lock (thread.h); groups are wholes of families (divide.h).
+ * One without a watchdog is accepted. */
+
+/* Records what this rank is doing from now on: computing after, or waiting for, `op`. */
+void zero_watch_note(zero_comm *comm, zero_watch_state state, const zero_operation *op);
+
+/* Answers the other ranks, at most every 10 ms. Never blocks. */
+ZERO_NODISCARD zero_status zero_watch_look(zero_comm *comm);
+
+/* One turn of a wait, after a look: ZERO_ERR_STALLED once the wait has stalled for too
+ * long. */
+ZERO_NODISCARD zero_status zero_watch_turn(zero_comm *comm);
+
+void zero_watch_free(struct zero_watch *w); /* accepts NULL; without the lock */

@@ -104,14 +104,6 @@ static zero_status reserve(const zero_window *w, const size_t bytes[], int file)
     return ZERO_OK;
 }
 
-static zero_status map(zero_window *w, int file)
-{
-    void *base = mmap(NULL, w->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    if (base == MAP_FAILED) return no_sharing(w, "mmap", errno);
-    w->base = base;
-    return ZERO_OK;
-}
-
 /* Every rank takes part in every message, even after a failure. */
 static zero_status make(zero_window *w, zero_comm *comm, const size_t bytes[], int *file)
 {
@@ -126,7 +118,9 @@ static zero_status make(zero_window *w, zero_comm *comm, const size_t bytes[], i
     if (w->local_rank > 0) st = open_first_ranks(w, &t, file);
     if (st == ZERO_OK && t.process >= 0) st = reserve(w, bytes, *file);
     ZERO_TRY(zero_agree(comm, st)); /* nobody may touch a page that is not reserved */
-    return zero_agree(comm, map(w, *file));
+    void *base = mmap(NULL, w->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, *file, 0);
+    if (base != MAP_FAILED) w->base = base;
+    return zero_agree(comm, w->base ? ZERO_OK : no_sharing(w, "mmap", errno));
 }
 
 static zero_status make_window(zero_window *window, zero_comm *comm, int n,

@@ -9,10 +9,8 @@
 
 zero_status zero_added_add(zero_added *a, const unsigned char *text, size_t len, int32_t id)
 {
-    zero_added_token *tokens = zero_grow(a->tokens, a->n, &a->capacity, sizeof *tokens);
     char *copy = calloc(len + 1, 1);
-    if (tokens) a->tokens = tokens;
-    if (!tokens || !copy) {
+    if (!copy || !zero_grow(a->tokens, a->n, &a->capacity)) {
         free(copy);
         return zero_fail(ZERO_ERR_NOMEM, "no memory for %" PRId64 " added tokens", a->n);
     }

@@ -96,9 +96,8 @@ static zero_status count_piece(trainer *t, const unsigned char *at, int32_t len,
         t->words[*slot - 1].count += count;
         return ZERO_OK;
     }
-    word *words = zero_grow(t->words, t->n_words, &t->words_capacity, sizeof *words);
-    if (!words) return no_memory(t->n_words, "pieces");
-    t->words = words;
+    if (!zero_grow(t->words, t->n_words, &t->words_capacity))
+        return no_memory(t->n_words, "pieces");
     t->words[t->n_words++] = (word){.at = at, .len = len, .n = len, .count = count};
     *slot = t->n_words;
     return 2 * t->n_words > t->word_slots ? grow_word_table(t) : ZERO_OK;
@@ -195,9 +194,8 @@ static zero_status find_pair(trainer *t, zero_merge ids, int64_t *index)
 {
     int64_t *slot = pair_slot(t, ids);
     if (*slot == 0) {
-        pair *pairs = zero_grow(t->pairs, t->n_pairs, &t->pairs_capacity, sizeof *pairs);
-        if (!pairs) return no_memory(t->n_pairs, "pairs");
-        t->pairs = pairs;
+        if (!zero_grow(t->pairs, t->n_pairs, &t->pairs_capacity))
+            return no_memory(t->n_pairs, "pairs");
         t->pairs[t->n_pairs++] = (pair){.ids = ids, .list = -1};
         *slot = t->n_pairs;
         *index = t->n_pairs - 1;
@@ -218,10 +216,8 @@ static zero_status add_pairs(trainer *t, int64_t w, int64_t first_new)
         t->pairs[p].count += t->words[w].count;
         int64_t head = t->pairs[p].list;
         if (p < first_new || (head >= 0 && t->nodes[head].word == w)) continue;
-        list_node *nodes =
-            zero_grow(t->nodes, t->n_nodes, &t->nodes_capacity, sizeof *nodes);
-        if (!nodes) return no_memory(t->n_nodes, "list entries");
-        t->nodes = nodes;
+        if (!zero_grow(t->nodes, t->n_nodes, &t->nodes_capacity))
+            return no_memory(t->n_nodes, "list entries");
         t->nodes[t->n_nodes] = (list_node){.word = w, .next = head};
         t->pairs[p].list = t->n_nodes++;
     }

@@ -15,9 +15,8 @@ typedef struct {
 /* False without memory; there is room where one was popped before. */
 static inline bool zero_heap_push(zero_heap *heap, zero_heap_key key)
 {
-    zero_heap_key *keys = zero_grow(heap->keys, heap->n, &heap->capacity, sizeof *keys);
-    if (!keys) return false;
-    heap->keys = keys;
+    if (!zero_grow(heap->keys, heap->n, &heap->capacity)) return false;
+    zero_heap_key *keys = heap->keys;
     int64_t k = heap->n++;
     for (; k > 0 && keys[(k - 1) / 2] > key; k = (k - 1) / 2) keys[k] = keys[(k - 1) / 2];
     keys[k] = key;

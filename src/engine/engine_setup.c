@@ -5,6 +5,7 @@
 
 #include "base/fail.h"
 #include "comm/divide.h"
+#include "comm/mpi_error.h"
 #include "engine/engine.h"
 #include "plan/plan.h"
 #include "sharding/compile.h"
@@ -176,7 +177,7 @@ void zero_engine_destroy(zero_engine *e)
     if (e->runner.pending.is_due) e->in_flight = false;
     /* Collectives in flight must not outlive their buffers; a failure has no one to
      * tell. */
-    if (e->in_flight && zero_comm_is_up() && zero_engine_settle(e) != ZERO_OK)
+    if (e->in_flight && zero_mpi_is_up() && zero_engine_settle(e) != ZERO_OK)
         e->in_flight = false;
     zero_runner_destroy(&e->runner);
     unshare(e);
@@ -190,10 +191,6 @@ void zero_engine_record(zero_engine *e, zero_trace *trace)
     zero_runner *r = &e->runner;
     r->trace = trace;
     r->tier.ring = trace && trace->transfers.ring ? &trace->transfers : NULL;
-    if (!trace) {
-        zero_comm_spans_stop(r->comm);
-        return;
-    }
-    trace->comm = r->comm;
-    zero_comm_spans_start(r->comm, &trace->flights);
+    if (trace) trace->comm = r->comm;
+    zero_comm_spans_attach(r->comm, trace ? &trace->flights : NULL);
 }

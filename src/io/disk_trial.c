@@ -34,39 +34,24 @@ typedef struct {
     zero_failure failure;
 } mover;
 
-/* The next block, or -1 when all is done. */
-static int take(movement *m)
-{
-    const zero_disk_load *load = m->load;
-    long long k = atomic_fetch_add(&m->next, 1);
-    bool is_over = k >= load->threads && zero_clock_seconds() >= m->end;
-    if (is_over || (k >= load->n_blocks && !load->repeats)) return -1;
-    return (int)(k % load->n_blocks);
-}
-
-static zero_status move_block(mover *m, int k)
-{
-    const zero_scratch_file *file = m->movement->file;
-    zero_disk_work work = m->movement->load->work;
-    uint64_t at = (uint64_t)k * ZERO_DISK_BLOCK;
-    if (work != ZERO_DISK_WRITE) {
-        ZERO_TRY(zero_scratch_file_read(file, at, m->block, ZERO_DISK_BLOCK));
-        m->bytes += ZERO_DISK_BLOCK;
-    }
-    if (work != ZERO_DISK_READ) {
-        ZERO_TRY(zero_scratch_file_write(file, at, m->block, ZERO_DISK_BLOCK));
-        m->bytes += ZERO_DISK_BLOCK;
-    }
-    return ZERO_OK;
-}
-
 static void *run(void *arg)
 {
     mover *m = arg;
+    movement *all = m->movement;
+    const zero_disk_load *load = all->load;
     zero_status st = ZERO_OK;
-    for (int k; st == ZERO_OK && !m->movement->has_failed && (k = take(m->movement)) >= 0;)
-        st = move_block(m, k);
-    if (st != ZERO_OK) m->movement->has_failed = true;
+    while (st == ZERO_OK && !all->has_failed) {
+        long long k = atomic_fetch_add(&all->next, 1);
+        bool is_late = k >= load->threads && zero_clock_seconds() >= all->end;
+        if (is_late || (k >= load->n_blocks && !load->repeats)) break;
+        uint64_t at = (uint64_t)(k % load->n_blocks) * ZERO_DISK_BLOCK;
+        if (load->work != ZERO_DISK_WRITE)
+            st = zero_scratch_file_read(all->file, at, m->block, ZERO_DISK_BLOCK);
+        if (st == ZERO_OK && load->work != ZERO_DISK_READ)
+            st = zero_scratch_file_write(all->file, at, m->block, ZERO_DISK_BLOCK);
+        m->bytes += (load->work == ZERO_DISK_MIXED ? 2 : 1) * ZERO_DISK_BLOCK;
+    }
+    if (st != ZERO_OK) all->has_failed = true;
     m->failure = zero_failure_keep(st);
     return NULL;
 }
@@ -76,17 +61,16 @@ static zero_status run_threads(mover *movers, int n)
     int started = 0, error = 0;
     while (started < n && error == 0) {
         error = zero_helper_thread_start(&movers[started].thread, 0, run, &movers[started]);
-        if (error == 0) started++;
+        started += error == 0;
     }
     if (error != 0) movers->movement->has_failed = true; /* the others stop */
     for (int i = 0; i < started; i++) pthread_join(movers[i].thread, NULL);
     if (error != 0)
         return zero_fail(ZERO_ERR_ENV, "cannot start thread %d of %d for a disk: %s",
                          started + 1, n, strerror(error));
-    zero_status st = ZERO_OK;
-    for (int i = 0; i < n && st == ZERO_OK; i++)
-        st = zero_failure_restore(&movers[i].failure);
-    return st;
+    int k = 0;
+    while (k < n - 1 && movers[k].failure.status == ZERO_OK) k++;
+    return zero_failure_restore(&movers[k].failure);
 }
 
 /* Bytes that no disk compresses or finds twice. */
@@ -98,19 +82,6 @@ static void fill(char *block, uint64_t seed)
         x ^= x << 13, x ^= x >> 7, x ^= x << 17;
         words[i] = x;
     }
-}
-
-/* Memory of a run is of the same kind: huge pages make requests of fewer pieces. */
-static zero_status make_blocks(mover *movers, movement *m, zero_arena *arena)
-{
-    const int n = m->load->threads;
-    ZERO_TRY(zero_arena_init(arena, (size_t)n * ZERO_DISK_BLOCK));
-    for (int i = 0; i < n; i++) {
-        char *block = arena->base + (size_t)i * ZERO_DISK_BLOCK;
-        movers[i] = (mover){.movement = m, .block = block};
-        fill(block, (uint64_t)i + 1);
-    }
-    return ZERO_OK;
 }
 
 zero_status zero_disk_move(const zero_scratch_file *file, const zero_disk_load *load,
@@ -128,7 +99,13 @@ zero_status zero_disk_move(const zero_scratch_file *file, const zero_disk_load *
     mover *movers;
     ZERO_TRY(zero_new(&movers, load->threads, "threads"));
     zero_arena arena = {0};
-    zero_status st = make_blocks(movers, &m, &arena);
+    /* Memory of a run is of the same kind: huge pages make requests of fewer pieces. */
+    zero_status st = zero_arena_init(&arena, (size_t)load->threads * ZERO_DISK_BLOCK);
+    for (int i = 0; st == ZERO_OK && i < load->threads; i++) {
+        char *block = arena.base + (size_t)i * ZERO_DISK_BLOCK;
+        movers[i] = (mover){.movement = &m, .block = block};
+        fill(block, (uint64_t)i + 1);
+    }
     double start = zero_clock_seconds();
     m.end = start + load->seconds;
     if (st == ZERO_OK) st = run_threads(movers, load->threads);
@@ -154,20 +131,6 @@ static zero_status choose_blocks(const char *directory, int *n)
                      "which takes at most half of them",
                      directory, (double)place.bytes_free / 0x1p20,
                      2.0 * ZERO_DISK_LEAST_BLOCKS * (double)ZERO_DISK_BLOCK / 0x1p20);
-}
-
-/* The first write of reserved space is slower. On a slow disk it reaches only some
- * blocks. */
-static zero_status write_first(const zero_scratch_file *file, int *n)
-{
-    zero_disk_moved moved;
-    zero_disk_load load = {.work = ZERO_DISK_WRITE,
-                           .n_blocks = *n,
-                           .threads = ZERO_DISK_TRIAL_THREADS,
-                           .seconds = FIRST_SECONDS};
-    ZERO_TRY(zero_disk_move(file, &load, &moved));
-    *n = (int)(moved.bytes / ZERO_DISK_BLOCK);
-    return ZERO_OK;
 }
 
 /* Alternately, so that a burst of the disk or another program's load meets all alike. */
@@ -197,8 +160,15 @@ zero_status zero_disk_trial(const char *directory, zero_disk_rates *rates)
     ZERO_TRY(choose_blocks(directory, &n));
     uint64_t bytes = (uint64_t)n * ZERO_DISK_BLOCK;
     ZERO_TRY(zero_scratch_file_open(directory, bytes, &file));
-    zero_status st = write_first(&file, &n);
-    if (st == ZERO_OK) st = measure(&file, n, found);
+    /* The first write of reserved space is slower. On a slow disk it reaches only some
+     * blocks. */
+    zero_disk_moved first = {0};
+    zero_disk_load write = {.work = ZERO_DISK_WRITE,
+                            .n_blocks = n,
+                            .threads = ZERO_DISK_TRIAL_THREADS,
+                            .seconds = FIRST_SECONDS};
+    zero_status st = zero_disk_move(&file, &write, &first);
+    if (st == ZERO_OK) st = measure(&file, (int)(first.bytes / ZERO_DISK_BLOCK), found);
     zero_scratch_file_close(&file);
     if (st == ZERO_OK)
         *rates = (zero_disk_rates){.read = found[ZERO_DISK_READ],

@@ -112,14 +112,6 @@ static bool others_add_to(const struct stat *folder)
     return !is_trusted(folder) || (folder->st_mode & (S_IWGRP | S_IWOTH));
 }
 
-/* In a sticky directory such as /tmp others can make a link, but cannot replace one of
- * ours. */
-static bool may_follow(const struct stat *folder, const struct stat *link)
-{
-    bool may_be_replaced = others_add_to(folder) && !(folder->st_mode & S_ISVTX);
-    return is_trusted(folder) && is_trusted(link) && !may_be_replaced;
-}
-
 /* A second name of a file may be a trap just as a link. */
 static int open_in(int folder, const char *name, int flags)
 {
@@ -127,7 +119,10 @@ static int open_in(int folder, const char *name, int flags)
     int fd;
     if (!zero_examine_open(folder, name, &around)) return -1;
     bool is_link = zero_examine_in(folder, name, &info) && S_ISLNK(info.st_mode);
-    bool follows = is_link && may_follow(&around, &info);
+    /* In a sticky directory such as /tmp others can make a link, but cannot replace one of
+     * ours. */
+    bool may_be_replaced = others_add_to(&around) && !(around.st_mode & S_ISVTX);
+    bool follows = is_link && is_trusted(&around) && is_trusted(&info) && !may_be_replaced;
     if (!follows) flags |= O_NOFOLLOW;
     flags |= O_CREAT | O_APPEND | O_CLOEXEC;
     ZERO_FILE_CALL(fd, name, "opened for writing", openat(folder, name, flags, 0666));

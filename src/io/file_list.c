@@ -19,9 +19,7 @@ static zero_status no_memory(const char *path)
 
 static zero_status add_file(zero_files *files, const char *path)
 {
-    char **paths = zero_grow(files->paths, files->n, &files->capacity, sizeof *paths);
-    if (!paths) return no_memory(path);
-    files->paths = paths;
+    if (!zero_grow(files->paths, files->n, &files->capacity)) return no_memory(path);
     char *copy = strdup(path);
     if (!copy) return no_memory(path);
     files->paths[files->n++] = copy;
@@ -51,28 +49,26 @@ static zero_status add_entry(zero_files *files, const char *directory, const cha
     return st;
 }
 
-static zero_status add_entries(zero_files *files, const char *path, DIR *directory)
+static zero_status cannot_list(const char *path)
 {
-    for (;;) {
-        const struct dirent *e;
-        errno = 0; /* NULL is the end or an error; half a list must not pass for all */
-        ZERO_WATCHED(path, "listed", e = readdir(directory));
-        if (!e && errno != 0)
-            return zero_fail(ZERO_ERR_IO, "%s: the directory cannot be listed: %s", path,
-                             strerror(errno));
-        if (!e) return ZERO_OK;
-        if (e->d_name[0] != '.') ZERO_TRY(add_entry(files, path, e->d_name));
-    }
+    return zero_fail(ZERO_ERR_IO, "%s: the directory cannot be listed: %s", path,
+                     strerror(errno));
 }
 
 static zero_status add_directory(zero_files *files, const char *path)
 {
     DIR *directory;
     ZERO_WATCHED(path, "listed", directory = opendir(path));
-    if (!directory)
-        return zero_fail(ZERO_ERR_IO, "%s: the directory cannot be listed: %s", path,
-                         strerror(errno));
-    zero_status st = add_entries(files, path, directory);
+    if (!directory) return cannot_list(path);
+    zero_status st = ZERO_OK;
+    while (st == ZERO_OK) {
+        const struct dirent *e;
+        errno = 0; /* NULL is the end or an error; half a list must not pass for all */
+        ZERO_WATCHED(path, "listed", e = readdir(directory));
+        if (!e && errno != 0) st = cannot_list(path);
+        if (!e) break;
+        if (e->d_name[0] != '.') st = add_entry(files, path, e->d_name);
+    }
     closedir(directory);
     files->has_directory = true;
     return st;

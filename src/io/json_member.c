@@ -102,13 +102,6 @@ zero_status zero_json_array(const char *path, const json_t *object, const char *
     return member(path, object, key, "a list", TYPE(JSON_ARRAY), value);
 }
 
-static bool is_one_of(const char *key, int n, const char *const *names)
-{
-    for (int i = 0; i < n; i++)
-        if (strcmp(key, names[i]) == 0) return true;
-    return false;
-}
-
 zero_status zero_json_only(const char *path, const json_t *object, int n,
                            const char *const *names)
 {
@@ -117,7 +110,9 @@ zero_status zero_json_only(const char *path, const json_t *object, int n,
     json_t *members = (json_t *)object;
     for (void *i = json_object_iter(members); i; i = json_object_iter_next(members, i)) {
         const char *key = json_object_iter_key(i);
-        if (is_one_of(key, n, names)) continue;
+        int at = 0;
+        while (at < n && strcmp(key, names[at]) != 0) at++;
+        if (at < n) continue;
         for (int k = 0; k < n; k++) {
             size_t used = strlen(all);
             snprintf(all + used, sizeof all - used, "%s%s", k > 0 ? ", " : "", names[k]);

@@ -131,13 +131,6 @@ static void drop_rest(zero_line_file *file)
     file->rest = NULL;
 }
 
-/* 0: the pipe has a reader, or had one until now. */
-static int join_pipe(zero_line_file *file)
-{
-    if (file->fd < 0) file->fd = open_at_once(file->path);
-    return file->fd < 0 ? EPIPE : 0;
-}
-
 /* 0: the line that was begun is complete. The rest is kept while the pipe is full, and
  * dropped after any other error. */
 static int write_rest(zero_line_file *file, double deadline)
@@ -165,7 +158,8 @@ static int write_pipe(zero_line_file *file, char *text, size_t len, double patie
     double deadline = zero_clock_seconds() + patience;
     int error = write_rest(file, deadline); /* of the last line */
     if (error != 0 && !file->rest) lose(file, error);
-    if (error == 0) error = join_pipe(file);
+    if (error == 0 && file->fd < 0) file->fd = open_at_once(file->path);
+    if (error == 0 && file->fd < 0) error = EPIPE; /* nobody reads it */
     if (error != 0) {
         free(text);
         return error;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "base/legible.h"
 #include "io/json_input.h"
 #include "io/little_endian.h"
@@ -214,11 +215,23 @@ static int by_place(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
-static zero_status check_tiling(const char *path, uint64_t data, uint64_t file_bytes,
-                                const zero_safetensors *table)
+static zero_status fill(const char *path, uint64_t file_bytes, const zero_bytes *header,
+                        zero_safetensors *table)
 {
+    const char *name;
+    json_t *value;
+    ZERO_TRY(check_header(path, file_bytes, header));
+    ZERO_TRY(
+        zero_json_parse(path, header->bytes + PREFIX, header->len - PREFIX, &table->root));
+    size_t n = json_object_size(table->root);
+    ZERO_TRY(zero_new(&table->entries, n, "tensors of a file"));
+    json_object_foreach(table->root, name, value)
+    {
+        ZERO_TRY(take_member(path, name, value, header->len, file_bytes, table));
+    }
+    qsort(table->entries, (size_t)table->n, sizeof *table->entries, by_place);
     char shown[ZERO_JSON_SHOWN];
-    uint64_t at = data;
+    uint64_t at = header->len;
     for (int i = 0; i < table->n; i++) {
         const zero_safetensors_entry *entry = &table->entries[i];
         if (entry->begin != at)
@@ -231,32 +244,11 @@ static zero_status check_tiling(const char *path, uint64_t data, uint64_t file_b
                 at);
         at = entry->end;
     }
-    if (at == file_bytes) return ZERO_OK;
-    return zero_fail(ZERO_ERR_FORMAT,
-                     "%s: the tensors end at byte %" PRIu64 ", but the file has %" PRIu64
-                     " bytes",
-                     path, at, file_bytes);
-}
-
-static zero_status fill(const char *path, uint64_t file_bytes, const zero_bytes *header,
-                        zero_safetensors *table)
-{
-    const char *name;
-    json_t *value;
-    ZERO_TRY(check_header(path, file_bytes, header));
-    ZERO_TRY(
-        zero_json_parse(path, header->bytes + PREFIX, header->len - PREFIX, &table->root));
-    size_t n = json_object_size(table->root);
-    table->entries = calloc(n + 1, sizeof *table->entries);
-    if (!table->entries)
-        return zero_fail(ZERO_ERR_NOMEM, "%s: no memory for a table of %zu tensors", path,
-                         n);
-    json_object_foreach(table->root, name, value)
-    {
-        ZERO_TRY(take_member(path, name, value, header->len, file_bytes, table));
-    }
-    qsort(table->entries, (size_t)table->n, sizeof *table->entries, by_place);
-    ZERO_TRY(check_tiling(path, header->len, file_bytes, table));
+    if (at != file_bytes)
+        return zero_fail(ZERO_ERR_FORMAT,
+                         "%s: the tensors end at byte %" PRIu64
+                         ", but the file has %" PRIu64 " bytes",
+                         path, at, file_bytes);
     for (int i = 0; i < table->n; i++) {
         json_t *tensor = json_object_get(table->root, table->entries[i].name);
         if (json_object_set_new(tensor, PLACE, json_integer(i)) != 0)

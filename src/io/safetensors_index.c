@@ -1,21 +1,13 @@
 /* Tensors in several files, and the index that says which file has which. */
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "io/json_input.h"
 #include "io/safetensors.h"
 
 /* ---- the index ---- */
-
-/* A name within the index' own directory. */
-static bool is_plain_name(const char *name)
-{
-    size_t n = strlen(name);
-    bool is_dots = strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
-    return n > 0 && n <= ZERO_SAFETENSORS_FILE && !is_dots && !strchr(name, '/');
-}
 
 static int by_name(const void *a, const void *b)
 {
@@ -31,7 +23,9 @@ static zero_status take_files(const char *path, zero_safetensors_index *index)
     json_object_foreach(map, tensor, value)
     {
         ZERO_TRY(zero_json_text(path, map, tensor, &name));
-        if (!is_plain_name(name))
+        /* A name within the index' own directory. */
+        if (strlen(name) - 1 >= ZERO_SAFETENSORS_FILE || strcmp(name, ".") == 0 ||
+            strcmp(name, "..") == 0 || strchr(name, '/'))
             return zero_fail(ZERO_ERR_FORMAT,
                              "%.500s: \"weight_map\": expected the name of a file beside "
                              "the index, of at most %d bytes, found \"%s\"",
@@ -57,10 +51,8 @@ static zero_status read_index(const char *path, const zero_bytes *text,
     const json_t *map;
     ZERO_TRY(zero_json_parse(path, text->bytes, text->len, &index->root));
     ZERO_TRY(zero_json_object(path, index->root, "weight_map", &map));
-    index->files = calloc(json_object_size(map) + 1, sizeof *index->files);
-    if (index->files) return take_files(path, index);
-    return zero_fail(ZERO_ERR_NOMEM, "%.500s: no memory for an index of %zu tensors", path,
-                     json_object_size(map));
+    ZERO_TRY(zero_new(&index->files, json_object_size(map), "files of an index"));
+    return take_files(path, index);
 }
 
 zero_status zero_safetensors_read_index(const char *path, const zero_bytes *text,

@@ -125,25 +125,6 @@ static zero_status start_threads(zero_scratch *s, int n)
 
 /* ---- opening and closing ---- */
 
-static zero_status allocate(zero_scratch *s, const zero_scratch_input *in)
-{
-    ZERO_TRY(zero_new(&s->blocks, in->n_blocks, "blocks of a scratch file"));
-    ZERO_TRY(zero_new(&s->transfers, in->depth, "transfers of a scratch file"));
-    ZERO_TRY(zero_new(&s->queue, in->depth, "transfers of a scratch file"));
-    return zero_new(&s->threads, in->threads, "threads of a scratch file");
-}
-
-/* Returns the file's bytes. */
-static uint64_t lay_out(zero_scratch *s, const zero_scratch_input *in)
-{
-    uint64_t at = 0;
-    for (int i = 0; i < in->n_blocks; i++) {
-        s->blocks[i] = (scratch_block){.at = at, .bytes = in->bytes[i]};
-        at += in->bytes[i];
-    }
-    return at;
-}
-
 zero_status zero_scratch_open(const zero_scratch_input *input, zero_scratch **out)
 {
     if (input->n_blocks < 1 || input->depth < 1 || input->depth > ZERO_SCRATCH_MAX_DEPTH ||
@@ -162,9 +143,17 @@ zero_status zero_scratch_open(const zero_scratch_input *input, zero_scratch **ou
     zero_scratch *s;
     ZERO_TRY(zero_new(&s, 1, "a scratch file"));
     s->depth = input->depth;
-    zero_status st = allocate(s, input);
+    zero_status st = zero_new(&s->blocks, input->n_blocks, "blocks of a scratch file");
     if (st == ZERO_OK)
-        st = zero_scratch_file_open(input->directory, lay_out(s, input), &s->file);
+        st = zero_new(&s->transfers, input->depth, "transfers of a scratch file");
+    if (st == ZERO_OK)
+        st = zero_new(&s->queue, input->depth, "transfers of a scratch file");
+    if (st == ZERO_OK)
+        st = zero_new(&s->threads, input->threads, "threads of a scratch file");
+    uint64_t at = 0;
+    for (int i = 0; st == ZERO_OK && i < input->n_blocks; at += input->bytes[i++])
+        s->blocks[i] = (scratch_block){.at = at, .bytes = input->bytes[i]};
+    if (st == ZERO_OK) st = zero_scratch_file_open(input->directory, at, &s->file);
     if (st == ZERO_OK) {
         pthread_mutex_init(&s->lock, NULL);
         pthread_cond_init(&s->work, NULL);
@@ -207,29 +196,17 @@ const zero_scratch_file *zero_scratch_get_file(const zero_scratch *s)
 
 /* ---- transfers ---- */
 
-/* A transfer that is free, or -1. */
-static int find_free(const zero_scratch *s, int of_block, bool *is_busy)
-{
-    int free_one = -1;
-    *is_busy = false;
-    for (int i = s->depth - 1; i >= 0; i--) {
-        if (s->transfers[i].state == IS_FREE)
-            free_one = i;
-        else if (s->transfers[i].block == of_block)
-            *is_busy = true;
-    }
-    return free_one;
-}
-
 /* The caller holds the lock. */
 static zero_status enqueue(zero_scratch *s, const scratch_transfer *t, int *out)
 {
-    bool is_busy;
-    int i = find_free(s, t->block, &is_busy);
-    if (is_busy)
-        return zero_fail(ZERO_ERR_INVALID, "block %d of the scratch file is moving already",
-                         t->block);
-    if (i < 0)
+    int free_one = -1;
+    for (int i = s->depth - 1; i >= 0; i--)
+        if (s->transfers[i].state == IS_FREE)
+            free_one = i;
+        else if (s->transfers[i].block == t->block)
+            return zero_fail(ZERO_ERR_INVALID,
+                             "block %d of the scratch file is moving already", t->block);
+    if (free_one < 0)
         return zero_fail(ZERO_ERR_INVALID,
                          "%d transfers of the scratch file are in flight: expected fewer",
                          s->depth);
@@ -242,10 +219,10 @@ static zero_status enqueue(zero_scratch *s, const scratch_transfer *t, int *out)
                          "memory for a block of the scratch file: expected an address that "
                          "is a multiple of %d",
                          ZERO_SCRATCH_ALIGN);
-    s->transfers[i] = *t;
-    s->queue[(s->first_queued + s->n_queued++) % s->depth] = i;
+    s->transfers[free_one] = *t;
+    s->queue[(s->first_queued + s->n_queued++) % s->depth] = free_one;
     pthread_cond_signal(&s->work);
-    *out = i;
+    *out = free_one;
     return ZERO_OK;
 }
 

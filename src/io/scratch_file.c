@@ -47,14 +47,6 @@ static zero_status refuse_memory(const char *directory)
                      directory);
 }
 
-static int make_without_name(const char *directory)
-{
-    int fd;
-    ZERO_FILE_CALL(fd, directory, USED,
-                   open(directory, O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, 0600));
-    return fd;
-}
-
 static int make_with_name(const char *directory)
 {
     char path[ZERO_SCRATCH_PATH + 32];
@@ -69,7 +61,8 @@ static int make_with_name(const char *directory)
 
 static zero_status make(zero_scratch_file *file)
 {
-    file->fd = make_without_name(file->directory);
+    ZERO_FILE_CALL(file->fd, file->directory, USED,
+                   open(file->directory, O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, 0600));
     file->had_no_name = file->fd >= 0;
     /* Old kernels take O_TMPFILE for a wish to write to a directory (EISDIR). */
     if (file->fd < 0 &&
@@ -166,11 +159,6 @@ static bool read_alignment(zero_scratch_file *file)
 }
 #endif
 
-static bool suffices(unsigned align)
-{
-    return align > 0 && align <= ZERO_SCRATCH_ALIGN;
-}
-
 /* Some file systems accept the flag and refuse the transfer. */
 static bool trial_succeeds(const zero_scratch_file *file)
 {
@@ -189,9 +177,9 @@ static bool trial_succeeds(const zero_scratch_file *file)
 static void choose_direct(zero_scratch_file *file)
 {
     /* Without the kernel's word the trial will tell. */
-    if (read_alignment(file) &&
-        !(suffices(file->memory_align) && suffices(file->offset_align)))
-        return;
+    if (read_alignment(file) && (file->memory_align - 1 >= ZERO_SCRATCH_ALIGN ||
+                                 file->offset_align - 1 >= ZERO_SCRATCH_ALIGN))
+        return; /* 0, or more than transfers have */
     if (set_direct(file->fd, true) != 0) return;
     file->is_direct = trial_succeeds(file);
     if (!file->is_direct) set_direct(file->fd, false);
@@ -233,18 +221,6 @@ void zero_scratch_file_close(zero_scratch_file *file)
 
 /* ---- transfers ---- */
 
-static zero_status check_transfer(const zero_scratch_file *file, uint64_t at, size_t bytes)
-{
-    if (is_aligned(at) && is_aligned(bytes) && at <= file->bytes &&
-        bytes <= file->bytes - at)
-        return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "%s: a transfer of %zu bytes at %" PRIu64
-                     " of a scratch file of %" PRIu64
-                     ": expected multiples of %d within it",
-                     file->directory, bytes, at, file->bytes, ZERO_SCRATCH_ALIGN);
-}
-
 static zero_status failed(const zero_scratch_file *file, const char *what, uint64_t at,
                           int error)
 {
@@ -254,49 +230,50 @@ static zero_status failed(const zero_scratch_file *file, const char *what, uint6
                      error ? strerror(error) : "the file ends there; it was cut");
 }
 
-zero_status zero_scratch_file_read(const zero_scratch_file *file, uint64_t at, void *data,
-                                   size_t bytes)
+/* Writes from `data`, or reads into it. */
+static zero_status move(const zero_scratch_file *file, uint64_t at, char *data,
+                        size_t bytes, bool writes)
 {
-    ZERO_TRY(check_transfer(file, at, bytes));
+    const char *word = writes ? "written" : "read";
+    if (!is_aligned(at) || !is_aligned(bytes) || at > file->bytes ||
+        bytes > file->bytes - at)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "%s: a transfer of %zu bytes at %" PRIu64
+                         " of a scratch file of %" PRIu64
+                         ": expected multiples of %d within it",
+                         file->directory, bytes, at, file->bytes, ZERO_SCRATCH_ALIGN);
     for (size_t done = 0; done < bytes;) {
         ssize_t n;
         size_t most = zero_min_size(bytes - done, AT_ONCE);
-        ZERO_FILE_CALL(n, file->directory, READ,
-                       pread(file->fd, (char *)data + done, most, (off_t)(at + done)));
-        if (n <= 0) return failed(file, "read", at + done, n < 0 ? errno : 0);
+        off_t from = (off_t)(at + done);
+        ZERO_FILE_CALL(n, file->directory, writes ? WRITTEN : READ,
+                       writes ? pwrite(file->fd, data + done, most, from)
+                              : pread(file->fd, data + done, most, from));
+        if (n <= 0)
+            return failed(file, word, at + done, n < 0 ? errno : writes ? ENOSPC : 0);
         done += (size_t)n;
     }
-    if (!file->is_direct)
-        posix_fadvise(file->fd, (off_t)at, (off_t)bytes, POSIX_FADV_DONTNEED);
+    if (file->is_direct) return ZERO_OK;
+    const unsigned all =
+        SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
+    int result = 0;
+    if (writes) /* only clean pages can be dropped */
+        ZERO_FILE_CALL(result, file->directory, WRITTEN,
+                       sync_file_range(file->fd, (off_t)at, (off_t)bytes, all));
+    if (result != 0 && errno != ENOSYS && errno != EINVAL)
+        return failed(file, word, at, errno);
+    posix_fadvise(file->fd, (off_t)at, (off_t)bytes, POSIX_FADV_DONTNEED);
     return ZERO_OK;
 }
 
-/* Only clean pages can be dropped. */
-static zero_status drop_written(const zero_scratch_file *file, uint64_t at, size_t bytes)
+zero_status zero_scratch_file_read(const zero_scratch_file *file, uint64_t at, void *data,
+                                   size_t bytes)
 {
-    const unsigned all =
-        SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
-    int result;
-    ZERO_FILE_CALL(result, file->directory, WRITTEN,
-                   sync_file_range(file->fd, (off_t)at, (off_t)bytes, all));
-    if (result != 0 && errno != ENOSYS && errno != EINVAL)
-        return failed(file, "written", at, errno);
-    posix_fadvise(file->fd, (off_t)at, (off_t)bytes, POSIX_FADV_DONTNEED);
-    return ZERO_OK;
+    return move(file, at, data, bytes, false);
 }
 
 zero_status zero_scratch_file_write(const zero_scratch_file *file, uint64_t at,
                                     const void *data, size_t bytes)
 {
-    ZERO_TRY(check_transfer(file, at, bytes));
-    for (size_t done = 0; done < bytes;) {
-        ssize_t n;
-        size_t most = zero_min_size(bytes - done, AT_ONCE);
-        ZERO_FILE_CALL(
-            n, file->directory, WRITTEN,
-            pwrite(file->fd, (const char *)data + done, most, (off_t)(at + done)));
-        if (n <= 0) return failed(file, "written", at + done, n < 0 ? errno : ENOSPC);
-        done += (size_t)n;
-    }
-    return file->is_direct ? ZERO_OK : drop_written(file, at, bytes);
+    return move(file, at, (char *)(uintptr_t)data, bytes, true);
 }

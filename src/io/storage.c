@@ -129,22 +129,21 @@ zero_status zero_storage_make_public(const zero_storage_dir *parent, const char 
     return ZERO_OK;
 }
 
-/* With a slash at its end, a link would be followed. */
-static zero_status open_new(const char *path, zero_storage_dir *dir)
-{
-    char name[ZERO_STORAGE_PATH];
-    size_t n = strlen(path);
-    while (n > 1 && path[n - 1] == '/') n--;
-    snprintf(name, sizeof name, "%.*s", (int)n, path);
-    return make_private(AT_FDCWD, name, path, dir);
-}
-
 zero_status zero_storage_open_or_make(const char *path, zero_storage_dir *dir)
 {
     struct stat info;
     ZERO_TRY(zero_storage_check_length(path, ZERO_STORAGE_PATH - 1));
     bool is_new = !zero_examine(path, &info) && errno == ENOENT;
-    ZERO_TRY(is_new ? open_new(path, dir) : zero_storage_open(path, dir));
+    if (is_new) {
+        /* With a slash at its end, a link would be followed. */
+        char name[ZERO_STORAGE_PATH];
+        size_t n = strlen(path);
+        while (n > 1 && path[n - 1] == '/') n--;
+        snprintf(name, sizeof name, "%.*s", (int)n, path);
+        ZERO_TRY(make_private(AT_FDCWD, name, path, dir));
+    } else {
+        ZERO_TRY(zero_storage_open(path, dir));
+    }
     zero_status st = zero_storage_sync_parent(dir);
     if (st != ZERO_OK) zero_storage_close(dir);
     return st;
@@ -306,19 +305,6 @@ zero_status zero_storage_room(const zero_storage_dir *dir, uint64_t *bytes)
     return ZERO_OK;
 }
 
-static zero_status visit_all(DIR *stream, const char *path,
-                             zero_status (*visit)(void *arg, const char *name), void *arg)
-{
-    for (;;) {
-        const struct dirent *entry;
-        errno = 0;
-        ZERO_WATCHED(path, "listed", entry = readdir(stream));
-        if (!entry) return errno == 0 ? ZERO_OK : zero_cannot(ZERO_ERR_IO, path, "listed");
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
-        ZERO_TRY(visit(arg, entry->d_name));
-    }
-}
-
 zero_status zero_storage_list(const zero_storage_dir *dir,
                               zero_status (*visit)(void *arg, const char *name), void *arg)
 {
@@ -331,7 +317,16 @@ zero_status zero_storage_list(const zero_storage_dir *dir,
         close(fd);
         return zero_fail(ZERO_ERR_NOMEM, "no memory to list %s", dir->path);
     }
-    zero_status st = visit_all(stream, dir->path, visit, arg);
+    zero_status st = ZERO_OK;
+    while (st == ZERO_OK) {
+        const struct dirent *entry;
+        errno = 0;
+        ZERO_WATCHED(dir->path, "listed", entry = readdir(stream));
+        if (!entry && errno != 0) st = zero_cannot(ZERO_ERR_IO, dir->path, "listed");
+        if (!entry) break;
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            st = visit(arg, entry->d_name);
+    }
     closedir(stream);
     return st;
 }

@@ -27,16 +27,6 @@ zero_status zero_lock_take(int fd, const char *path, zero_lock *lock)
     return ZERO_OK;
 }
 
-/* "node7 123": one line, without a sync, because it is of no use after a crash. */
-static zero_status write_holder(zero_storage_file *file)
-{
-    char host[HOST] = "", text[ZERO_STORAGE_HOLDER_TEXT];
-    if (gethostname(host, sizeof host - 1) != 0 || host[0] == '\0')
-        snprintf(host, sizeof host, "localhost");
-    int n = snprintf(text, sizeof text, "%s %ld\n", host, (long)getpid());
-    return zero_storage_write(file, text, (size_t)n);
-}
-
 zero_status zero_storage_sign(zero_storage_dir *dir)
 {
     zero_storage_file file;
@@ -47,7 +37,12 @@ zero_status zero_storage_sign(zero_storage_dir *dir)
                          dir->path, strerror(errno));
     ZERO_TRY(zero_storage_create(dir, ZERO_STORAGE_HOLDER, 0, &file));
     dir->is_signed = true;
-    zero_status st = write_holder(&file);
+    /* "node7 123": one line, without a sync, because it is of no use after a crash. */
+    char host[HOST] = "", text[ZERO_STORAGE_HOLDER_TEXT];
+    if (gethostname(host, sizeof host - 1) != 0 || host[0] == '\0')
+        snprintf(host, sizeof host, "localhost");
+    int n = snprintf(text, sizeof text, "%s %ld\n", host, (long)getpid());
+    zero_status st = zero_storage_write(&file, text, (size_t)n);
     zero_storage_close_file(&file);
     return st;
 }

@@ -80,8 +80,9 @@ zero_status zero_collective_check(const zero_collective_spec *spec,
 
 size_t zero_collective_staging(const zero_collective_spec *spec, const zero_layout *layout)
 {
-    zero_collective_spec mirrored = zero_collective_mirrored(spec);
     if (zero_collective_is_nothing(spec, layout->size)) return 0;
+    if (!spec->on_device) return tables[spec->algorithm]->staging(spec, layout);
+    zero_collective_spec mirrored = zero_collective_mirrored(spec);
     return zero_collective_mirrors(spec, layout->size, 0).staged +
            tables[spec->algorithm]->staging(&mirrored, layout);
 }
@@ -159,35 +160,20 @@ static zero_status count_steps(const zero_collective_spec *spec, const zero_layo
 static zero_status take_unit(zero_traffic_memo *memo, const zero_collective_spec *spec,
                              const zero_layout *layout, int rank)
 {
-    bool is_known = memo->layout == layout && memo->rank == rank;
-    /* True if only the lengths of steps can tell the two apart. */
-    if (is_known && memo->spec.kind == spec->kind &&
-        memo->spec.algorithm == spec->algorithm && memo->spec.type == spec->type &&
-        memo->spec.result == spec->result && memo->spec.root == spec->root &&
-        (memo->spec.in_apart > 0) == (spec->in_apart > 0) &&
-        (memo->spec.out_apart > 0) == (spec->out_apart > 0) &&
-        memo->spec.one_out == spec->one_out && memo->spec.on_device == spec->on_device &&
-        memo->spec.in_place == spec->in_place && memo->spec.direct == spec->direct)
-        return ZERO_OK;
     zero_collective_spec unit = *spec;
     zero_traffic traffic = {0};
-    unit.count = unit.max_chunk = 1;
+    unit.count = unit.stride = unit.max_chunk = 1;
+    unit.message = 0;
+    unit.in_apart = unit.in_apart > 0;
+    unit.out_apart = unit.out_apart > 0;
+    unit.in_turn = false;
+    unit.unit = ZERO_NO_UNIT;
+    if (memo->layout == layout && memo->rank == rank &&
+        memcmp(&memo->spec, &unit, sizeof unit) == 0)
+        return ZERO_OK;
     ZERO_TRY(count_steps(&unit, layout, rank, &traffic));
     *memo = (zero_traffic_memo){unit, layout, rank, traffic};
     return ZERO_OK;
-}
-
-static zero_traffic scaled(const zero_traffic *unit, int64_t elements, int64_t chunks)
-{
-    zero_traffic t = {.bytes_fetched = elements * unit->bytes_fetched,
-                      .bytes_stored = elements * unit->bytes_stored};
-    for (int reach = 0; reach < ZERO_REACHES; reach++) {
-        t.bytes_sent[reach] = elements * unit->bytes_sent[reach];
-        t.bytes_received[reach] = elements * unit->bytes_received[reach];
-        t.messages_sent[reach] = chunks * unit->messages_sent[reach];
-        t.messages_received[reach] = chunks * unit->messages_received[reach];
-    }
-    return t;
 }
 
 zero_status zero_collective_traffic_again(zero_traffic_memo *memo,
@@ -200,7 +186,12 @@ zero_status zero_collective_traffic_again(zero_traffic_memo *memo,
     if (spec->count == 0) return ZERO_OK;
     ZERO_TRY(take_unit(memo, spec, layout, rank));
     int64_t chunk = tables[spec->algorithm]->chunk(spec, layout);
-    *traffic = scaled(&memo->unit, spec->count, zero_divide_up(spec->count, chunk));
+    int64_t chunks = zero_divide_up(spec->count, chunk);
+    zero_traffic_add(traffic, spec->count, &memo->unit);
+    for (int reach = 0; reach < ZERO_REACHES; reach++) {
+        traffic->messages_sent[reach] = chunks * memo->unit.messages_sent[reach];
+        traffic->messages_received[reach] = chunks * memo->unit.messages_received[reach];
+    }
     return ZERO_OK;
 }
 

@@ -8,7 +8,7 @@
  * They read and write what calls before its begin have used: it notes that place(), and
  * since() says so.
  *
- * Devices of one node may reach each other's memory (device_window.h). Then the table has
+ * Devices of one node may reach each other's memory (device.h). Then the table has
  * the second half, too: what is given there stands in the order of stores, waits for calls
  * as they do, and has a ticket like a store. */
 #pragma once

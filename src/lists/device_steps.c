@@ -13,7 +13,7 @@
  * a circle if they could not without a device. */
 #include "lists/device_steps.h"
 
-#include <stdlib.h>
+#include "base/grow.h"
 
 #define AHEAD  6
 #define BEHIND 8
@@ -111,19 +111,6 @@ static bool arrives(const zero_collective_step *step)
 
 /* ---- fetches ---- */
 
-static void add_part(writer *w, part p)
-{
-    if (w->n_fetches == w->fetch_capacity) {
-        int64_t wanted = 2 * w->n_fetches + 16;
-        part *larger = realloc(w->fetches, (size_t)wanted * sizeof *larger);
-        w->s->failed = w->s->failed || !larger;
-        if (!larger) return;
-        w->fetches = larger;
-        w->fetch_capacity = wanted;
-    }
-    w->fetches[w->n_fetches++] = p;
-}
-
 static void plan_fetches(writer *w)
 {
     int64_t count = w->s->spec.count;
@@ -140,9 +127,11 @@ static void plan_fetches(writer *w)
             int piece = (int)p;
             int64_t until = step->from.at - first * count + step->len;
             int64_t *have = &w->fetched_until[piece];
-            while (*have < until && !w->s->failed) {
+            while (*have < until) {
                 int64_t len = zero_min(w->s->spec.count - *have, w->grain);
-                add_part(w, (part){piece, *have, len, i, -1});
+                w->s->failed = !zero_grow(w->fetches, w->n_fetches, &w->fetch_capacity);
+                if (w->s->failed) return;
+                w->fetches[w->n_fetches++] = (part){piece, *have, len, i, -1};
                 *have += len;
             }
         }
@@ -245,13 +234,6 @@ static int64_t moved(const writer *w, int64_t until)
     return until > 0 ? w->moved_to[until - 1] + 1 : 0;
 }
 
-static int64_t all_waited(const zero_collective_step *list, int64_t n)
-{
-    int64_t most = 0;
-    for (int64_t i = 0; i < n; i++) most = zero_max(most, list[i].received);
-    return most;
-}
-
 /* Whole chunks: a copy of a few bytes takes as long as one of many. */
 static int64_t grain(const zero_steps *s)
 {
@@ -274,7 +256,7 @@ void zero_steps_add_copies(zero_steps *s, int64_t stride)
     if (s->failed || s->n == 0 || s->spec.count == 0) return;
     zero_collective_step *old = s->list;
     writer w = {.s = s, .old = old, .n = s->n, .stride = stride, .grain = grain(s)};
-    w.waited = all_waited(old, s->n);
+    for (int64_t i = 0; i < s->n; i++) w.waited = zero_max(w.waited, old[i].received);
     s->list = NULL;
     s->n = s->capacity = 0;
     s->failed = !allocate(&w);

@@ -1,4 +1,11 @@
-/* Two levels: neighbours read each other's memory, nodes exchange messages.
+/* Two levels: neighbours read each other's memory, nodes exchange messages. `shm` is the
+ * same on one node, where a rank reads data where its neighbour computed it:
+ *
+ *     reduce-scatter   one pass: the owner adds its piece of all neighbours' `in`
+ *     reduce           the root does so, and the others wait only for the root
+ *     all-gather       copies the neighbours' pieces, or nothing if the pieces adjoin
+ *                      already: then `out` is the window itself, and the gathered array a
+ *                      pointer
  *
  * Every rank works for its own piece and, as delegate, for the pieces of the same local
  * rank on all other nodes (zero_layout_delegate), so all ranks of a node drive its link
@@ -51,21 +58,26 @@ static int count_remote(const zero_layout *layout)
 static int64_t depth(const zero_collective_spec *spec, const zero_layout *layout)
 {
     int64_t most = ZERO_HIER_IN_FLIGHT / (zero_hier_is_bridged(spec, layout) ? 2 : 1);
+    if (spec->algorithm == ZERO_ALGORITHM_SHM) return 1;
     return zero_max(most / zero_max(count_remote(layout), 1), MIN_DEPTH);
-}
-
-static int64_t smallest_node(const zero_layout *layout)
-{
-    int64_t least = layout->largest;
-    for (int k = 0; k < layout->n_nodes; k++)
-        least = zero_min(least, layout->first[k + 1] - layout->first[k]);
-    return least;
 }
 
 int64_t zero_hier_delegated(const zero_collective_spec *spec, const zero_layout *layout)
 {
+    int64_t least = layout->largest;
     if (zero_collective_has_root(spec->kind)) return 1;
-    return (layout->n_nodes - 1) * zero_divide_up(layout->largest, smallest_node(layout));
+    for (int k = 0; k < layout->n_nodes; k++)
+        least = zero_min(least, layout->first[k + 1] - layout->first[k]);
+    return (layout->n_nodes - 1) * zero_divide_up(layout->largest, least);
+}
+
+int64_t zero_hier_works_for(const zero_hier *w)
+{
+    int64_t pieces = 1;
+    for (int node = 0; node < w->layout->n_nodes; node++)
+        for (int l = 0; node != w->node && l < zero_hier_node_size(w, node); l++)
+            pieces += l % w->n_local == w->local;
+    return pieces;
 }
 
 int64_t zero_hier_sums_to_send(const zero_collective_spec *spec, const zero_layout *layout)
@@ -92,23 +104,19 @@ static size_t largest_value(const zero_collective_spec *spec)
     return zero_type_size(zero_collective_sums(spec->kind) ? ZERO_FP32 : spec->type);
 }
 
-static int64_t largest_staged_chunk(const zero_collective_spec *spec,
-                                    const zero_layout *layout)
-{
-    int64_t room = (int64_t)(ZERO_COLLECTIVE_STAGING / largest_value(spec));
-    int64_t share = room / count_slots(spec, layout, depth(spec, layout)) /
-                    ZERO_STEP_ALIGN * ZERO_STEP_ALIGN;
-    return zero_max(share, ZERO_STEP_ALIGN);
-}
-
 static int64_t chunk(const zero_collective_spec *spec, const zero_layout *layout)
 {
     bool stays = spec->direct && layout->n_nodes == 1; /* on devices */
     size_t bytes = stays ? ZERO_DIRECT_CHUNK : ZERO_STEP_CHUNK;
     int64_t most = (int64_t)(bytes / zero_type_size(spec->type));
     if (spec->max_chunk > 0) most = spec->max_chunk;
-    most = zero_step_message(spec, most, largest_value(spec));
-    if (is_staged(spec, layout)) most = zero_min(most, largest_staged_chunk(spec, layout));
+    if (spec->algorithm == ZERO_ALGORITHM_HIER)
+        most = zero_step_message(spec, most, largest_value(spec));
+    if (is_staged(spec, layout)) {
+        int64_t room = (int64_t)(ZERO_COLLECTIVE_STAGING / largest_value(spec));
+        int64_t slots = count_slots(spec, layout, depth(spec, layout));
+        most = zero_min(most, zero_step_share(room, slots));
+    }
     return zero_step_chunk(spec->count, most);
 }
 
@@ -118,6 +126,23 @@ static size_t staging(const zero_collective_spec *spec, const zero_layout *layou
     int64_t len = chunk(spec, layout);
     int64_t chunks = zero_min(depth(spec, layout), zero_divide_up(spec->count, len));
     return (size_t)(count_slots(spec, layout, chunks) * len) * largest_value(spec);
+}
+
+static zero_status check_shm(const zero_collective_spec *spec, const zero_layout *layout)
+{
+    if (layout->n_nodes > 1)
+        return zero_fail(ZERO_ERR_UNSUPPORTED,
+                         "shm works within one node, and %d ranks are on %d nodes: use "
+                         "hier, p2p or auto",
+                         layout->size, layout->n_nodes);
+    bool reads_out = spec->kind == ZERO_BROADCAST;
+    size_t apart = reads_out ? spec->out_apart : spec->in_apart;
+    bool reads = layout->size > 1 && spec->count > 0;
+    if (reads && apart == 0 && !(spec->one_out && reads_out))
+        return zero_fail(ZERO_ERR_INVALID,
+                         "a %s through shared memory needs its '%s' in a window",
+                         zero_collective_kind_name(spec->kind), reads_out ? "out" : "in");
+    return ZERO_OK;
 }
 
 static zero_status check(const zero_collective_spec *spec, const zero_layout *layout)
@@ -146,7 +171,8 @@ static void write_steps(zero_steps *steps)
                    .local = steps->rank - layout->first[node],
                    .n_local = layout->first[node + 1] - layout->first[node],
                    .depth = depth(&steps->spec, layout),
-                   .bridged = zero_hier_is_bridged(&steps->spec, layout)};
+                   .bridged = zero_hier_is_bridged(&steps->spec, layout),
+                   .alone = steps->spec.algorithm == ZERO_ALGORITHM_SHM};
     switch (steps->spec.kind) {
     case ZERO_REDUCE_SCATTER: zero_hier_write_reduce_scatter(&w); break;
     case ZERO_ALL_GATHER: zero_hier_write_all_gather(&w); break;
@@ -155,12 +181,11 @@ static void write_steps(zero_steps *steps)
     }
 }
 
-const zero_algorithm_table zero_algorithm_hier = {
-    .check = check,
-    .chunk = chunk,
-    .staging = staging,
-    .write = write_steps,
-    .works_in_window = true,
-    .adds_along_tree = true,
-    .bounds_staging = true,
-};
+#define TABLE(check_layout) \
+    { \
+        .check = check_layout, .chunk = chunk, .staging = staging, .write = write_steps, \
+        .works_in_window = true, .adds_along_tree = true, .bounds_staging = true \
+    }
+
+const zero_algorithm_table zero_algorithm_hier = TABLE(check);
+const zero_algorithm_table zero_algorithm_shm = TABLE(check_shm);

@@ -18,8 +18,30 @@ typedef struct {
     zero_steps *s;
     const zero_layout *layout;
     int node, local, n_local;
-    int64_t depth; /* chunks in flight at once */
-    bool bridged;  /* zero_hier_is_bridged() */
+    int64_t depth;                       /* chunks in flight at once */
+    bool bridged;                        /* zero_hier_is_bridged() */
+    bool alone;                          /* shm: one node, no messages */
+    int64_t posted[ZERO_HIER_IN_FLIGHT]; /* steps until chunk k % depth was in flight */
+
+    /* ---- sums ---- */
+    int n_remote; /* subtrees of the other nodes, which owners receive */
+    /* On an owner alone. */
+    int *slot;   /* [n_nodes]: the first of them that comes from the node; owned */
+    int final;   /* the sum of this rank's piece */
+    int n_cover; /* subtrees of this rank's node */
+    zero_tree_term cover[ZERO_TREE_COVER_MAX];
+    int partial[ZERO_TREE_COVER_MAX]; /* their sums */
+    int64_t n_places;                 /* for partial sums to send, used in turn */
+    int64_t made, sends;              /* partial sums made, and sent, so far */
+    int64_t made_chunks;              /* bridged: all whose partial sums have been made */
+    int64_t *made_at, *sent_at; /* [n_places]: steps until the last of a place; owned */
+
+    /* ---- an all-gather and a broadcast, bridged ---- */
+    int64_t pieces;         /* of a slot of staging */
+    int64_t fetched_chunks; /* so far */
+    /* Steps until the last fetch to slot k % (depth + 1), and until the last send from
+     * there. */
+    int64_t fetched[ZERO_HIER_IN_FLIGHT + 1], sent[ZERO_HIER_IN_FLIGHT + 1];
 } zero_hier;
 
 /* The data of devices that reach each other passes through staging on its way to and from
@@ -39,10 +61,13 @@ int64_t zero_hier_delegated(const zero_collective_spec *spec, const zero_layout 
 /* Partial sums of a chunk that a rank sends, at most. */
 int64_t zero_hier_sums_to_send(const zero_collective_spec *spec, const zero_layout *layout);
 
-void zero_hier_write_reduce_scatter(const zero_hier *w);
-void zero_hier_write_all_gather(const zero_hier *w);
-void zero_hier_write_reduce(const zero_hier *w);
-void zero_hier_write_broadcast(const zero_hier *w);
+/* Pieces for which this rank works: its own, and those of other nodes. */
+int64_t zero_hier_works_for(const zero_hier *w);
+
+void zero_hier_write_reduce_scatter(zero_hier *w);
+void zero_hier_write_all_gather(zero_hier *w);
+void zero_hier_write_reduce(zero_hier *w);
+void zero_hier_write_broadcast(zero_hier *w);
 
 /* The maximal subtrees of a node's ranks; returns how many. */
 static inline int zero_hier_cover(const zero_layout *layout, int node,

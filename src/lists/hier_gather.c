@@ -4,144 +4,125 @@
  *            slots = depth + 1 */
 #include "lists/hier.h"
 
-typedef struct {
-    zero_hier w;
-    int64_t posted[ZERO_HIER_IN_FLIGHT]; /* steps until chunk k % depth was in flight */
-    /* Bridged. */
-    int64_t pieces;         /* of a slot of staging */
-    int64_t fetched_chunks; /* so far */
-    /* Steps until the last fetch to slot k % (depth + 1), and until the last send from
-     * there. */
-    int64_t fetched[ZERO_HIER_IN_FLIGHT + 1], sent[ZERO_HIER_IN_FLIGHT + 1];
-} gatherer;
-
 /* All receives and sends of a chunk count the pieces of a slot, so the nodes are looked at
  * once. */
-static gatherer start(const zero_hier *w)
+static void start(zero_hier *w)
 {
-    gatherer g = {.w = *w};
-    if (w->bridged) g.pieces = zero_hier_delegated(&w->s->spec, w->layout) + 1;
-    return g;
+    if (w->bridged) w->pieces = zero_hier_delegated(&w->s->spec, w->layout) + 1;
 }
 
 /* ---- bridged: between a device and messages ---- */
 
-static int64_t slot_of(const gatherer *g, int64_t k)
+static int64_t slot_of(const zero_hier *w, int64_t k)
 {
-    return k % (g->w.depth + 1);
+    return k % (w->depth + 1);
 }
 
 /* In staging: chunk k of this rank's piece (0), or of the n-th that it receives (1 and
  * more). */
-static zero_spot staged_piece(const gatherer *g, int64_t k, int64_t n)
+static zero_spot staged_piece(const zero_hier *w, int64_t k, int64_t n)
 {
-    const zero_steps *s = g->w.s;
+    const zero_steps *s = w->s;
     int64_t bytes = s->chunk * (int64_t)zero_type_size(s->spec.type);
-    return (zero_spot){ZERO_STAGING, s->rank, (slot_of(g, k) * g->pieces + n) * bytes};
+    return zero_steps_staged(s, (slot_of(w, k) * w->pieces + n) * bytes);
 }
 
 /* Fetches this rank's piece, one chunk ahead of chunk k, which is sent next. */
-static void fetch_ahead(gatherer *g, int64_t k)
+static void fetch_ahead(zero_hier *w, int64_t k)
 {
-    zero_steps *s = g->w.s;
+    zero_steps *s = w->s;
     int64_t until = zero_min(k + 2, zero_steps_chunks(s));
-    for (; g->w.bridged && g->fetched_chunks < until; g->fetched_chunks++) {
-        int64_t c = g->fetched_chunks, slot = slot_of(g, c);
-        zero_steps_add(s, (zero_collective_step){.kind = ZERO_STEP_FETCH,
-                                                 .type = s->spec.type,
-                                                 .len = zero_steps_chunk_len(s, c),
-                                                 .from = zero_steps_in(s, s->rank, 0, c),
-                                                 .to = staged_piece(g, c, 0),
-                                                 .sent = g->sent[slot]});
-        g->fetched[slot] = s->n;
+    for (; w->bridged && w->fetched_chunks < until; w->fetched_chunks++) {
+        int64_t c = w->fetched_chunks, slot = slot_of(w, c);
+        zero_steps_put(s, ZERO_STEP_FETCH, c, zero_steps_in(s, s->rank, 0, c),
+                       staged_piece(w, c, 0))
+            ->sent = w->sent[slot];
+        w->fetched[slot] = s->n;
     }
 }
 
 /* Stores the n-th piece received, once the first `received` steps' receives have ended. */
-static void store_piece(gatherer *g, int64_t k, int64_t n, int piece, int64_t received)
+static void store_piece(zero_hier *w, int64_t k, int64_t n, int piece, int64_t received)
 {
-    zero_steps *s = g->w.s;
-    zero_steps_add(s, (zero_collective_step){.kind = ZERO_STEP_STORE,
-                                             .type = s->spec.type,
-                                             .len = zero_steps_chunk_len(s, k),
-                                             .from = staged_piece(g, k, n),
-                                             .to = zero_steps_out(s, s->rank, piece, k),
-                                             .received = received});
+    zero_steps *s = w->s;
+    zero_steps_put(s, ZERO_STEP_STORE, k, staged_piece(w, k, n),
+                   zero_steps_out(s, s->rank, piece, k))
+        ->received = received;
 }
 
 /* ---- messages ---- */
 
-static void send_own(gatherer *g, int64_t k, int to)
+static void send_own(zero_hier *w, int64_t k, int to)
 {
-    zero_steps *s = g->w.s;
+    zero_steps *s = w->s;
     zero_steps_send(s, k, to,
-                    g->w.bridged ? staged_piece(g, k, 0) : zero_steps_in(s, s->rank, 0, k));
-    zero_steps_last(s)->fetched = g->fetched[slot_of(g, k)];
-    g->sent[slot_of(g, k)] = s->n;
+                    w->bridged ? staged_piece(w, k, 0) : zero_steps_in(s, s->rank, 0, k));
+    zero_steps_last(s)->fetched = w->fetched[slot_of(w, k)];
+    w->sent[slot_of(w, k)] = s->n;
 }
 
 /* Receives the n-th piece of chunk k. Bridged: what was in its place has been stored, as a
  * signal that stands before this step has waited for that. */
-static void receive_piece(gatherer *g, int64_t k, int64_t n, int from, int piece)
+static void receive_piece(zero_hier *w, int64_t k, int64_t n, int from, int piece)
 {
-    zero_steps *s = g->w.s;
+    zero_steps *s = w->s;
     zero_steps_receive(s, k, from,
-                       g->w.bridged ? staged_piece(g, k, n)
-                                    : zero_steps_out(s, s->rank, piece, k));
+                       w->bridged ? staged_piece(w, k, n)
+                                  : zero_steps_out(s, s->rank, piece, k));
 }
 
 /* ---- all-gather ---- */
 
 /* True if this rank receives the piece of local rank l of that node. */
-static bool receives(const gatherer *g, int node, int l)
+static bool receives(const zero_hier *w, int node, int l)
 {
-    return l < zero_hier_node_size(&g->w, node) && l % g->w.n_local == g->w.local;
+    return l < zero_hier_node_size(w, node) && l % w->n_local == w->local;
 }
 
 /* `*n` pieces of chunk k have been received in earlier rounds. */
-static void gather_round(gatherer *g, int64_t k, int i, int64_t *n)
+static void gather_round(zero_hier *w, int64_t k, int i, int64_t *n)
 {
-    int behind = zero_hier_node_after(&g->w, -i), ahead = zero_hier_node_after(&g->w, i);
-    int n_behind = zero_hier_node_size(&g->w, behind);
-    for (int l = 0; l < n_behind || l <= g->w.local; l++) {
-        int owner = g->w.layout->first[behind] + l;
-        if (receives(g, behind, l)) receive_piece(g, k, ++*n, owner, owner);
-        if (l == g->w.local) send_own(g, k, zero_layout_delegate(g->w.layout, ahead, l));
+    int behind = zero_hier_node_after(w, -i), ahead = zero_hier_node_after(w, i);
+    int n_behind = zero_hier_node_size(w, behind);
+    for (int l = 0; l < n_behind || l <= w->local; l++) {
+        int owner = w->layout->first[behind] + l;
+        if (receives(w, behind, l)) receive_piece(w, k, ++*n, owner, owner);
+        if (l == w->local) send_own(w, k, zero_layout_delegate(w->layout, ahead, l));
     }
 }
 
 /* Copies the pieces of round i from the neighbours that received them. */
-static void copy_round(gatherer *g, int64_t k, int i)
+static void copy_round(zero_hier *w, int64_t k, int i)
 {
-    zero_steps *s = g->w.s;
-    int behind = zero_hier_node_after(&g->w, -i);
-    for (int l = 0; l < zero_hier_node_size(&g->w, behind); l++) {
-        int owner = g->w.layout->first[behind] + l;
-        int at = zero_layout_delegate(g->w.layout, g->w.node, l);
+    zero_steps *s = w->s;
+    int behind = zero_hier_node_after(w, -i);
+    for (int l = 0; l < zero_hier_node_size(w, behind); l++) {
+        int owner = w->layout->first[behind] + l;
+        int at = zero_layout_delegate(w->layout, w->node, l);
         if (at == s->rank) continue;
         zero_steps_await(s, at, ZERO_HIER_WRITTEN + 1 + k, 0);
-        zero_steps_copy(s, k, zero_steps_out(g->w.s, at, owner, k),
-                        zero_steps_out(g->w.s, s->rank, owner, k));
+        zero_steps_copy(s, k, zero_steps_out(w->s, at, owner, k),
+                        zero_steps_out(w->s, s->rank, owner, k));
     }
 }
 
 /* Once this rank's part of chunk k has arrived: tells the neighbours, and copies theirs. */
-static void finish_chunk(gatherer *g, int64_t k)
+static void finish_chunk(zero_hier *w, int64_t k)
 {
-    if (g->w.bridged) {
+    if (w->bridged) {
         /* Bridged: the pieces of chunk k, in the order in which they were received. */
         int64_t n = 0;
-        for (int i = 1; i < g->w.layout->n_nodes; i++) {
-            int behind = zero_hier_node_after(&g->w, -i);
-            for (int l = 0; l < zero_hier_node_size(&g->w, behind); l++)
-                if (receives(g, behind, l))
-                    store_piece(g, k, ++n, g->w.layout->first[behind] + l,
-                                g->posted[k % g->w.depth]);
+        for (int i = 1; i < w->layout->n_nodes; i++) {
+            int behind = zero_hier_node_after(w, -i);
+            for (int l = 0; l < zero_hier_node_size(w, behind); l++)
+                if (receives(w, behind, l))
+                    store_piece(w, k, ++n, w->layout->first[behind] + l,
+                                w->posted[k % w->depth]);
         }
     }
-    zero_steps_signal(g->w.s, ZERO_HIER_WRITTEN + 1 + k);
-    zero_hier_set_received(&g->w, g->posted[k % g->w.depth]);
-    for (int i = 1; i < g->w.layout->n_nodes; i++) copy_round(g, k, i);
+    zero_steps_signal(w->s, ZERO_HIER_WRITTEN + 1 + k);
+    zero_hier_set_received(w, w->posted[k % w->depth]);
+    for (int i = 1; i < w->layout->n_nodes; i++) copy_round(w, k, i);
 }
 
 static void copy_own(zero_hier *w)
@@ -150,7 +131,7 @@ static void copy_own(zero_hier *w)
     for (int64_t k = 0; k < zero_steps_chunks(s); k++)
         zero_steps_copy(s, k, zero_steps_in(w->s, s->rank, 0, k),
                         zero_steps_out(w->s, s->rank, s->rank, k));
-    zero_steps_signal(s, ZERO_HIER_WRITTEN);
+    if (!w->alone || s->spec.one_out) zero_steps_signal(s, ZERO_HIER_WRITTEN);
 }
 
 /* Copies the pieces of this node from their owners; with one_out they are in place
@@ -170,16 +151,6 @@ static void copy_neighbours(zero_hier *w)
     }
 }
 
-/* Elements that neighbours read here: my piece, and the pieces I received as delegate. */
-static int64_t gathered_by_neighbours(const zero_hier *w)
-{
-    int64_t pieces = 1;
-    for (int node = 0; node < w->layout->n_nodes; node++)
-        for (int l = 0; node != w->node && l < zero_hier_node_size(w, node); l++)
-            pieces += l % w->n_local == w->local;
-    return (w->n_local - 1) * pieces * w->s->spec.count;
-}
-
 static void finish(zero_hier *w, int64_t phase, int64_t n_read)
 {
     zero_steps_signal(w->s, phase);
@@ -187,25 +158,26 @@ static void finish(zero_hier *w, int64_t phase, int64_t n_read)
 }
 
 /* The slow links come first; neighbours' pieces are copied while those are busy. */
-void zero_hier_write_all_gather(const zero_hier *w)
+void zero_hier_write_all_gather(zero_hier *w)
 {
     zero_steps *s = w->s;
-    gatherer g = start(w);
+    start(w);
     int64_t chunks = zero_steps_chunks(s), late = w->depth - 1;
     zero_steps_signal_in(s, ZERO_HIER_READY, 0, chunks);
     if (s->spec.one_out) zero_steps_await(s, ZERO_ALL_NEIGHBOURS, ZERO_HIER_READY, 0);
     for (int64_t k = 0; k < chunks + late; k++) {
         if (k < chunks) {
             int64_t n = 0;
-            fetch_ahead(&g, k);
-            for (int i = 1; i < g.w.layout->n_nodes; i++) gather_round(&g, k, i, &n);
-            g.posted[k % g.w.depth] = g.w.s->n;
+            fetch_ahead(w, k);
+            for (int i = 1; i < w->layout->n_nodes; i++) gather_round(w, k, i, &n);
+            w->posted[k % w->depth] = w->s->n;
         }
-        if (k == late) copy_own(&g.w);
-        if (k == late) copy_neighbours(&g.w);
-        if (k >= late && w->layout->n_nodes > 1) finish_chunk(&g, k - late);
+        if (k == late) copy_own(w);
+        if (k == late) copy_neighbours(w);
+        if (k >= late && w->layout->n_nodes > 1) finish_chunk(w, k - late);
     }
-    finish(&g.w, ZERO_HIER_WRITTEN + chunks + 1, gathered_by_neighbours(w));
+    finish(w, ZERO_HIER_WRITTEN + chunks + 1,
+           (w->n_local - 1) * zero_hier_works_for(w) * s->spec.count);
 }
 
 /* ---- broadcast ---- */
@@ -218,73 +190,74 @@ static int leader(const zero_hier *w, int node)
 
 /* Sends chunk k on from there, and lets neighbours read it, once the first `received`
  * steps' receives have ended. */
-static void pass_on(gatherer *g, int64_t k, zero_spot from, int64_t received)
+static void pass_on(zero_hier *w, int64_t k, zero_spot from, int64_t received)
 {
-    zero_hier *w = &g->w;
     int next = leader(w, zero_hier_node_after(w, 1));
     if (next != w->s->spec.root) {
         zero_steps_send(w->s, k, next, from);
         zero_hier_set_received(w, received);
-        zero_steps_last(w->s)->fetched = g->fetched[slot_of(g, k)];
-        g->sent[slot_of(g, k)] = w->s->n;
+        zero_steps_last(w->s)->fetched = w->fetched[slot_of(w, k)];
+        w->sent[slot_of(w, k)] = w->s->n;
     }
-    if (w->bridged && w->s->rank != w->s->spec.root) store_piece(g, k, 1, 0, received);
+    if (w->bridged && w->s->rank != w->s->spec.root) store_piece(w, k, 1, 0, received);
+    if (w->alone && k + 1 < zero_steps_chunks(w->s))
+        return; /* neighbours read all at once */
     zero_steps_signal(w->s, ZERO_HIER_WRITTEN + 1 + k);
     zero_hier_set_received(w, received);
 }
 
-static void write_root(gatherer *g)
+static void write_root(zero_hier *w)
 {
-    zero_steps *s = g->w.s;
+    zero_steps *s = w->s;
     for (int64_t k = 0; k < zero_steps_chunks(s); k++) {
         zero_spot out = zero_steps_out(s, s->rank, 0, k);
-        fetch_ahead(g, k);
+        fetch_ahead(w, k);
         zero_steps_copy(s, k, zero_steps_in(s, s->rank, 0, k), out);
-        pass_on(g, k, g->w.bridged ? staged_piece(g, k, 0) : out, 0);
+        pass_on(w, k, w->bridged ? staged_piece(w, k, 0) : out, 0);
     }
 }
 
-static void write_leader(gatherer *g)
+static void write_leader(zero_hier *w)
 {
-    zero_hier *w = &g->w;
     int64_t chunks = zero_steps_chunks(w->s), late = w->depth - 1;
     int before = leader(w, zero_hier_node_after(w, -1));
     for (int64_t k = 0; k < chunks + late; k++) {
         if (k < chunks) {
-            receive_piece(g, k, 1, before, 0);
+            receive_piece(w, k, 1, before, 0);
             if (w->bridged) /* it is sent on from there */
-                zero_steps_last(w->s)->sent = g->sent[slot_of(g, k)];
-            g->posted[k % w->depth] = w->s->n;
+                zero_steps_last(w->s)->sent = w->sent[slot_of(w, k)];
+            w->posted[k % w->depth] = w->s->n;
         }
         if (k < late) continue;
         int64_t done = k - late;
-        pass_on(g, done,
-                w->bridged ? staged_piece(g, done, 1)
+        pass_on(w, done,
+                w->bridged ? staged_piece(w, done, 1)
                            : zero_steps_out(w->s, w->s->rank, 0, done),
-                g->posted[done % w->depth]);
+                w->posted[done % w->depth]);
     }
 }
 
-void zero_hier_write_broadcast(const zero_hier *from)
+void zero_hier_write_broadcast(zero_hier *w)
 {
-    gatherer g = start(from);
-    zero_hier w = *from;
-    zero_steps *s = w.s;
+    zero_steps *s = w->s;
+    start(w);
     int64_t chunks = zero_steps_chunks(s);
-    int first = leader(&w, w.node);
+    int first = leader(w, w->node);
     zero_steps_signal(s, ZERO_HIER_READY);
     if (s->rank == first && s->spec.one_out)
         zero_steps_await(s, ZERO_ALL_NEIGHBOURS, ZERO_HIER_READY, 0);
     if (s->rank == s->spec.root)
-        write_root(&g);
+        write_root(w);
     else if (s->rank == first)
-        write_leader(&g);
+        write_leader(w);
     else
-        for (int64_t k = 0; k < zero_steps_chunks(w.s); k++) {
-            zero_steps_await(w.s, first, ZERO_HIER_WRITTEN + 1 + k, 0);
-            zero_steps_copy(w.s, k, zero_steps_out(w.s, first, 0, k),
-                            zero_steps_out(w.s, w.s->rank, 0, k));
+        for (int64_t k = 0; k < zero_steps_chunks(w->s); k++) {
+            if (!w->alone || k == 0)
+                zero_steps_await(w->s, first,
+                                 ZERO_HIER_WRITTEN + (w->alone ? chunks : 1 + k), 0);
+            zero_steps_copy(w->s, k, zero_steps_out(w->s, first, 0, k),
+                            zero_steps_out(w->s, w->s->rank, 0, k));
         }
-    finish(&w, ZERO_HIER_WRITTEN + chunks + 1,
-           s->rank == first ? (w.n_local - 1) * s->spec.count : 0);
+    finish(w, ZERO_HIER_WRITTEN + chunks + 1,
+           s->rank == first ? (w->n_local - 1) * s->spec.count : 0);
 }

@@ -8,58 +8,6 @@
 #include "base/grow.h"
 #include "base/tree.h"
 
-static zero_status allocate(zero_layout *made, int size)
-{
-    *made = (zero_layout){.size = size};
-    zero_status st = zero_new(&made->node_of, size, "ranks of a layout");
-    if (st == ZERO_OK) st = zero_new(&made->local_of, size, "ranks of a layout");
-    if (st == ZERO_OK) st = zero_new(&made->first, size + 1, "nodes of a layout");
-    if (st != ZERO_OK) zero_layout_destroy(made);
-    return st;
-}
-
-/* ---- numbering ---- */
-
-/* A node that has been met, to be found by its id. */
-typedef struct {
-    int id, node;
-} met_node;
-
-/* The place in met[n], in ascending order of ids, of the first id that is not below. */
-static int find_id(const met_node *met, int n, int id)
-{
-    int low = 0, high = n;
-    if (n > 0 && met[n - 1].id < id) return n; /* ids usually ascend with the ranks */
-    while (low < high) {
-        int k = low + (high - low) / 2;
-        if (met[k].id < id)
-            low = k + 1;
-        else
-            high = k;
-    }
-    return low;
-}
-
-/* The node of that id: one of those met before, or a new one. */
-static int number_node(zero_layout *made, met_node *met, int id)
-{
-    int n = made->n_nodes, at = find_id(met, n, id);
-    if (at < n && met[at].id == id) return met[at].node;
-    memmove(met + at + 1, met + at, (size_t)(n - at) * sizeof *met);
-    met[at] = (met_node){id, n};
-    return made->n_nodes++;
-}
-
-static void add_up_blocks(zero_layout *made)
-{
-    int at = 0;
-    for (int k = 0; k <= made->n_nodes; k++) {
-        int size = k < made->n_nodes ? made->first[k] : 0;
-        made->first[k] = at;
-        at += size;
-    }
-}
-
 static void count_subtrees(zero_layout *made)
 {
     zero_tree_term terms[ZERO_TREE_COVER_MAX];
@@ -73,56 +21,55 @@ static void count_subtrees(zero_layout *made)
     }
 }
 
+/* Nodes are numbered as their first ranks are met. Ids usually ascend with the ranks: one
+ * that is larger than all before is new, and others are sought from the last node on. */
+static void number_nodes(zero_layout *made, const int *ids, int *id_of)
+{
+    int largest_id = 0;
+    made->in_blocks = true;
+    for (int rank = 0; rank < made->size; rank++) {
+        int node = rank > 0 && ids[rank] <= largest_id ? made->n_nodes - 1 : -1;
+        while (node >= 0 && id_of[node] != ids[rank]) node--;
+        if (rank == 0 || ids[rank] > largest_id) largest_id = ids[rank];
+        if (node < 0) id_of[node = made->n_nodes++] = ids[rank];
+        made->in_blocks = made->in_blocks && node == made->n_nodes - 1;
+        made->node_of[rank] = node;
+        made->local_of[rank] = made->first[node + 1]++;
+        if (made->first[node + 1] > made->largest) made->largest = made->first[node + 1];
+    }
+    /* So far first[] has the sizes of the nodes before. */
+    for (int k = 0; k < made->n_nodes; k++) made->first[k + 1] += made->first[k];
+    if (made->in_blocks) count_subtrees(made);
+}
+
 zero_status zero_layout_init(zero_layout *layout, int size, const int *ids)
 {
-    zero_layout made;
-    ZERO_TRY(allocate(&made, size));
-    met_node *met;
-    zero_status st = zero_new(&met, size, "nodes of a layout");
-    if (st != ZERO_OK) {
+    zero_layout made = {.size = size};
+    int *id_of = NULL;
+    zero_status st = zero_new(&made.node_of, size, "ranks of a layout");
+    if (st == ZERO_OK) st = zero_new(&made.local_of, size, "ranks of a layout");
+    if (st == ZERO_OK) st = zero_new(&made.first, size + 1, "nodes of a layout");
+    if (st == ZERO_OK) st = zero_new(&id_of, size, "nodes of a layout");
+    if (st == ZERO_OK) number_nodes(&made, ids, id_of);
+    free(id_of);
+    if (st == ZERO_OK)
+        *layout = made;
+    else
         zero_layout_destroy(&made);
-        return st;
-    }
-    /* While nodes are being numbered, first[] counts the ranks of each. */
-    made.in_blocks = true;
-    for (int rank = 0; rank < made.size; rank++) {
-        bool is_same = rank > 0 && ids[rank] == ids[rank - 1];
-        int node = is_same ? made.node_of[rank - 1] : number_node(&made, met, ids[rank]);
-        made.node_of[rank] = node;
-        made.local_of[rank] = made.first[node]++;
-        if (made.first[node] > made.largest) made.largest = made.first[node];
-        if (node < made.n_nodes - 1) made.in_blocks = false;
-    }
-    free(met);
-    if (made.in_blocks) {
-        add_up_blocks(&made);
-        count_subtrees(&made);
-    }
-    *layout = made;
-    return ZERO_OK;
+    return st;
 }
 
 zero_status zero_layout_init_blocks(zero_layout *layout, int size, int n_nodes)
 {
     assert(1 <= n_nodes && n_nodes <= size);
-    zero_layout made;
-    ZERO_TRY(allocate(&made, size));
-    made.in_blocks = true;
-    made.n_nodes = n_nodes;
-    made.largest = size / n_nodes + (size % n_nodes > 0);
-    int at = 0;
-    for (int k = 0; k < n_nodes; k++) {
-        made.first[k] = at;
-        int end = at + size / n_nodes + (k < size % n_nodes);
-        for (; at < end; at++) {
-            made.node_of[at] = k;
-            made.local_of[at] = at - made.first[k];
-        }
-    }
-    made.first[n_nodes] = size;
-    count_subtrees(&made);
-    *layout = made;
-    return ZERO_OK;
+    int *ids, larger = size % n_nodes, len = size / n_nodes;
+    ZERO_TRY(zero_new(&ids, size, "ranks of a layout"));
+    /* The first nodes have one rank more, if any do. */
+    for (int r = 0; r < size; r++)
+        ids[r] = r < larger * (len + 1) ? r / (len + 1) : (r - larger) / len;
+    zero_status st = zero_layout_init(layout, size, ids);
+    free(ids);
+    return st;
 }
 
 void zero_layout_destroy(zero_layout *layout)

@@ -81,13 +81,6 @@ zero_status zero_member_layout(const zero_member *member, const zero_layout *who
     return st;
 }
 
-int zero_member_find_spread(const zero_layout *whole, int tp)
-{
-    for (int r = 0; r < whole->size; r++)
-        if (whole->node_of[r] != whole->node_of[r / tp * tp]) return r / tp;
-    return -1;
-}
-
 void zero_member_name(const zero_member *member, char text[ZERO_MEMBER_TEXT])
 {
     static const char *const kinds[ZERO_FAMILY_PARTS] = {[ZERO_TP_GROUP] = "TP",

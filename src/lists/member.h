@@ -19,7 +19,6 @@
 #pragma once
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "lists/layout.h"
@@ -76,9 +75,6 @@ int zero_member_rank(const zero_member *member, int rank);
  * ZERO_ERR_NOMEM. */
 ZERO_NODISCARD zero_status zero_member_layout(const zero_member *member,
                                               const zero_layout *whole, zero_layout *out);
-
-/* The first TP group d whose ranks lie on more than one node, or -1. tp >= 1. */
-int zero_member_find_spread(const zero_layout *whole, int tp);
 
 /* " in the TP group of ranks 2-3", " in the ZeRO group of ranks 1,3,5", " in the shard
  * group of ranks 0-3", " in the replica group of ranks 1,5", " in their TP groups"; "" for

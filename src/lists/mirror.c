@@ -15,24 +15,14 @@ static size_t piece_bytes(const zero_collective_spec *spec, zero_type type)
     return (size_t)spec->count * zero_type_size(type);
 }
 
-/* The array of the collective that has the most pieces: a sum's `in`, else `out`. */
-static size_t whole_bytes(const zero_collective_spec *spec, int size)
-{
-    size_t pieces = zero_collective_has_root(spec->kind) ? 1 : (size_t)size;
-    return zero_round_up_size(pieces * piece_bytes(spec, spec->type), LINE);
-}
-
-/* Bytes before this rank's piece of that array. */
-static size_t own_piece(const zero_collective_spec *spec, int rank)
-{
-    if (zero_collective_has_root(spec->kind)) return 0;
-    return (size_t)rank * piece_bytes(spec, spec->type);
-}
-
 zero_mirrors zero_collective_mirrors(const zero_collective_spec *spec, int size, int rank)
 {
     if (!has_mirrors(spec)) return (zero_mirrors){0};
-    size_t whole = whole_bytes(spec, size), own = own_piece(spec, rank);
+    /* The array that has the most pieces: a sum's `in`, else `out`; and the bytes before
+     * this rank's piece of it. */
+    bool has_root = zero_collective_has_root(spec->kind);
+    size_t piece = piece_bytes(spec, spec->type), own = has_root ? 0 : (size_t)rank * piece;
+    size_t whole = zero_round_up_size((has_root ? 1 : (size_t)size) * piece, LINE);
     size_t sum = zero_round_up_size(piece_bytes(spec, spec->result), LINE);
     if (!zero_collective_sums(spec->kind)) return (zero_mirrors){own, 0, whole};
     if (spec->type == spec->result) return (zero_mirrors){0, own, whole};

@@ -54,16 +54,12 @@ static size_t staging(const zero_collective_spec *spec, const zero_layout *layou
 static zero_spot packed(const zero_steps *s, int piece, int64_t k)
 {
     int64_t len = zero_steps_chunk_len(s, k) * (int64_t)zero_type_size(s->spec.result);
-    return (zero_spot){ZERO_STAGING, s->rank, piece * len};
+    return zero_steps_staged(s, piece * len);
 }
 
 static void call_mpi(zero_steps *s, int64_t k, zero_spot from, zero_spot to)
 {
-    zero_steps_add(s, (zero_collective_step){.kind = ZERO_STEP_MPI,
-                                             .type = s->spec.result,
-                                             .len = zero_steps_chunk_len(s, k),
-                                             .from = from,
-                                             .to = to});
+    zero_steps_put(s, ZERO_STEP_MPI, k, from, to)->type = s->spec.result;
 }
 
 /* The sum that MPI delivers, and this rank's values to be widened: each a sum of one
@@ -76,29 +72,27 @@ static void write_sum(zero_steps *s, int64_t k)
     for (int r = 0; packs && r < pieces(&s->spec, s->layout); r++) {
         int piece = r;
         zero_spot from = zero_steps_in(s, s->rank, piece, k), to = packed(s, piece, k);
-        if (is_widened(&s->spec))
-            zero_steps_add(
-                s, (zero_collective_step){.kind = ZERO_STEP_ADD,
-                                          .type = s->spec.result,
-                                          .sum = OWN,
-                                          .len = zero_steps_chunk_len(s, k),
-                                          .from = from,
-                                          .to = to,
-                                          .received = s->n}); /* staging is free again */
-        else
+        if (is_widened(&s->spec)) {
+            int64_t posted = s->n;
+            zero_collective_step *add = zero_steps_put(s, ZERO_STEP_ADD, k, from, to);
+            add->type = s->spec.result;
+            add->sum = OWN;
+            add->received = posted; /* staging is free again */
+        } else {
             zero_steps_copy(s, k, from, to);
+        }
     }
     int64_t at = packed_bytes(&s->spec, s->layout);
     call_mpi(s, k, packs ? packed(s, 0, k) : zero_steps_in(s, s->rank, 0, k),
-             (zero_spot){ZERO_STAGING, s->rank, at});
+             zero_steps_staged(s, at));
     if (s->spec.kind == ZERO_REDUCE && s->rank != s->spec.root) return;
-    zero_steps_add(s, (zero_collective_step){.kind = ZERO_STEP_ADD,
-                                             .type = s->spec.result,
-                                             .sum = ARRIVED,
-                                             .len = zero_steps_chunk_len(s, k),
-                                             .to = zero_steps_out(s, s->rank, 0, k),
-                                             .staged = at,
-                                             .received = s->n});
+    int64_t posted = s->n;
+    zero_collective_step *add = zero_steps_put(s, ZERO_STEP_ADD, k, (zero_spot){0},
+                                               zero_steps_out(s, s->rank, 0, k));
+    add->type = s->spec.result;
+    add->sum = ARRIVED;
+    add->staged = at;
+    add->received = posted;
 }
 
 static void write_all_gather(zero_steps *s, int64_t k)

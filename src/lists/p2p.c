@@ -43,40 +43,23 @@ static int64_t depth(const zero_layout *layout)
     return zero_max(chunks / zero_max(layout->size - 1, 1), MIN_CHUNKS);
 }
 
-/* Chunks shrink with the number of ranks that share the staging. */
-static int64_t largest_staged_chunk(const zero_collective_spec *spec,
-                                    const zero_layout *layout)
-{
-    int64_t room = (int64_t)(ZERO_COLLECTIVE_STAGING / zero_type_size(spec->type));
-    int64_t share =
-        room / (depth(layout) * (layout->size - 1)) / ZERO_STEP_ALIGN * ZERO_STEP_ALIGN;
-    return zero_max(share, ZERO_STEP_ALIGN);
-}
-
-/* A chain fills only after size-1 chunks, so short data goes in small ones. */
-static int64_t largest_chain_chunk(const zero_collective_spec *spec, int size)
-{
-    const int64_t least = 4096;
-    return zero_max(spec->count / (4 * size) / ZERO_STEP_ALIGN * ZERO_STEP_ALIGN, least);
-}
-
-static size_t chunk_bytes(const zero_collective_spec *spec, const zero_layout *layout)
-{
-    bool staged = is_staged(spec, layout), mirrored = spec->on_device && !spec->direct;
-    if (layout->n_nodes > 1) return ZERO_STEP_CHUNK;
-    if (staged ? spec->direct : mirrored) return ZERO_STEP_CHUNK;
-    return staged ? INSIDE_STAGED : INSIDE_DIRECT;
-}
-
 static int64_t chunk(const zero_collective_spec *spec, const zero_layout *layout)
 {
-    size_t bytes = chunk_bytes(spec, layout);
+    const int64_t least = 4096; /* elements */
+    bool staged = is_staged(spec, layout), mirrored = spec->on_device && !spec->direct;
+    size_t bytes = staged ? INSIDE_STAGED : INSIDE_DIRECT;
+    if (layout->n_nodes > 1 || (staged ? spec->direct : mirrored)) bytes = ZERO_STEP_CHUNK;
     int64_t most = (int64_t)(bytes / zero_type_size(spec->type));
     if (spec->max_chunk > 0) most = spec->max_chunk;
     most = zero_step_message(spec, most, zero_type_size(spec->type));
-    if (is_staged(spec, layout)) most = zero_min(most, largest_staged_chunk(spec, layout));
+    if (staged) { /* chunks shrink with the number of ranks that share the staging */
+        int64_t room = (int64_t)(ZERO_COLLECTIVE_STAGING / zero_type_size(spec->type));
+        most = zero_min(most, zero_step_share(room, depth(layout) * (layout->size - 1)));
+    }
+    /* A chain fills only after size-1 chunks, so short data goes in small ones. */
     if (spec->kind == ZERO_BROADCAST && spec->max_chunk == 0)
-        most = zero_min(most, largest_chain_chunk(spec, layout->size));
+        most =
+            zero_min(most, zero_max(zero_step_share(spec->count, 4 * layout->size), least));
     return zero_step_chunk(spec->count, most);
 }
 
@@ -101,36 +84,12 @@ static int64_t staged_at(const zero_steps *s, int64_t k)
     return k % depth(s->layout) * staged_in_round(s, s->layout->size);
 }
 
-/* The root of a reduce has nothing to send. */
-static void exchange(zero_steps *s, int64_t k)
-{
-    int size = s->layout->size;
-    bool sends = s->spec.kind == ZERO_REDUCE_SCATTER;
-    for (int round = 1; round < size; round++) {
-        int from = (s->rank - round + size) % size, to = (s->rank + round) % size;
-        int64_t at = staged_at(s, k) + staged_in_round(s, round);
-        zero_steps_receive(s, k, from, (zero_spot){ZERO_STAGING, s->rank, at});
-        if (sends) zero_steps_send(s, k, to, zero_steps_in(s, s->rank, to, k));
-    }
-}
-
-static void add(zero_steps *s, int64_t k, int64_t received)
-{
-    int own = zero_steps_piece(s, s->rank);
-    zero_steps_add(s, (zero_collective_step){.kind = ZERO_STEP_ADD,
-                                             .type = s->spec.result,
-                                             .len = zero_steps_chunk_len(s, k),
-                                             .from = zero_steps_in(s, s->rank, own, k),
-                                             .to = zero_steps_out(s, s->rank, 0, k),
-                                             .staged = staged_at(s, k),
-                                             .received = received});
-}
-
 static void write_owner(zero_steps *s)
 {
     int64_t chunks = zero_steps_chunks(s), late = depth(s->layout) - 1;
     int64_t exchanged[ACROSS_CHUNKS]; /* steps until chunk k % depth was in flight */
-    int size = s->layout->size, sum = zero_steps_add_sum(s);
+    int size = s->layout->size, own = zero_steps_piece(s, s->rank);
+    int sum = zero_steps_add_sum(s);
     for (int r = 0; r < size; r++) {
         int64_t staged =
             r == s->rank ? -1 : staged_in_round(s, (s->rank - r + size) % size);
@@ -138,10 +97,24 @@ static void write_owner(zero_steps *s)
     }
     for (int64_t k = 0; k < chunks + late; k++) {
         if (k < chunks) {
-            exchange(s, k);
+            for (int round = 1; round < size; round++) {
+                int from = (s->rank - round + size) % size, to = (s->rank + round) % size;
+                int64_t at = staged_at(s, k) + staged_in_round(s, round);
+                zero_steps_receive(s, k, from, zero_steps_staged(s, at));
+                if (s->spec.kind == ZERO_REDUCE) continue; /* the root sends nothing */
+                zero_steps_send(s, k, to, zero_steps_in(s, s->rank, to, k));
+            }
             exchanged[k % (late + 1)] = s->n;
         }
-        if (k >= late) add(s, k - late, exchanged[(k - late) % (late + 1)]);
+        if (k < late) continue;
+        int64_t done = k - late;
+        zero_collective_step *add =
+            zero_steps_put(s, ZERO_STEP_ADD, done, zero_steps_in(s, s->rank, own, done),
+                           zero_steps_out(s, s->rank, 0, done));
+        add->type = s->spec.result;
+        add->sum = sum;
+        add->staged = staged_at(s, done);
+        add->received = exchanged[done % (late + 1)];
     }
 }
 

@@ -8,18 +8,6 @@ static int64_t size_of(const zero_steps *steps, const zero_collective_step *step
     return step->len * (int64_t)zero_type_size(steps->spec.type);
 }
 
-/* The terms of a sum that lie in neighbours' memory. */
-static void count_terms(const zero_steps *steps, const zero_collective_step *step,
-                        zero_peer_bytes *bytes)
-{
-    const zero_sum *sum = &steps->sums[step->sum];
-    for (int64_t t = 0; t < sum->n; t++) {
-        const zero_term *term = &sum->terms[t];
-        if (term->staged < 0 && term->first != steps->rank)
-            bytes->read[term->first] += size_of(steps, step);
-    }
-}
-
 static void count_read(const zero_steps *steps, const zero_collective_step *step,
                        zero_peer_bytes *bytes)
 {
@@ -50,7 +38,13 @@ void zero_steps_count_peers(const zero_steps *steps, const zero_collective_step 
         bytes->sent[step->peer] += n;
         count_read(steps, step, bytes);
         break;
-    case ZERO_STEP_ADD: count_terms(steps, step, bytes); break;
+    case ZERO_STEP_ADD: /* the terms that lie in neighbours' memory */
+        for (int64_t t = 0; t < steps->sums[step->sum].n; t++) {
+            const zero_term *term = &steps->sums[step->sum].terms[t];
+            if (term->staged < 0 && term->first != steps->rank)
+                bytes->read[term->first] += size_of(steps, step);
+        }
+        break;
     case ZERO_STEP_COPY: count_read(steps, step, bytes); break;
     case ZERO_STEP_MPI: count_mpi_call(steps, n, bytes); break;
     case ZERO_STEP_RECEIVE: /* its sender counts it */

@@ -8,13 +8,9 @@ void zero_small_add_exchange(zero_traffic *t, const zero_layout *layout, int ran
                              int64_t bytes)
 {
     int64_t inside = zero_layout_local_size(layout, rank) - 1;
-    int64_t others[ZERO_REACHES] = {inside, layout->size - 1 - inside};
-    for (int reach = 0; reach < ZERO_REACHES; reach++) {
-        t->bytes_sent[reach] += others[reach] * bytes;
-        t->bytes_received[reach] += others[reach] * bytes;
-        t->messages_sent[reach] += others[reach];
-        t->messages_received[reach] += others[reach];
-    }
+    int64_t across = layout->size - 1 - inside;
+    zero_traffic_count(t, ZERO_INSIDE, inside, inside, bytes);
+    zero_traffic_count(t, ZERO_ACROSS, across, across, bytes);
 }
 
 int64_t zero_small_reduced(size_t size)
@@ -47,22 +43,18 @@ int zero_small_rounds(int size)
     return rounds;
 }
 
-static zero_small_round pair_up(int rank, bool is_last)
-{
-    bool is_lower = rank % 2 == 0;
-    return (zero_small_round){.partner = is_lower ? rank + 1 : rank - 1,
-                              .sends = is_lower == is_last,
-                              .receives = is_lower != is_last,
-                              .is_result = is_last};
-}
-
 zero_small_round zero_small_round_of(int size, int rank, int round)
 {
     int paired = 2 * (size - largest_power(size)), last = zero_small_rounds(size) - 1;
     bool is_paired = rank < paired;
-    if (round == 0 || round == last)
-        return is_paired ? pair_up(rank, round == last) : (zero_small_round){0};
-    if (is_paired && rank % 2 == 1) return (zero_small_round){0};
+    bool is_lower = rank % 2 == 0, is_last = round == last;
+    if ((round == 0 || is_last) && is_paired)
+        return (zero_small_round){.partner = is_lower ? rank + 1 : rank - 1,
+                                  .sends = is_lower == is_last,
+                                  .receives = is_lower != is_last,
+                                  .is_result = is_last};
+    if (round == 0 || is_last) return (zero_small_round){0};
+    if (is_paired && !is_lower) return (zero_small_round){0};
 
     /* The number among those that speak, from 0 on, in the order of ranks. */
     int number = is_paired ? rank / 2 : rank - paired / 2;
@@ -76,13 +68,9 @@ zero_small_round zero_small_round_of(int size, int rank, int round)
 void zero_small_add_round(zero_traffic *t, const zero_layout *layout, int rank,
                           const zero_small_round *round, int64_t bytes)
 {
-    if (!round->sends && !round->receives) return;
-    bool inside = layout->node_of[rank] == layout->node_of[round->partner];
-    zero_reach reach = inside ? ZERO_INSIDE : ZERO_ACROSS;
-    t->bytes_sent[reach] += round->sends ? bytes : 0;
-    t->messages_sent[reach] += round->sends;
-    t->bytes_received[reach] += round->receives ? bytes : 0;
-    t->messages_received[reach] += round->receives;
+    if (round->sends || round->receives)
+        zero_traffic_count(t, zero_reach_of(layout, rank, round->partner), round->sends,
+                           round->receives, bytes);
 }
 
 void zero_small_add_merged(zero_traffic *t, const zero_layout *layout, int rank, int64_t n,

@@ -10,13 +10,9 @@
 
 const char *zero_collective_kind_name(zero_collective_kind kind)
 {
-    switch (kind) {
-    case ZERO_REDUCE_SCATTER: return "reduce-scatter";
-    case ZERO_ALL_GATHER: return "all-gather";
-    case ZERO_REDUCE: return "reduce";
-    case ZERO_BROADCAST: return "broadcast";
-    }
-    return "collective of an unknown kind";
+    static const char *const names[ZERO_COLLECTIVE_KINDS] = {"reduce-scatter", "all-gather",
+                                                             "reduce", "broadcast"};
+    return names[kind];
 }
 
 /* ---- checks ---- */

@@ -81,7 +81,7 @@ typedef struct {
      * nothing at all. If it is and this is false, it is stored again, unchanged. */
     bool in_place;
     /* Only on a device: with shm and hier the node's devices reach each other's memory
-     * (device_window.h), with p2p MPI reaches it. Then there are no mirrors: the steps work
+     * (device.h), with p2p MPI reaches it. Then there are no mirrors: the steps work
      * on the device's own arrays, and sums and copies are queued there. With p2p staging is
      * the device's memory, too. With hier what other nodes send or receive passes through
      * the host, in staging; nothing else does. in_apart and out_apart only say, by not
@@ -135,6 +135,21 @@ typedef struct {
     int64_t messages_sent[ZERO_REACHES], messages_received[ZERO_REACHES];
     int64_t bytes_fetched, bytes_stored; /* from this rank's device, and to it */
 } zero_traffic;
+
+static inline zero_reach zero_reach_of(const zero_layout *layout, int rank, int other)
+{
+    return layout->node_of[rank] == layout->node_of[other] ? ZERO_INSIDE : ZERO_ACROSS;
+}
+
+/* Adds messages of `bytes` each. */
+static inline void zero_traffic_count(zero_traffic *t, zero_reach reach, int64_t sent,
+                                      int64_t received, int64_t bytes)
+{
+    t->messages_sent[reach] += sent;
+    t->messages_received[reach] += received;
+    t->bytes_sent[reach] += sent * bytes;
+    t->bytes_received[reach] += received * bytes;
+}
 
 /* Between ranks, inside and across together. */
 typedef struct {

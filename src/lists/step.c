@@ -1,6 +1,6 @@
 #include "lists/step.h"
 
-#include <stdlib.h>
+#include "base/grow.h"
 
 void zero_steps_destroy(zero_steps *steps)
 {
@@ -12,21 +12,6 @@ void zero_steps_destroy(zero_steps *steps)
 
 /* ---- growing ---- */
 
-/* The array with room for one more element of `bytes`, or unchanged if there is no
- * memory. */
-static void *grow(zero_steps *steps, void *array, int64_t n, int64_t *capacity,
-                  size_t bytes)
-{
-    if (n < *capacity) return array;
-    int64_t wanted = 2 * n + 16;
-    void *larger = realloc(array, (size_t)wanted * bytes);
-    if (larger)
-        *capacity = wanted;
-    else
-        steps->failed = true;
-    return larger ? larger : array;
-}
-
 void zero_steps_add(zero_steps *steps, zero_collective_step step)
 {
     if (steps->counted) {
@@ -34,8 +19,10 @@ void zero_steps_add(zero_steps *steps, zero_collective_step step)
         steps->last = step;
         return;
     }
-    steps->list = grow(steps, steps->list, steps->n, &steps->capacity, sizeof step);
-    if (!steps->failed) steps->list[steps->n++] = step;
+    if (zero_grow(steps->list, steps->n, &steps->capacity))
+        steps->list[steps->n++] = step;
+    else
+        steps->failed = true;
 }
 
 zero_collective_step *zero_steps_last(zero_steps *steps)
@@ -46,9 +33,10 @@ zero_collective_step *zero_steps_last(zero_steps *steps)
 
 int zero_steps_add_sum(zero_steps *steps)
 {
-    steps->sums =
-        grow(steps, steps->sums, steps->n_sums, &steps->sum_capacity, sizeof *steps->sums);
-    if (steps->failed) return 0;
+    if (!zero_grow(steps->sums, steps->n_sums, &steps->sum_capacity)) {
+        steps->failed = true;
+        return 0;
+    }
     steps->sums[steps->n_sums] = (zero_sum){0};
     return (int)steps->n_sums++;
 }
@@ -58,7 +46,7 @@ void zero_steps_add_term(zero_steps *steps, int sum, zero_term term)
     if (steps->failed) return;
     zero_sum *s = &steps->sums[sum];
     if (!steps->counted) {
-        s->terms = grow(steps, s->terms, s->n, &s->capacity, sizeof term);
+        steps->failed = !zero_grow(s->terms, s->n, &s->capacity);
         if (steps->failed) return;
         s->terms[s->n] = term;
     }
@@ -97,30 +85,25 @@ int64_t zero_steps_chunk_at(const zero_steps *steps, int piece, int64_t k)
     return piece * steps->spec.stride + k * steps->chunk;
 }
 
-/* A step that moves the whole chunk k. */
-static void add_chunk(zero_steps *steps, int64_t k, zero_collective_step step)
+zero_collective_step *zero_steps_put(zero_steps *steps, zero_step_kind kind, int64_t k,
+                                     zero_spot from, zero_spot to)
 {
-    step.type = steps->spec.type;
-    step.len = zero_steps_chunk_len(steps, k);
-    zero_steps_add(steps, step);
+    zero_steps_add(steps, (zero_collective_step){.kind = kind,
+                                                 .type = steps->spec.type,
+                                                 .len = zero_steps_chunk_len(steps, k),
+                                                 .from = from,
+                                                 .to = to});
+    return zero_steps_last(steps);
 }
 
 void zero_steps_send(zero_steps *steps, int64_t k, int peer, zero_spot from)
 {
-    add_chunk(steps, k,
-              (zero_collective_step){.kind = ZERO_STEP_SEND, .peer = peer, .from = from});
+    zero_steps_put(steps, ZERO_STEP_SEND, k, from, (zero_spot){0})->peer = peer;
 }
 
 void zero_steps_receive(zero_steps *steps, int64_t k, int peer, zero_spot to)
 {
-    add_chunk(steps, k,
-              (zero_collective_step){.kind = ZERO_STEP_RECEIVE, .peer = peer, .to = to});
-}
-
-void zero_steps_copy(zero_steps *steps, int64_t k, zero_spot from, zero_spot to)
-{
-    add_chunk(steps, k,
-              (zero_collective_step){.kind = ZERO_STEP_COPY, .from = from, .to = to});
+    zero_steps_put(steps, ZERO_STEP_RECEIVE, k, (zero_spot){0}, to)->peer = peer;
 }
 
 void zero_steps_signal(zero_steps *steps, int64_t phase)
@@ -179,24 +162,6 @@ bool zero_steps_is_near(const zero_steps *steps, const zero_collective_step *ste
 
 /* ---- counting ---- */
 
-static zero_reach reach(const zero_steps *steps, int peer)
-{
-    const int *node_of = steps->layout->node_of;
-    return node_of[peer] == node_of[steps->rank] ? ZERO_INSIDE : ZERO_ACROSS;
-}
-
-static void count_sends(zero_reach to, int64_t n, int64_t bytes, zero_traffic *t)
-{
-    t->bytes_sent[to] += n * bytes;
-    t->messages_sent[to] += n;
-}
-
-static void count_receives(zero_reach from, int64_t n, int64_t bytes, zero_traffic *t)
-{
-    t->bytes_received[from] += n * bytes;
-    t->messages_received[from] += n;
-}
-
 /* Bytes of neighbours' memory that the step reads: now, or later where data stays in
  * place. */
 static int64_t bytes_read(const zero_steps *steps, const zero_collective_step *step)
@@ -212,20 +177,15 @@ static void count_mpi_call(const zero_steps *steps, int64_t bytes, zero_traffic 
 {
     const zero_collective_spec *spec = &steps->spec;
     bool spreads = spec->kind == ZERO_BROADCAST, collects = spec->kind == ZERO_REDUCE;
-    bool is_root = steps->rank == spec->root;
-    if ((spreads || collects) && !is_root) {
-        zero_reach root = reach(steps, spec->root);
-        count_sends(root, collects, bytes, t);
-        count_receives(root, spreads, bytes, t);
+    if ((spreads || collects) && steps->rank != spec->root) {
+        zero_traffic_count(t, zero_reach_of(steps->layout, steps->rank, spec->root),
+                           collects, spreads, bytes);
         return;
     }
     int inside = zero_layout_local_size(steps->layout, steps->rank) - 1;
-    int others[ZERO_REACHES] = {
-        [ZERO_INSIDE] = inside, [ZERO_ACROSS] = steps->layout->size - 1 - inside};
-    for (int to = 0; to < ZERO_REACHES; to++) {
-        count_sends((zero_reach)to, collects ? 0 : others[to], bytes, t);
-        count_receives((zero_reach)to, spreads ? 0 : others[to], bytes, t);
-    }
+    int across = steps->layout->size - 1 - inside;
+    zero_traffic_count(t, ZERO_INSIDE, collects ? 0 : inside, spreads ? 0 : inside, bytes);
+    zero_traffic_count(t, ZERO_ACROSS, collects ? 0 : across, spreads ? 0 : across, bytes);
 }
 
 void zero_steps_count(const zero_steps *steps, const zero_collective_step *step,
@@ -234,11 +194,13 @@ void zero_steps_count(const zero_steps *steps, const zero_collective_step *step,
     int64_t bytes = step->len * (int64_t)zero_type_size(step->type);
     switch (step->kind) {
     case ZERO_STEP_SEND:
-        count_sends(reach(steps, step->peer), 1, bytes, traffic);
+        zero_traffic_count(traffic, zero_reach_of(steps->layout, steps->rank, step->peer),
+                           1, 0, bytes);
         traffic->bytes_received[ZERO_INSIDE] += bytes_read(steps, step);
         break;
     case ZERO_STEP_RECEIVE:
-        count_receives(reach(steps, step->peer), 1, bytes, traffic);
+        zero_traffic_count(traffic, zero_reach_of(steps->layout, steps->rank, step->peer),
+                           0, 1, bytes);
         break;
     case ZERO_STEP_ADD:
     case ZERO_STEP_COPY:

@@ -152,6 +152,12 @@ static inline int64_t zero_step_chunk(int64_t count, int64_t most)
     return whole > 0 ? zero_min(most, whole) : most;
 }
 
+/* The whole lines in an n-th of so many elements; one at least. */
+static inline int64_t zero_step_share(int64_t elements, int64_t n)
+{
+    return zero_max(elements / n / ZERO_STEP_ALIGN, 1) * ZERO_STEP_ALIGN;
+}
+
 /* `most` elements of `bytes` each, or as many whole lines as a message may have. */
 int64_t zero_step_message(const zero_collective_spec *spec, int64_t most, size_t bytes);
 
@@ -183,10 +189,22 @@ static inline zero_spot zero_steps_out(const zero_steps *steps, int rank, int pi
     return (zero_spot){ZERO_OUT, rank, zero_steps_chunk_at(steps, piece, k)};
 }
 
-/* Append a step on chunk k, from and to the places where it begins. */
+static inline zero_spot zero_steps_staged(const zero_steps *steps, int64_t at)
+{
+    return (zero_spot){ZERO_STAGING, steps->rank, at};
+}
+
+/* Append a step on chunk k, from and to the places where it begins; the first returns it,
+ * to be changed. */
+zero_collective_step *zero_steps_put(zero_steps *steps, zero_step_kind kind, int64_t k,
+                                     zero_spot from, zero_spot to);
 void zero_steps_send(zero_steps *steps, int64_t k, int peer, zero_spot from);
 void zero_steps_receive(zero_steps *steps, int64_t k, int peer, zero_spot to);
-void zero_steps_copy(zero_steps *steps, int64_t k, zero_spot from, zero_spot to);
+static inline void zero_steps_copy(zero_steps *steps, int64_t k, zero_spot from,
+                                   zero_spot to)
+{
+    zero_steps_put(steps, ZERO_STEP_COPY, k, from, to);
+}
 void zero_steps_signal(zero_steps *steps, int64_t phase);
 /* Signals that chunks `first` to `first + n - 1` of each piece of `in` are ready. */
 void zero_steps_signal_in(zero_steps *steps, int64_t phase, int64_t first, int64_t n);

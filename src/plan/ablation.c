@@ -2,20 +2,13 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/fail.h"
 #include "base/number.h"
-#include "sharding/stages.h"
 
 const char *zero_ablation_name(zero_ablated part)
 {
-    static const char *const names[ZERO_ABLATIONS] = {[ZERO_ABLATE_RECOMPUTE] = "recompute",
-                                                      [ZERO_ABLATE_PARTITION] = "P_a",
-                                                      [ZERO_ABLATE_STAGE] = "stage",
-                                                      [ZERO_ABLATE_BUCKET] = "bucket",
-                                                      [ZERO_ABLATE_CONSTANT_BUFFERS] =
-                                                          "C_B"};
+    static const char *const names[] = {"recompute", "P_a", "stage", "bucket", "C_B"};
     return names[part];
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "base/number.h"
 #include "sharding/compile.h"
 #include "sharding/schedule_exchange.h"
@@ -105,26 +106,21 @@ zero_status zero_pipeline_make(zero_pipeline *p, zero_pipeline_kind kind,
     p->plan.serial = false;
     p->plan.layout = p->plan.world_layout = NULL;
     ZERO_TRY(check(p));
-    size_t groups = (size_t)plan->model->n_groups;
-    int *last = malloc(groups * sizeof *last);
-    p->stages = calloc((size_t)n_stages, sizeof *p->stages);
-    p->holders = calloc(groups, sizeof *p->holders);
-    zero_status st = ZERO_OK;
-    if (last && p->stages && p->holders) {
-        const zero_model *model = p->plan.model;
-        for (int g = 0; g < model->n_groups; g++) last[g] = -1;
-        for (int s = 0; s < p->n_stages; s++) {
-            zero_pipeline_place place = place_of(p, s);
-            for (int u = place.first_unit; u < place.end_unit; u++)
-                for (int k = 0; k < model->units[u].n_groups; k++) {
-                    int g = model->units[u].groups[k];
-                    p->holders[g] += last[g] != s;
-                    last[g] = s;
-                }
-        }
-    } else
-        st = zero_fail(ZERO_ERR_NOMEM, "no memory for a pipeline of %d stages", n_stages);
-    free(last);
+    const zero_model *model = plan->model;
+    int *seen = NULL; /* [n_groups]: the last stage that has it, from 1 on */
+    zero_status st = zero_new(&p->stages, n_stages, "stages of a pipeline");
+    if (st == ZERO_OK) st = zero_new(&p->holders, model->n_groups, "groups of a pipeline");
+    if (st == ZERO_OK) st = zero_new(&seen, model->n_groups, "groups of a pipeline");
+    for (int s = 0; st == ZERO_OK && s < n_stages; s++) {
+        zero_pipeline_place place = place_of(p, s);
+        for (int u = place.first_unit; u < place.end_unit; u++)
+            for (int k = 0; k < model->units[u].n_groups; k++) {
+                int g = model->units[u].groups[k];
+                p->holders[g] += seen[g] != s + 1;
+                seen[g] = s + 1;
+            }
+    }
+    free(seen);
     for (int s = 0; st == ZERO_OK && s < n_stages; s++) {
         zero_pipeline_place place = place_of(p, s);
         st = zero_schedule_compile_stage(&p->stages[s].schedule, &p->plan, &place);

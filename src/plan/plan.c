@@ -1,7 +1,5 @@
 #include "plan/plan.h"
 
-#include <string.h>
-
 #include "base/fail.h"
 #include "sharding/checks.h"
 #include "sharding/compile.h"
@@ -34,25 +32,14 @@ size_t zero_plan_scarce(const zero_plan_input *input, const zero_plan_ledger *le
     return input->device ? ledger->device_needed : ledger->needed;
 }
 
-/* ---- memory ---- */
-
 /* ---- traffic ---- */
 
-/* REDUCE's or GATHER's part of what the formula says of both. */
+/* REDUCE's or GATHER's part of what the formula says of both; with node_parameters a step
+ * gathers each group once. */
 static double formula_of_groups(const zero_schedule *s, zero_op op)
 {
     const zero_plan_input *in = &s->input;
-    if (in->node_parameters && op == ZERO_OP_GATHER) {
-        /* With node_parameters a step gathers each group once. */
-        double bytes = 0.0;
-        for (int g = 0; g < s->input.model->n_groups; g++) {
-            const zero_group_state *state = &s->groups[g];
-            if (state->gather.is_used)
-                bytes += zero_formula_exchanged(state->partition.padded, s->shard.size) *
-                         (double)zero_type_size(s->input.type);
-        }
-        return bytes;
-    }
+    bool gathers_once = in->node_parameters && op == ZERO_OP_GATHER;
     double reductions = zero_formula_reductions(in->stage, in->accumulation);
     double gathers = zero_formula_gathers(in->stage, in->accumulation);
     double share = (op == ZERO_OP_REDUCE ? reductions : gathers) / (reductions + gathers);
@@ -60,12 +47,15 @@ static double formula_of_groups(const zero_schedule *s, zero_op op)
     for (int g = 0; g < in->model->n_groups; g++) {
         const zero_group_state *state = &s->groups[g];
         const zero_exchange *x = op == ZERO_OP_REDUCE ? &state->reduce : &state->gather;
+        int64_t padded = state->partition.padded;
         if (!x->is_used) continue;
-        sum += zero_formula_volume(state->partition.padded, s->shard.size, in->stage,
-                                   in->accumulation) *
-               (double)zero_type_size(s->buffers[x->in].type);
+        zero_type type = gathers_once ? in->type : s->buffers[x->in].type;
+        double elements = gathers_once ? zero_formula_exchanged(padded, s->shard.size)
+                                       : zero_formula_volume(padded, s->shard.size,
+                                                             in->stage, in->accumulation);
+        sum += elements * (double)zero_type_size(type);
     }
-    return share * sum;
+    return gathers_once ? sum : share * sum;
 }
 
 /* The same of one ALL_REDUCE, JOIN or COLLECT. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "base/number.h"
 #include "plan/pipeline.h"
 #include "sharding/offload.h"
@@ -38,13 +39,6 @@ struct clocks {
 
 /* ---- exchanges ---- */
 
-static zero_volume volume_of(const zero_traffic *t, const zero_layout *layout)
-{
-    if (layout->n_nodes == 1) return zero_traffic_total(t);
-    return (zero_volume){t->bytes_sent[ZERO_ACROSS], t->bytes_received[ZERO_ACROSS],
-                         t->messages_sent[ZERO_ACROSS], t->messages_received[ZERO_ACROSS]};
-}
-
 static double seconds_for(const zero_volume *v, double latency, double bandwidth)
 {
     double messages = (double)zero_max(v->messages_sent, v->messages_received);
@@ -66,7 +60,10 @@ static double seconds_of(const struct clocks *c, const zero_instruction *i,
 {
     const zero_plan_machine *m = c->machine;
     zero_traffic t = zero_instruction_traffic(c->s, i);
-    zero_volume v = volume_of(&t, layout);
+    zero_volume v = zero_traffic_total(&t);
+    if (layout->n_nodes > 1)
+        v = (zero_volume){t.bytes_sent[ZERO_ACROSS], t.bytes_received[ZERO_ACROSS],
+                          t.messages_sent[ZERO_ACROSS], t.messages_received[ZERO_ACROSS]};
     double times = zero_ops[i->op].among == ZERO_TP_GROUP ? c->work : 1.0;
     bool has_rate = wire_of(c->s, layout) == WITHIN_NODE && m->node_bandwidth > 0.0;
     double bandwidth = has_rate ? m->node_bandwidth : m->bandwidth;
@@ -170,30 +167,19 @@ static void run_ahead(struct clocks *c, int at)
     }
 }
 
-/* The walk has arrived at an instruction of the stream, which must be over now. */
-static void join_stream(struct clocks *c, int at)
-{
-    if (c->ahead > at) return;
-    advance(c, &c->s->programs[ZERO_PROGRAM_STEP].code[at]);
-    c->ahead = at + 1;
-    wait_for_disk(c, c->stream);
-}
-
 /* ---- a step ---- */
-
-static void compute(struct clocks *c, const zero_instruction *i)
-{
-    double seconds = c->work * zero_work_flops(c->s, i, &c->part) / c->machine->flops;
-    c->now += seconds;
-    c->last_pass = c->now;
-    c->spent.compute += seconds;
-    c->has_computed = c->has_computed || i->op == ZERO_OP_FORWARD;
-}
 
 static void execute(struct clocks *c, const zero_instruction *i)
 {
+    double seconds;
     switch (zero_ops[i->op].kind) {
-    case ZERO_WORK_COMPUTE: compute(c, i); break;
+    case ZERO_WORK_COMPUTE:
+        seconds = c->work * zero_work_flops(c->s, i, &c->part) / c->machine->flops;
+        c->now += seconds;
+        c->last_pass = c->now;
+        c->spent.compute += seconds;
+        c->has_computed = c->has_computed || i->op == ZERO_OP_FORWARD;
+        break;
     case ZERO_WORK_EXCHANGE: begin_exchange(c, i); break;
     case ZERO_WORK_EXCHANGE_WAIT: end_exchange(c, i); break;
     case ZERO_WORK_TRANSFER: transfer(c, i, c->now); break;
@@ -218,10 +204,15 @@ static void step(struct clocks *c)
     for (int at = 0; at < p->length; at++) {
         const zero_instruction *i = &p->code[at];
         run_ahead(c, at);
-        if (zero_offload_is_of_stream(i))
-            join_stream(c, at);
-        else
+        if (!zero_offload_is_of_stream(i)) {
             execute(c, i);
+        } else if (c->ahead <= at) {
+            /* The walk has arrived at an instruction of the stream, which must be over
+             * now. */
+            advance(c, i);
+            c->ahead = at + 1;
+            wait_for_disk(c, c->stream);
+        }
         c->done[at] = c->now;
     }
     c->spent.step = c->now - c->start;
@@ -235,8 +226,8 @@ static zero_status open_clocks(struct clocks *c, const zero_schedule *s,
     size_t exchanges = ZERO_OP_KINDS * most;
     size_t transfers = (size_t)s->n_buffers + (size_t)s->input.model->n_groups;
     size_t length = (size_t)s->programs[ZERO_PROGRAM_STEP].length;
-    double *ends = calloc(exchanges + transfers + length + 1, sizeof *ends);
-    if (!ends) return zero_fail(ZERO_ERR_NOMEM, "no memory for %zu clocks", transfers);
+    double *ends;
+    ZERO_TRY(zero_new(&ends, exchanges + transfers + length, "clocks"));
     *c = (struct clocks){
         .s = s,
         .machine = machine,
@@ -407,16 +398,13 @@ static zero_status walk_stages(struct stages *all)
 zero_status zero_pipeline_walk(const zero_pipeline *p, const zero_plan_machine *machine,
                                zero_pipeline_time *time)
 {
+    static const char what[] = "clocks of pipeline stages";
     size_t n = (size_t)p->n_stages;
-    struct stages all = {.n = p->n_stages,
-                         .clocks = calloc(n, sizeof *all.clocks),
-                         .links = calloc(n, sizeof *all.links),
-                         .meetings =
-                             calloc((size_t)p->plan.model->n_groups, sizeof *all.meetings),
-                         .has_come = calloc(n, sizeof *all.has_come)};
-    zero_status st = ZERO_OK;
-    if (!all.clocks || !all.links || !all.meetings || !all.has_come)
-        st = zero_fail(ZERO_ERR_NOMEM, "no memory for the clocks of %zu stages", n);
+    struct stages all = {.n = p->n_stages};
+    zero_status st = zero_new(&all.clocks, n, what);
+    if (st == ZERO_OK) st = zero_new(&all.links, n, what);
+    if (st == ZERO_OK) st = zero_new(&all.meetings, p->plan.model->n_groups, what);
+    if (st == ZERO_OK) st = zero_new(&all.has_come, n, what);
     for (size_t k = 0; st == ZERO_OK && k < n; k++)
         st = open_clocks(&all.clocks[k], &p->stages[k].schedule, machine, 1.0);
     if (st == ZERO_OK) st = walk_stages(&all);

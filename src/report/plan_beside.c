@@ -84,10 +84,9 @@ static zero_status find_matches(merger *m, const zero_plan_entries *program, int
         for (int row = first[slot_of(key, m->n)]; row >= 0; row = next[row]) {
             if (memcmp(key, key_of(m, row), sizeof *key) != 0) continue;
             int chain = chain_for(m->pairs, tails, n_tails, row);
-            pair *larger = zero_grow(m->pairs, m->n_pairs, &m->capacity, sizeof *larger);
-            if (!larger) return zero_fail(ZERO_ERR_NOMEM, "no memory to merge programs");
-            m->pairs = larger;
-            larger[m->n_pairs] = (pair){row, entry, chain > 0 ? tails[chain - 1] : -1};
+            if (!zero_grow(m->pairs, m->n_pairs, &m->capacity))
+                return zero_fail(ZERO_ERR_NOMEM, "no memory to merge programs");
+            m->pairs[m->n_pairs] = (pair){row, entry, chain > 0 ? tails[chain - 1] : -1};
             tails[chain] = m->n_pairs++;
             if (chain == n_tails) n_tails++;
         }

@@ -67,7 +67,7 @@ const char *zero_offload_name(zero_offload place); /* "lazy" */
     M(int, shard_ranks, NULL) /* R neighbours share the shards; 0: all N_d ranks */ \
     M(bool, node_parameters, NULL) /* stage 3: the node keeps what was gathered */ \
     M(int64_t, threads, NULL) /* that compute in a rank; 0: 1; a device has its own */ \
-    M(bool, ipc, NULL) /* ranks reach neighbours' devices (device_window.h) */ \
+    M(bool, ipc, NULL) /* ranks reach neighbours' devices (device.h) */ \
     M(bool, device_messages, NULL) /* MPI reads and writes the device's memory (p2p) */ \
     M(zero_algorithm, collectives, algorithm_name)
 /* clang-format on */

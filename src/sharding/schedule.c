@@ -89,14 +89,11 @@ int zero_schedule_world_rank(const zero_schedule *s)
 
 int zero_schedule_add_buffer(zero_schedule *s, zero_buffer buffer)
 {
-    zero_buffer *grown =
-        zero_grow(s->buffers, s->n_buffers, &s->buffer_capacity, sizeof *grown);
-    if (!grown) {
+    if (!zero_grow(s->buffers, s->n_buffers, &s->buffer_capacity)) {
         s->status = zero_fail(ZERO_ERR_NOMEM, "no memory for buffer record %d of a plan",
                               s->n_buffers);
         return ZERO_NO_BUFFER;
     }
-    s->buffers = grown;
     buffer.first = -1;
     s->buffers[s->n_buffers] = buffer;
     return s->n_buffers++;
@@ -157,14 +154,12 @@ zero_instruction *zero_schedule_emit(zero_schedule *s, zero_program_kind program
                                      zero_op op)
 {
     zero_program *p = &s->programs[program];
-    zero_instruction *grown = zero_grow(p->code, p->length, &p->capacity, sizeof *grown);
-    if (!grown) {
+    if (!zero_grow(p->code, p->length, &p->capacity)) {
         s->status =
             zero_fail(ZERO_ERR_NOMEM, "no memory for instruction %d of a plan", p->length);
         s->discarded = blank(op);
         return &s->discarded;
     }
-    p->code = grown;
     p->code[p->length] = blank(op);
     return &p->code[p->length++];
 }

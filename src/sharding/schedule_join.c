@@ -73,14 +73,11 @@ int zero_schedule_add_join(zero_schedule *s, zero_join_exchange form)
         if (s->joins[k].kind == form.kind && s->joins[k].count == form.count &&
             s->joins[k].collects == form.collects)
             return k;
-    zero_join_exchange *grown =
-        zero_grow(s->joins, s->n_joins, &s->join_capacity, sizeof *grown);
-    if (!grown) {
+    if (!zero_grow(s->joins, s->n_joins, &s->join_capacity)) {
         s->status =
             zero_fail(ZERO_ERR_NOMEM, "no memory for JOIN %d of a plan", s->n_joins);
         return -1;
     }
-    s->joins = grown;
     s->joins[s->n_joins] = form;
     return s->n_joins++;
 }

@@ -1,10 +1,10 @@
 #include "simulation/actions.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/exact.h"
 #include "base/fail.h"
+#include "base/grow.h"
 #include "base/tree.h"
 #include "lists/small.h"
 #include "nn/share.h"
@@ -13,75 +13,63 @@
 
 /* ---- the collectives of a program ---- */
 
+/* An exchange, as the instructions so far have begun it. */
 typedef struct {
-    int first, n; /* of specs; n = 0: not yet listed */
-} spec_range;
-
-typedef struct {
-    int at, nth, call; /* the last action that began this exchange; -1: none */
-} last_begin;
+    int first, n; /* specs; n = 0: not yet listed */
+    bool is_begun;
+    int nth, call; /* of the last action that began it */
+} exchange;
 
 typedef struct {
     const zero_schedule *s;
     const zero_plan_machine *machine;
     zero_actions *a;
-    double share;      /* of a pass that a part has */
-    size_t most;       /* exchanges of a kind */
-    spec_range *specs; /* [ZERO_OP_KINDS][most] */
-    last_begin *last;  /* [ZERO_OP_KINDS][most] */
-    int *files;        /* [n_buffers + n_groups]: number of a transfer, or -1 */
+    double share;        /* of a pass that a part has */
+    size_t most;         /* exchanges of a kind */
+    exchange *exchanges; /* [ZERO_OP_KINDS][most] */
+    int *files;          /* [n_buffers + n_groups]: number of a transfer, from 1 on, or 0 */
 } builder;
 
-/* Number of the exchange that an instruction begins or waits for, in tables of all of
- * them. */
-static size_t exchange_of(const builder *b, const zero_instruction *i)
+/* The exchange that an instruction begins or waits for. */
+static exchange *exchange_of(const builder *b, const zero_instruction *i)
 {
-    return (size_t)zero_ops[i->op].begun_by * b->most + (size_t)zero_exchange_number(i);
-}
-
-static zero_status add_specs(builder *b, const zero_instruction *i, spec_range *range)
-{
-    zero_actions *a = b->a;
-    int number = zero_exchange_number(i);
-    int n = zero_exchange_collectives(b->s, i->op, number);
-    size_t all = (size_t)a->n_specs + (size_t)n + 1; /* n: 0 without parameters */
-    void *specs = realloc(a->specs, all * sizeof *a->specs);
-    if (specs) a->specs = specs;
-    void *parts = realloc(a->part_of, all * sizeof *a->part_of);
-    if (parts) a->part_of = parts;
-    if (!specs || !parts)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for %zu collectives", all);
-    *range = (spec_range){a->n_specs, n};
-    for (int k = 0; k < n; k++) {
-        a->part_of[a->n_specs] = zero_ops[i->op].among;
-        a->specs[a->n_specs++] = zero_exchange_collective(b->s, i->op, number, k);
-    }
-    return ZERO_OK;
+    return &b->exchanges[(size_t)zero_ops[i->op].begun_by * b->most +
+                         (size_t)zero_exchange_number(i)];
 }
 
 static zero_status add_begin(builder *b, const zero_instruction *i, zero_action *action)
 {
     zero_actions *a = b->a;
-    size_t x = exchange_of(b, i);
-    if (b->specs[x].n == 0) ZERO_TRY(add_specs(b, i, &b->specs[x]));
-    action->first_spec = b->specs[x].first;
-    action->n_calls = b->specs[x].n;
-    action->call = a->n_calls[action->part];
-    action->nth = a->n_begins[action->part]++;
-    a->n_calls[action->part] += action->n_calls;
-    b->last[x] = (last_begin){a->n, action->nth, action->call};
+    exchange *x = exchange_of(b, i);
+    if (x->n == 0) {
+        int number = zero_exchange_number(i);
+        x->first = (int)a->n_specs;
+        x->n = zero_exchange_collectives(b->s, i->op, number); /* 0 without parameters */
+        for (int k = 0; k < x->n; k++) {
+            if (!zero_grow(a->specs, a->n_specs, &a->spec_capacity))
+                return zero_fail(ZERO_ERR_NOMEM, "no memory for the collectives of a step");
+            a->specs[a->n_specs++] =
+                (zero_action_spec){.spec = zero_exchange_collective(b->s, i->op, number, k),
+                                   .part = action->part};
+        }
+    }
+    for (int k = 0; k < x->n; k++) a->specs[x->first + k].begins++;
+    x->is_begun = true;
+    x->call = a->n_calls[action->part];
+    x->nth = a->n_begins[action->part]++;
+    a->n_calls[action->part] += x->n;
     return ZERO_OK;
 }
 
-/* Every wait finds its begin before it, in this step or at the end of the one before. A
- * wait that only the latter has is looked at again in link_waits(). */
-static void add_wait(builder *b, const zero_instruction *i, zero_action *action)
+/* What an action begins, or waits for. */
+static void set_exchange(const builder *b, zero_action *action)
 {
-    const last_begin *begin = &b->last[exchange_of(b, i)];
-    action->steps_ago = begin->at < 0 ? 1 : 0;
-    action->nth = begin->nth;
-    action->call = begin->call;
-    action->n_calls = b->specs[exchange_of(b, i)].n;
+    const exchange *x = exchange_of(b, action->instruction);
+    action->first_spec = x->first;
+    action->n_calls = x->n;
+    action->call = x->call;
+    action->nth = x->nth;
+    action->is_chain = action->part != ZERO_SHARD_GROUP && x->n > 1;
 }
 
 /* ---- other instructions ---- */
@@ -89,8 +77,8 @@ static void add_wait(builder *b, const zero_instruction *i, zero_action *action)
 static void number_file(builder *b, const zero_instruction *i, zero_action *action)
 {
     int key = i->file != ZERO_NO_BUFFER ? i->file : b->s->n_buffers + i->group;
-    if (b->files[key] < 0) b->files[key] = b->a->n_files++;
-    action->file = b->files[key];
+    if (b->files[key] == 0) b->files[key] = ++b->a->n_files;
+    action->file = b->files[key] - 1;
 }
 
 /* As zero_schedule_control_traffic() counts them. */
@@ -127,8 +115,16 @@ static zero_status add(builder *b, const zero_instruction *i)
     case ZERO_WORK_COMPUTE:
         action.seconds = zero_work_flops(b->s, i, &b->share) / m->flops;
         break;
-    case ZERO_WORK_EXCHANGE: ZERO_TRY(add_begin(b, i, &action)); break;
-    case ZERO_WORK_EXCHANGE_WAIT: add_wait(b, i, &action); break;
+    case ZERO_WORK_EXCHANGE:
+        ZERO_TRY(add_begin(b, i, &action));
+        set_exchange(b, &action);
+        break;
+    case ZERO_WORK_EXCHANGE_WAIT:
+        /* Every wait finds its begin before it, in this step or at the end of the one
+         * before; build() looks again at one that only the latter has. */
+        action.steps_ago = exchange_of(b, i)->is_begun ? 0 : 1;
+        set_exchange(b, &action);
+        break;
     case ZERO_WORK_AGREE: add_agreement(b, i, &action); break;
     case ZERO_WORK_TRANSFER:
         action.seconds = zero_work_disk_seconds(b->s, i, m->disk_read, m->disk_write);
@@ -142,7 +138,6 @@ static zero_status add(builder *b, const zero_instruction *i)
     case ZERO_WORK_COPY:
     case ZERO_WORK_FREE: break;
     }
-    action.is_chain = work->among != ZERO_SHARD_GROUP && action.n_calls > 1;
     b->a->list[b->a->n++] = action;
     return ZERO_OK;
 }
@@ -154,23 +149,16 @@ static zero_status build(builder *b)
     const zero_program *p = &b->s->programs[ZERO_PROGRAM_STEP];
     const zero_schedule *s = b->s;
     b->most = (size_t)zero_max(s->input.model->n_groups, s->n_joins);
-    size_t n = ZERO_OP_KINDS * b->most;
     size_t files = (size_t)b->s->n_buffers + (size_t)b->s->input.model->n_groups;
-    b->a->list = calloc((size_t)p->length + 1, sizeof *b->a->list);
-    b->specs = calloc(n, sizeof *b->specs);
-    b->last = calloc(n, sizeof *b->last);
-    b->files = malloc((files + 1) * sizeof *b->files);
-    if (!b->a->list || !b->specs || !b->last || !b->files)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for a program of %d instructions",
-                         p->length);
-    for (size_t x = 0; x < n; x++) b->last[x].at = -1;
-    for (size_t f = 0; f < files; f++) b->files[f] = -1;
+    ZERO_TRY(zero_new(&b->a->list, p->length + 1, "instructions of a simulated rank"));
+    ZERO_TRY(zero_new(&b->exchanges, ZERO_OP_KINDS * b->most, "exchanges of a step"));
+    ZERO_TRY(zero_new(&b->files, files, "transfers of a step"));
     for (int at = 0; at < p->length; at++) ZERO_TRY(add(b, &p->code[at]));
     for (int k = 0; k < b->a->n; k++) {
         zero_action *action = &b->a->list[k];
         if (action->kind != ZERO_WORK_EXCHANGE_WAIT || action->steps_ago == 0) continue;
-        add_wait(b, action->instruction, action);
-        action->steps_ago = action->steps_ago > 0 ? -1 : 1;
+        set_exchange(b, action);
+        action->steps_ago = exchange_of(b, action->instruction)->is_begun ? 1 : -1;
     }
     return ZERO_OK;
 }
@@ -181,8 +169,7 @@ zero_status zero_actions_init(zero_actions *a, const zero_schedule *s,
     *a = (zero_actions){0};
     builder b = {.s = s, .machine = machine, .a = a};
     zero_status st = build(&b);
-    free(b.specs);
-    free(b.last);
+    free(b.exchanges);
     free(b.files);
     return st;
 }
@@ -191,6 +178,5 @@ void zero_actions_destroy(zero_actions *a)
 {
     free(a->list);
     free(a->specs);
-    free(a->part_of);
     *a = (zero_actions){0};
 }

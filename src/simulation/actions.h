@@ -35,14 +35,20 @@ typedef struct {
     double seconds;    /* compute; transfer: alone on the disk */
 } zero_action;
 
+/* A collective of a step. */
+typedef struct {
+    zero_collective_spec spec;
+    zero_family_part part; /* of the groups that do it */
+    int64_t begins;        /* in a step */
+} zero_action_spec;
+
 typedef struct {
     zero_action *list; /* [n], owned */
     int n;
     int n_files;
     int n_calls[ZERO_FAMILY_PARTS], n_begins[ZERO_FAMILY_PARTS]; /* of a step */
-    zero_collective_spec *specs; /* [n_specs], owned; of actions in order */
-    zero_family_part *part_of;   /* [n_specs]: the groups that use it */
-    int n_specs;
+    zero_action_spec *specs; /* [n_specs], owned; of actions in order */
+    int64_t n_specs, spec_capacity;
 } zero_actions;
 
 /* The actions of the schedule's rank; borrows its instructions. ZERO_ERR_NOMEM. */

@@ -1,8 +1,9 @@
-#include "simulation/agreements.h"
+#include "simulation/walker.h"
 
 #include <stdlib.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "base/number.h"
 
 /* No rank is more than two agreements ahead of another one: after one of all ranks, one of
@@ -18,11 +19,8 @@ typedef struct {
 } member;
 
 struct zero_agreements {
+    zero_walkers *w; /* borrowed */
     int ranks, tp;
-    zero_exchanges *x;
-    const zero_events *events;
-    zero_agreement_ended *ended;
-    void *arg;
     member *members; /* [ranks] */
     /* [tp + 1]: of ZeRO groups, and of all ranks: when the last one so far began an
      * agreement */
@@ -48,13 +46,6 @@ static int size_of(const zero_agreements *a, const member *m)
     return m->gathers ? a->ranks / a->tp : a->ranks;
 }
 
-static int peer_of(const zero_agreements *a, const member *m, int rank, int64_t distance)
-{
-    int n = size_of(a, m), stride = m->gathers ? a->tp : 1;
-    int64_t at = rank / stride;
-    return (int)((at + distance) % n) * stride + rank % stride;
-}
-
 static double *joined_of(const zero_agreements *a, int rank)
 {
     const member *m = &a->members[rank];
@@ -73,9 +64,10 @@ static void send(zero_agreements *a, int rank)
     const member *m = &a->members[rank];
     int64_t distance = INT64_C(1) << m->round;
     int64_t times = m->gathers ? zero_min(distance, size_of(a, m) - distance) : 1;
-    int to = peer_of(a, m, rank, distance);
+    int stride = m->gathers ? a->tp : 1;
+    int to = (int)((rank / stride + distance) % size_of(a, m)) * stride + rank % stride;
     int64_t cookie = ((int64_t)to * WINDOW + (m->begun - 1) % WINDOW) * 32 + m->round;
-    zero_exchange_send(a->x, rank, to, times * m->bytes, cookie);
+    zero_exchange_send(a->w->exchanges, rank, to, times * m->bytes, cookie);
 }
 
 /* Goes on as far as messages are here. True if the agreement is over. */
@@ -99,7 +91,7 @@ static void arrive(void *arg, int64_t cookie)
     member *m = &a->members[rank];
     m->arrived[which] |= UINT32_C(1) << cookie % 32;
     bool is_present = m->round >= 0 && which == (m->begun - 1) % WINDOW;
-    if (is_present && proceed(a, rank)) a->ended(a->arg, rank);
+    if (is_present && proceed(a, rank)) zero_walkers_agreed(a->w, rank);
 }
 
 bool zero_agreement_begin(zero_agreements *a, int rank, int64_t bytes, bool gathers)
@@ -109,28 +101,24 @@ bool zero_agreement_begin(zero_agreements *a, int rank, int64_t bytes, bool gath
     m->bytes = bytes;
     m->gathers = gathers;
     m->round = 0;
-    *joined_of(a, rank) = a->events->now;
+    *joined_of(a, rank) = a->w->events.now;
     if (size_of(a, m) > 1) send(a, rank);
     return proceed(a, rank);
 }
 
 /* ---- all ---- */
 
-zero_status zero_agreements_open(zero_agreements **agreements, int ranks, int tp,
-                                 zero_exchanges *x, const zero_events *events,
-                                 zero_agreement_ended *ended, void *arg)
+zero_status zero_agreements_open(zero_agreements **agreements, zero_walkers *w)
 {
-    zero_agreements *a = calloc(1, sizeof *a);
-    *agreements = a;
-    if (!a) return zero_fail(ZERO_ERR_NOMEM, "no memory for agreements");
-    *a = (zero_agreements){
-        .ranks = ranks, .tp = tp, .x = x, .events = events, .ended = ended, .arg = arg};
-    a->members = calloc((size_t)ranks, sizeof *a->members);
-    a->joined = calloc((size_t)tp + 1, sizeof *a->joined);
-    if (!a->members || !a->joined)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for agreements of %d ranks", ranks);
+    static const char what[] = "agreements of simulated ranks";
+    const int ranks = w->ranks, tp = w->groups.tp;
+    ZERO_TRY(zero_new(agreements, 1, what));
+    zero_agreements *a = *agreements;
+    *a = (zero_agreements){.w = w, .ranks = ranks, .tp = tp};
+    ZERO_TRY(zero_new(&a->members, ranks, what));
+    ZERO_TRY(zero_new(&a->joined, tp + 1, what));
     for (int r = 0; r < ranks; r++) a->members[r].round = -1;
-    zero_exchange_on_arrival(x, arrive, a);
+    zero_exchange_on_arrival(w->exchanges, arrive, a);
     return ZERO_OK;
 }
 

@@ -15,20 +15,18 @@
 
 typedef struct zero_agreements zero_agreements;
 
-/* Called when rank `rank` has ended its agreement, at events->now. */
-typedef void zero_agreement_ended(void *arg, int rank);
+struct zero_walkers;
 
-/* `ranks` of the world, rank d * tp + p, in ZeRO groups of those with the same p. Takes
- * over the exchanges' zero_exchange_on_arrival(). Borrows x and events. ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status zero_agreements_open(zero_agreements **agreements, int ranks,
-                                                int tp, zero_exchanges *x,
-                                                const zero_events *events,
-                                                zero_agreement_ended *ended, void *arg);
+/* Of the ranks of w, rank d * tp + p, in ZeRO groups of those with the same p. Takes over
+ * the exchanges' zero_exchange_on_arrival(). Borrows w. ZERO_ERR_NOMEM. */
+ZERO_NODISCARD zero_status zero_agreements_open(zero_agreements **agreements,
+                                                struct zero_walkers *w);
 void zero_agreements_close(zero_agreements *a); /* accepts NULL */
 
 /* Begins the rank's next agreement: of all ranks with `bytes` in every round, or, if it
  * gathers, of its ZeRO group, with all the bytes that have come so far. All ranks begin the
- * same ones in the same order. True if it is over at once; else `ended` is called. */
+ * same ones in the same order. True if it is over at once; else zero_walkers_agreed() is
+ * called. */
 bool zero_agreement_begin(zero_agreements *a, int rank, int64_t bytes, bool gathers);
 
 /* When the last rank of its group began the rank's present or last agreement, if all have;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 
 #define IDLE (-2) /* `next` of a transfer that is not in flight */
 #define LAST (-1)
@@ -43,43 +44,32 @@ int64_t zero_disks_bytes(int ranks, int files)
     return (int64_t)ranks * files * (int64_t)(sizeof(int) + sizeof(double));
 }
 
-static bool allocate(zero_disks *d)
-{
-    size_t ranks = (size_t)d->layout->size, nodes = (size_t)d->layout->n_nodes;
-    size_t all = ranks * (size_t)d->files;
-    d->nodes = calloc(nodes, sizeof *d->nodes);
-    d->ranks = calloc(ranks, sizeof *d->ranks);
-    d->first_of = calloc(nodes + 1, sizeof *d->first_of);
-    d->queues = calloc(ranks, sizeof *d->queues);
-    d->next = calloc(all, sizeof *d->next);
-    d->seconds = calloc(all, sizeof *d->seconds);
-    return d->nodes && d->ranks && d->first_of && d->queues && d->next && d->seconds;
-}
-
 zero_status zero_disks_open(zero_disks **disks, const zero_layout *layout, int files,
                             zero_events *events, zero_disk_ended *ended, void *arg)
 {
-    zero_disks *d = calloc(1, sizeof *d);
-    *disks = d;
-    if (d)
-        *d = (zero_disks){.layout = layout,
-                          .events = events,
-                          .ended = ended,
-                          .arg = arg,
-                          .files = files + 1};
-    if (!d || !allocate(d))
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for the disks of %d ranks",
-                         layout->size);
+    static const char what[] = "disks of simulated ranks";
+    size_t ranks = (size_t)layout->size, all = ranks * ((size_t)files + 1);
+    ZERO_TRY(zero_new(disks, 1, what));
+    zero_disks *d = *disks;
+    *d = (zero_disks){
+        .layout = layout, .events = events, .ended = ended, .arg = arg, .files = files + 1};
+    ZERO_TRY(zero_new(&d->nodes, layout->n_nodes, what));
+    ZERO_TRY(zero_new(&d->ranks, ranks, what));
+    ZERO_TRY(zero_new(&d->first_of, layout->n_nodes + 1, what));
+    ZERO_TRY(zero_new(&d->queues, ranks, what));
+    ZERO_TRY(zero_new(&d->next, all, what));
+    ZERO_TRY(zero_new(&d->seconds, all, what));
     /* Lists the ranks of each node, in order. */
-    const zero_layout *l = d->layout;
-    for (int r = 0; r < l->size; r++) d->first_of[l->node_of[r] + 1]++;
-    for (int n = 0; n < l->n_nodes; n++) d->first_of[n + 1] += d->first_of[n];
-    for (int r = 0; r < l->size; r++)
-        d->ranks[d->first_of[l->node_of[r]] + l->local_of[r]] = r;
-    for (int n = 0; n < layout->n_nodes; n++) d->nodes[n].due = -1.0;
-    for (int r = 0; r < layout->size; r++)
+    for (int r = 0; r < layout->size; r++) d->first_of[layout->node_of[r] + 1]++;
+    for (int n = 0; n < layout->n_nodes; n++) {
+        d->first_of[n + 1] += d->first_of[n];
+        d->nodes[n].due = -1.0;
+    }
+    for (int r = 0; r < layout->size; r++) {
+        d->ranks[d->first_of[layout->node_of[r]] + layout->local_of[r]] = r;
         d->queues[r] = (rank_queue){.first = LAST, .last = LAST};
-    for (int64_t i = 0; i < (int64_t)layout->size * d->files; i++) d->next[i] = IDLE;
+    }
+    for (size_t i = 0; i < all; i++) d->next[i] = IDLE;
     return ZERO_OK;
 }
 

@@ -73,9 +73,6 @@ double zero_exchange_begin(zero_exchanges *x, int group, int64_t call, int lists
 double zero_exchange_look(zero_exchanges *x, int rank);
 /* The member's part is over: what it takes part in later may reuse the buffers. */
 bool zero_exchange_is_over(const zero_exchanges *x, int group, int64_t call, int member);
-/* True if the rank has a collective in flight. */
-bool zero_exchange_is_busy(const zero_exchanges *x, int rank);
-
 /* Handles an event of kind ZERO_EVENT_NETWORK. */
 void zero_exchange_happens(zero_exchanges *x, const zero_event *event);
 

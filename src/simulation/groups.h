@@ -21,16 +21,22 @@ typedef struct {
     int32_t layout;        /* in zero_groups.layouts */
 } zero_group_seat;
 
+/* How the ranks of some groups of a part share nodes. */
+typedef struct {
+    zero_layout layout; /* owned */
+    zero_family_part part;
+    int64_t n_groups;
+    int *lists; /* [n_specs], owned: numbers of exchange.h, of collectives of this part */
+} zero_group_layout;
+
 typedef struct {
     int ranks;                                 /* of the world */
+    int tp;                                    /* of a TP group; 1 without */
     zero_group_seat *seats[ZERO_FAMILY_PARTS]; /* [ranks]; NULL: the job has no such part */
     int size[ZERO_FAMILY_PARTS];               /* ranks of a group */
     int n[ZERO_FAMILY_PARTS];                  /* groups */
-    zero_layout **layouts;     /* [n_layouts]; owned, with what they point at */
-    zero_family_part *part_of; /* [n_layouts] */
-    int n_layouts;
-    int *lists; /* [n_layouts][n_specs]: numbers of exchange.h; -1: not of this part */
-    int n_specs;
+    zero_group_layout *layouts;                /* [n_layouts], owned */
+    int64_t n_layouts, layout_capacity;
 } zero_groups;
 
 /* Finds groups and layouts of the schedule's job. ZERO_ERR_NOMEM. */
@@ -40,10 +46,3 @@ void zero_groups_destroy(zero_groups *g); /* accepts a zeroed one */
 /* Adds them all to `x`, with the lists of the actions' collectives. ZERO_ERR_NOMEM. */
 ZERO_NODISCARD zero_status zero_groups_add(zero_groups *g, const zero_actions *a,
                                            zero_exchanges *x);
-
-/* The lists of collective `spec` of the actions for the rank's group. */
-static inline int zero_groups_lists(const zero_groups *g, const zero_group_seat *seat,
-                                    int spec)
-{
-    return g->lists[(int64_t)seat->layout * g->n_specs + spec];
-}

@@ -2,12 +2,10 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/fail.h"
 #include "lists/algorithm.h"
-#include "sharding/schedule_exchange.h"
 #include "simulation/agreements.h"
 #include "simulation/step_lists.h"
 
@@ -23,16 +21,6 @@
 typedef struct {
     int64_t sent, received, read, bytes; /* bytes: of the list */
 } list_size;
-
-static list_size size_of(const zero_packed_list *list, int64_t chunks)
-{
-    int64_t n[ZERO_PACKED_AWAIT + 1] = {0};
-    for (int64_t i = 0; i < list->n; i++) n[list->steps[i].kind] += chunks;
-    return (list_size){.sent = n[ZERO_PACKED_SEND],
-                       .received = n[ZERO_PACKED_RECEIVE],
-                       .read = n[ZERO_PACKED_READ] + n[ZERO_PACKED_LEND],
-                       .bytes = chunks * list->n * (int64_t)sizeof *list->steps};
-}
 
 /* The list of this many chunks. */
 static zero_status pack_chunks(const zero_collective_spec *spec, const zero_layout *layout,
@@ -60,25 +48,14 @@ static zero_status measure(const zero_collective_spec *spec, const zero_layout *
         zero_packed_list_destroy(&list);
         ZERO_TRY(pack_chunks(spec, layout, member, chunk, chunks, &list));
     }
-    *size = size_of(&list, times);
+    int64_t n[ZERO_PACKED_AWAIT + 1] = {0};
+    for (int64_t i = 0; i < list.n; i++) n[list.steps[i].kind] += times;
+    *size = (list_size){.sent = n[ZERO_PACKED_SEND],
+                        .received = n[ZERO_PACKED_RECEIVE],
+                        .read = n[ZERO_PACKED_READ] + n[ZERO_PACKED_LEND],
+                        .bytes = times * list.n * (int64_t)sizeof *list.steps};
     zero_packed_list_destroy(&list);
     return ZERO_OK;
-}
-
-/* A broadcast is a chain over ranks, or over nodes; all messages of a reduce end at the
- * root. */
-static int64_t messages_of(const zero_collective_spec *spec, const zero_layout *layout,
-                           const list_size *first, const list_size *second)
-{
-    bool is_hier = spec->algorithm == ZERO_ALGORITHM_HIER;
-    switch (spec->kind) {
-    case ZERO_REDUCE: return first->received;
-    case ZERO_BROADCAST:
-        return first->sent * ((is_hier ? layout->n_nodes : layout->size) - 1);
-    case ZERO_REDUCE_SCATTER:
-    case ZERO_ALL_GATHER: break;
-    }
-    return layout->size * zero_max(first->sent, second->sent);
 }
 
 /* Messages and reads of one collective over all members, and bytes of its packed lists:
@@ -94,8 +71,14 @@ zero_status zero_exchange_estimate(const zero_collective_spec *spec,
     ZERO_TRY(measure(spec, layout, root, &first));
     ZERO_TRY(measure(spec, layout, (root + layout->size - 1) % layout->size, &second));
     int64_t written = zero_step_lists_distinct(spec, layout);
-    *messages = messages_of(spec, layout, &first, &second) +
-                layout->size * zero_max(first.read, second.read);
+    int chain = spec->algorithm == ZERO_ALGORITHM_HIER ? layout->n_nodes : layout->size;
+    if (spec->kind == ZERO_REDUCE) /* all messages end at the root */
+        *messages = first.received;
+    else if (spec->kind == ZERO_BROADCAST) /* a chain over ranks, or over nodes */
+        *messages = first.sent * (chain - 1);
+    else
+        *messages = layout->size * zero_max(first.sent, second.sent);
+    *messages += layout->size * zero_max(first.read, second.read);
     *bytes = has_root ? first.bytes + written * second.bytes
                       : written * zero_max(first.bytes, second.bytes);
     *bytes += layout->size * (int64_t)sizeof(int32_t);
@@ -104,12 +87,6 @@ zero_status zero_exchange_estimate(const zero_collective_spec *spec,
 }
 
 /* ---- all ---- */
-
-/* How many groups have a layout, and how often a step begins each collective. */
-typedef struct {
-    int64_t *groups; /* [n_layouts] */
-    int64_t *begins; /* [n_specs] */
-} uses;
 
 /* Products and sums of counts, of which the largest stands for all that are larger: a
  * million ranks in a thousand steps send more messages than an int64_t can count. */
@@ -144,74 +121,45 @@ static zero_status estimate(estimates *e, const zero_collective_spec *spec,
     zero_collective_spec same = *spec;
     same.root = 0;
     same.unit = ZERO_NO_UNIT;
-    for (int i = 0; i < e->n && i < KNOWN; i++) {
-        if (memcmp(&e->known[i].spec, &same, sizeof same) != 0) continue;
-        *messages = e->known[i].messages;
-        *bytes = e->known[i].bytes;
-        return ZERO_OK;
+    int i = 0, n = (int)zero_min(e->n, KNOWN);
+    while (i < n && memcmp(&e->known[i].spec, &same, sizeof same) != 0) i++;
+    if (i == n) {
+        i = e->n++ % KNOWN;
+        ZERO_TRY(zero_exchange_estimate(spec, layout, &e->known[i].messages,
+                                        &e->known[i].bytes));
+        e->known[i].spec = same;
     }
-    ZERO_TRY(zero_exchange_estimate(spec, layout, messages, bytes));
-    int at = e->n++ % KNOWN;
-    e->known[at].spec = same;
-    e->known[at].messages = *messages;
-    e->known[at].bytes = *bytes;
+    *messages = e->known[i].messages;
+    *bytes = e->known[i].bytes;
     return ZERO_OK;
-}
-
-static zero_status add_up(const zero_actions *a, const zero_groups *g, const uses *u,
-                          zero_simulation_cost *cost)
-{
-    for (int l = 0; l < g->n_layouts; l++) {
-        estimates known = {.n = 0};
-        for (int k = 0; k < a->n_specs; k++) {
-            int64_t messages, bytes;
-            if (a->part_of[k] != g->part_of[l]) continue;
-            ZERO_TRY(estimate(&known, &a->specs[k], g->layouts[l], &messages, &bytes));
-            int64_t begins = times(u->groups[l], u->begins[k]);
-            cost->messages = plus(cost->messages, times(messages, begins));
-            cost->bytes = plus(cost->bytes, bytes);
-        }
-    }
-    return ZERO_OK;
-}
-
-static int64_t agreements_of(const zero_actions *a, const zero_groups *g)
-{
-    int tp = g->seats[ZERO_TP_GROUP] ? g->size[ZERO_TP_GROUP] : 1;
-    int64_t sum = 0;
-    for (int at = 0; at < a->n; at++) {
-        const zero_action *i = &a->list[at];
-        int ranks = i->gathers ? g->ranks / tp : g->ranks;
-        sum += i->n_agreements * zero_agreement_messages(ranks) * (i->gathers ? tp : 1);
-    }
-    return sum;
 }
 
 zero_status zero_simulation_cost_of(const zero_actions *a, const zero_groups *g, int steps,
                                     zero_simulation_cost *cost)
 {
-    uses u = {.groups = calloc((size_t)g->n_layouts + 1, sizeof *u.groups),
-              .begins = calloc((size_t)a->n_specs + 1, sizeof *u.begins)};
-    *cost = (zero_simulation_cost){.messages = agreements_of(a, g),
-                                   .bytes = g->ranks * (int64_t)IN_FLIGHT};
-    zero_status st =
-        u.groups && u.begins
-            ? ZERO_OK
-            : zero_fail(ZERO_ERR_NOMEM, "no memory to count %d collectives", a->n_specs);
-    if (st == ZERO_OK) {
-        for (int part = 0; part < ZERO_FAMILY_PARTS; part++)
-            for (int r = 0; g->seats[part] && r < g->ranks; r++)
-                u.groups[g->seats[part][r].layout] += g->seats[part][r].member == 0;
-        for (int at = 0; at < a->n; at++)
-            for (int k = 0;
-                 a->list[at].kind == ZERO_WORK_EXCHANGE && k < a->list[at].n_calls; k++)
-                u.begins[a->list[at].first_spec + k]++;
-        st = add_up(a, g, &u, cost);
+    zero_simulation_cost sum = {.bytes = g->ranks * (int64_t)IN_FLIGHT};
+    for (int at = 0; at < a->n; at++) {
+        const zero_action *i = &a->list[at];
+        int groups = i->gathers ? g->tp : 1;
+        sum.messages +=
+            i->n_agreements * groups * zero_agreement_messages(g->ranks / groups);
     }
-    cost->messages = times(cost->messages, steps);
-    free(u.groups);
-    free(u.begins);
-    return st;
+    for (int64_t l = 0; l < g->n_layouts; l++) {
+        const zero_group_layout *of = &g->layouts[l];
+        estimates known = {.n = 0};
+        for (int64_t k = 0; k < a->n_specs; k++) {
+            const zero_action_spec *s = &a->specs[k];
+            int64_t messages, bytes;
+            if (s->part != of->part) continue;
+            ZERO_TRY(estimate(&known, &s->spec, &of->layout, &messages, &bytes));
+            sum.messages =
+                plus(sum.messages, times(messages, times(of->n_groups, s->begins)));
+            sum.bytes = plus(sum.bytes, bytes);
+        }
+    }
+    sum.messages = times(sum.messages, steps);
+    *cost = sum;
+    return ZERO_OK;
 }
 
 zero_status zero_simulation_check_cost(const zero_schedule *s,

@@ -1,7 +1,6 @@
 #include "simulation/links.h"
 
 #include <math.h>
-#include <stddef.h>
 
 #include "base/grow.h"
 
@@ -27,9 +26,8 @@ static bool is_before(const zero_served *a, const zero_served *b)
 
 bool zero_link_add(zero_link *link, const zero_served *message)
 {
-    zero_served *heap = zero_grow(link->served, link->n, &link->capacity, sizeof *heap);
-    if (!heap) return false;
-    link->served = heap;
+    if (!zero_grow(link->served, link->n, &link->capacity)) return false;
+    zero_served *heap = link->served;
     int64_t i = link->n++;
     for (; i > 0 && is_before(message, &heap[(i - 1) / 2]); i = (i - 1) / 2)
         heap[i] = heap[(i - 1) / 2];

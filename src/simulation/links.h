@@ -12,9 +12,9 @@
 
 typedef struct {
     double mark;
-    int64_t number;  /* of the message: those of one mark end in this order */
-    int32_t message; /* as the network numbers it */
-    int32_t hop;     /* which link of the message this is */
+    int64_t number; /* of the message: those of one mark end in this order */
+    struct zero_message *message;
+    int32_t hop; /* which link of the message this is */
 } zero_served;
 
 typedef struct {

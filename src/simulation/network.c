@@ -12,12 +12,12 @@
 #define LINK_KINDS (ZERO_LINK_SWITCH_DOWN + 1)
 #define HOPS       6 /* rank, node, switch, and down again */
 
-typedef struct {
+typedef struct zero_message {
+    zero_queued queued; /* on its connection, or of those that have arrived */
     int64_t number, bytes, cookie;
     uint64_t connection; /* the key of its queue */
     double mark[HOPS];   /* on each link */
     int32_t link[HOPS];
-    int32_t next; /* on its connection, or of those that have arrived; -1: none */
     int8_t n_hops;
     uint8_t passed; /* bit h: link[h] has served it */
 } message;
@@ -30,33 +30,13 @@ struct zero_network {
 
     zero_link *links;              /* [first[LINK_KINDS]] */
     int32_t first[LINK_KINDS + 1]; /* the links of a kind */
-    message *messages;             /* [n_messages] */
-    int64_t n_messages, capacity;
-    int32_t unused;          /* a list of free messages */
+    zero_pool messages;
     zero_queues connections; /* their messages in flight */
     int64_t sent, sent_bytes;
     bool failed;
 };
 
 /* ---- links ---- */
-
-static int count_links(const zero_network_input *input, zero_link_kind kind)
-{
-    const zero_layout *layout = input->layout;
-    switch (kind) {
-    case ZERO_LINK_RANK_OUT:
-    case ZERO_LINK_RANK_IN:
-    case ZERO_LINK_INSIDE_OUT:
-    case ZERO_LINK_INSIDE_IN: return layout->size;
-    case ZERO_LINK_NODE_OUT:
-    case ZERO_LINK_NODE_IN: return isinf(input->adapter) ? 0 : layout->n_nodes;
-    case ZERO_LINK_SWITCH_UP:
-    case ZERO_LINK_SWITCH_DOWN:
-        if (input->switch_nodes == 0) return 0;
-        return (layout->n_nodes + input->switch_nodes - 1) / input->switch_nodes;
-    }
-    return 0;
-}
 
 static int switch_of(const zero_network *net, int rank)
 {
@@ -70,7 +50,7 @@ static void set_switches(zero_network *net)
     const zero_network_input *in = &net->input;
     for (int kind = ZERO_LINK_SWITCH_UP; kind <= ZERO_LINK_SWITCH_DOWN; kind++) {
         zero_link *links = net->links + net->first[kind];
-        int n = count_links(in, (zero_link_kind)kind);
+        int n = net->first[kind + 1] - net->first[kind];
         for (int i = 0; i < n; i++) links[i].seconds_per_byte = 0.0;
         for (int rank = 0; n > 0 && rank < in->layout->size; rank++) {
             bool counts = isinf(in->adapter) || in->layout->local_of[rank] == 0;
@@ -85,27 +65,28 @@ static void set_switches(zero_network *net)
 zero_status zero_network_open(zero_network **network, const zero_network_input *input,
                               zero_events *events, zero_message_arrived *arrived, void *arg)
 {
-    zero_network *net = calloc(1, sizeof *net);
-    if (!net) return zero_fail(ZERO_ERR_NOMEM, "no memory for a network");
-    *net = (zero_network){
-        .input = *input, .events = events, .arrived = arrived, .arg = arg, .unused = -1};
+    zero_network *net;
+    ZERO_TRY(zero_new(&net, 1, "a network"));
+    *net = (zero_network){.input = *input,
+                          .events = events,
+                          .arrived = arrived,
+                          .arg = arg,
+                          .messages = {sizeof(message), NULL, NULL}};
+    /* In the order of zero_link_kind. */
+    const int ranks = input->layout->size, all_nodes = input->layout->n_nodes;
+    const int nodes = isinf(input->adapter) ? 0 : all_nodes, below = input->switch_nodes;
+    const int switches = below > 0 ? (all_nodes + below - 1) / below : 0;
+    const int n[] = {ranks, ranks, ranks, ranks, nodes, nodes, switches, switches};
+    const double across = input->across.bandwidth, inside = input->inside.bandwidth;
+    const double rates[] = {across,         across,         inside,   inside,
+                            input->adapter, input->adapter, INFINITY, INFINITY};
     for (int kind = 0; kind < LINK_KINDS; kind++)
-        net->first[kind + 1] = net->first[kind] + count_links(input, (zero_link_kind)kind);
-    net->links = calloc((size_t)net->first[LINK_KINDS], sizeof *net->links);
-    if (!net->links) {
+        net->first[kind + 1] = net->first[kind] + n[kind];
+    zero_status st = zero_new(&net->links, net->first[LINK_KINDS], "links of a network");
+    if (st != ZERO_OK) {
         zero_network_close(net);
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for the links of %d ranks",
-                         input->layout->size);
+        return st;
     }
-    const zero_network_input *in = &net->input;
-    const double rates[] = {[ZERO_LINK_RANK_OUT] = in->across.bandwidth,
-                            [ZERO_LINK_RANK_IN] = in->across.bandwidth,
-                            [ZERO_LINK_INSIDE_OUT] = in->inside.bandwidth,
-                            [ZERO_LINK_INSIDE_IN] = in->inside.bandwidth,
-                            [ZERO_LINK_NODE_OUT] = in->adapter,
-                            [ZERO_LINK_NODE_IN] = in->adapter,
-                            [ZERO_LINK_SWITCH_UP] = INFINITY,
-                            [ZERO_LINK_SWITCH_DOWN] = INFINITY};
     for (int kind = 0; kind < LINK_KINDS; kind++)
         for (int i = net->first[kind]; i < net->first[kind + 1]; i++)
             net->links[i] = (zero_link){.seconds_per_byte = 1.0 / rates[kind], .event = -1};
@@ -120,27 +101,12 @@ void zero_network_close(zero_network *net)
     for (int i = 0; net->links && i < net->first[LINK_KINDS]; i++)
         free(net->links[i].served);
     free(net->links);
-    free(net->messages);
+    zero_pool_destroy(&net->messages);
     zero_queues_destroy(&net->connections);
     free(net);
 }
 
 /* ---- messages ---- */
-
-/* A free message, or -1. */
-static int32_t take_message(zero_network *net)
-{
-    int32_t m = net->unused;
-    if (m >= 0) {
-        net->unused = net->messages[m].next;
-        return m;
-    }
-    message *larger =
-        zero_grow(net->messages, net->n_messages, &net->capacity, sizeof *larger);
-    if (!larger) return -1;
-    net->messages = larger;
-    return (int32_t)net->n_messages++;
-}
 
 static void add_hop(const zero_network *net, message *m, zero_link_kind kind, int which)
 {
@@ -181,47 +147,42 @@ static void expect(zero_network *net, int32_t l)
     zero_events_add(net->events, due, ZERO_EVENT_NETWORK, l);
 }
 
-static void serve(zero_network *net, int32_t m, int hop)
+static void serve(zero_network *net, message *m, int hop)
 {
-    const message *msg = &net->messages[m];
     zero_served served = {
-        .mark = msg->mark[hop], .number = msg->number, .message = m, .hop = hop};
-    net->failed = !zero_link_add(&net->links[msg->link[hop]], &served) || net->failed;
+        .mark = m->mark[hop], .number = m->number, .message = m, .hop = hop};
+    net->failed = !zero_link_add(&net->links[m->link[hop]], &served) || net->failed;
 }
 
 /* A link serves the message at once unless it still has the one before it on the
  * connection. */
-static void enter(zero_network *net, int32_t m, int32_t before, int hop, double latency)
+static void enter(zero_network *net, message *m, const message *before, int hop,
+                  double latency)
 {
-    message *msg = &net->messages[m];
-    zero_link *link = &net->links[msg->link[hop]];
-    bool is_end = hop == 0 || hop == msg->n_hops - 1;
-    double work = (double)msg->bytes * link->seconds_per_byte + (is_end ? latency : 0.0);
+    zero_link *link = &net->links[m->link[hop]];
+    bool is_end = hop == 0 || hop == m->n_hops - 1;
+    double work = (double)m->bytes * link->seconds_per_byte + (is_end ? latency : 0.0);
     zero_link_advance(link, net->events->now);
-    if (before >= 0 && !(net->messages[before].passed >> hop & 1)) {
-        msg->mark[hop] = net->messages[before].mark[hop] + work;
+    if (before && !(before->passed >> hop & 1)) {
+        m->mark[hop] = before->mark[hop] + work;
         return;
     }
-    msg->mark[hop] = link->clock + work;
+    m->mark[hop] = link->clock + work;
     serve(net, m, hop);
-    expect(net, msg->link[hop]);
+    expect(net, m->link[hop]);
 }
 
-static void post(zero_network *net, message made, double latency)
+static void post(zero_network *net, const message *made, double latency)
 {
-    zero_queue *connection = zero_queues_add(&net->connections, made.connection);
-    int32_t m = connection ? take_message(net) : -1;
-    if (m < 0) {
+    zero_queue *connection = zero_queues_find(&net->connections, made->connection);
+    const message *before = connection ? (message *)connection->last : NULL;
+    message *m = zero_pool_take(&net->messages);
+    if (!m || !zero_queues_append(&net->connections, made->connection, &m->queued)) {
         net->failed = true;
         return;
     }
-    int32_t before = connection->last;
-    if (before >= 0) net->messages[before].next = m;
-    connection->last = m;
-    connection->n++;
-    made.next = -1;
-    net->messages[m] = made;
-    for (int hop = 0; hop < made.n_hops; hop++) enter(net, m, before, hop, latency);
+    *m = *made;
+    for (int hop = 0; hop < m->n_hops; hop++) enter(net, m, before, hop, latency);
 }
 
 static message make(zero_network *net, int from, int to, int64_t bytes, int64_t cookie)
@@ -240,7 +201,7 @@ void zero_network_send(zero_network *net, int from, int to, int64_t bytes, int64
     bool is_inside = node_of[from] == node_of[to];
     message made = make(net, from, to, bytes, cookie);
     find_way(net, &made, from, to);
-    post(net, made, is_inside ? net->input.inside.latency : net->input.across.latency);
+    post(net, &made, is_inside ? net->input.inside.latency : net->input.across.latency);
 }
 
 void zero_network_read(zero_network *net, int from, int to, int64_t bytes, int64_t cookie)
@@ -251,54 +212,44 @@ void zero_network_read(zero_network *net, int from, int to, int64_t bytes, int64
         add_hop(net, &made, ZERO_LINK_INSIDE_IN, to);
     else
         find_way(net, &made, from, to);
-    post(net, made, 0.0);
+    post(net, &made, 0.0);
 }
 
 /* ---- ends ---- */
 
-/* The link has served a message, and goes on with the next one of its connection. Returns
- * whether the message has arrived. */
-static bool pass(zero_network *net, const zero_served *served)
-{
-    message *m = &net->messages[served->message];
-    net->links[m->link[served->hop]].bytes += m->bytes;
-    m->passed |= (uint8_t)(1u << served->hop);
-    if (m->next >= 0) serve(net, m->next, served->hop);
-    return m->passed == (1u << m->n_hops) - 1;
-}
-
-/* The callee may send. */
-static void tell(zero_network *net, int32_t first)
-{
-    while (first >= 0) {
-        int64_t cookie = net->messages[first].cookie;
-        int32_t arrived = first;
-        first = net->messages[arrived].next;
-        net->messages[arrived].next = net->unused;
-        net->unused = arrived;
-        net->arrived(net->arg, cookie);
-    }
-}
-
+/* The link has served messages, and goes on with the next ones of their connections. The
+ * callee may send. */
 void zero_network_happens(zero_network *net, const zero_event *event)
 {
     zero_link *link = &net->links[event->which];
     zero_served served;
-    int32_t first = -1, *end = &first;
+    message *first = NULL, *last = NULL;
     if (link->event != event->number) return;
     link->event = -1;
     zero_link_advance(link, net->events->now);
     while (zero_link_take(link, &served)) {
-        if (!pass(net, &served)) continue;
-        message *m = &net->messages[served.message];
-        zero_queue *connection = zero_queues_find(&net->connections, m->connection);
-        if (--connection->n == 0) zero_queues_remove(&net->connections, connection);
-        m->next = -1;
-        *end = served.message;
-        end = &m->next;
+        message *m = served.message, *next = (message *)m->queued.next;
+        link->bytes += m->bytes;
+        m->passed |= (uint8_t)(1u << served.hop);
+        if (next) serve(net, next, served.hop);
+        if (m->passed != (1u << m->n_hops) - 1) continue;
+        /* Messages of a connection arrive in their order. */
+        zero_queues_take(&net->connections,
+                         zero_queues_find(&net->connections, m->connection));
+        m->queued.next = NULL;
+        if (last)
+            last->queued.next = &m->queued;
+        else
+            first = m;
+        last = m;
     }
     expect(net, event->which);
-    tell(net, first);
+    for (message *m = first, *next; m; m = next) {
+        int64_t cookie = m->cookie;
+        next = (message *)m->queued.next;
+        zero_pool_give(&net->messages, m);
+        net->arrived(net->arg, cookie);
+    }
 }
 
 bool zero_network_failed(const zero_network *net)

@@ -52,11 +52,10 @@ typedef struct {
 static void append(packer *p, zero_packed_kind kind, int64_t peer, int64_t value)
 {
     zero_packed_list *to = p->to;
-    zero_packed_step *steps = zero_grow(to->steps, to->n, &to->capacity, sizeof *steps);
-    p->failed = p->failed || !steps || peer > INT32_MAX || to->n == INT32_MAX;
+    p->failed = p->failed || !zero_grow(to->steps, to->n, &to->capacity) ||
+                peer > INT32_MAX || to->n == INT32_MAX;
     if (p->failed) return;
-    to->steps = steps;
-    steps[to->n++] =
+    to->steps[to->n++] =
         (zero_packed_step){.kind = (int32_t)kind, .peer = (int32_t)peer, .value = value};
 }
 
@@ -184,53 +183,12 @@ static void pack_await(packer *p, const zero_collective_step *step, bool is_need
     set_waits(p, p->to->n - 1, step);
 }
 
-static zero_status pack(zero_packed_list *list, const zero_steps *from,
-                        const zero_peers *peers)
-{
-    zero_packed_list made = {0};
-    packer p = {.from = from, .peers = peers, .to = &made};
-    p.awaited = calloc((size_t)from->layout->size, sizeof *p.awaited);
-    p.packed = calloc((size_t)from->n + 1, sizeof *p.packed);
-    p.failed = !p.awaited || !p.packed;
-    if (!p.failed) {
-        bool neighbours = zero_layout_local_size(p.from->layout, p.from->rank) > 1;
-        for (int64_t i = 0; i < p.from->n && !p.failed; i++) {
-            const zero_collective_step *step = &p.from->list[i];
-            p.packed[i + 1] = (int32_t)p.to->n; /* a SIGNAL waits for sends until itself */
-            switch (step->kind) {
-            case ZERO_STEP_SEND:
-            case ZERO_STEP_RECEIVE: pack_message(&p, step); break;
-            case ZERO_STEP_ADD: pack_add(&p, step); break;
-            case ZERO_STEP_COPY: pack_copy(&p, step); break;
-            case ZERO_STEP_SIGNAL: pack_signal(&p, step, neighbours); break;
-            case ZERO_STEP_AWAIT: pack_await(&p, step, neighbours); break;
-            case ZERO_STEP_MPI:
-            case ZERO_STEP_FETCH:
-            case ZERO_STEP_STORE:
-            case ZERO_STEP_MARK: break; /* refused */
-            }
-            p.packed[i + 1] = (int32_t)p.to->n;
-        }
-    }
-    free(p.awaited);
-    free(p.packed);
-    if (p.failed) {
-        zero_packed_list_destroy(&made);
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for a list of %lld steps",
-                         (long long)from->n);
-    }
-    /* Gives back what growing has left over. */
-    void *steps = realloc(made.steps, (size_t)(made.n + 1) * sizeof *made.steps);
-    if (steps) made.steps = steps;
-    made.capacity = made.n;
-    *list = made;
-    return ZERO_OK;
-}
-
 zero_status zero_pack(zero_packed_list *list, const zero_collective_spec *spec,
                       const zero_peers *peers, int member)
 {
-    zero_steps steps;
+    zero_steps from;
+    zero_packed_list made = {.n = 0};
+    packer p = {.from = &from, .peers = peers, .to = &made};
     if (zero_algorithm_get(spec->algorithm)->posts_mpi_collectives)
         return zero_fail(ZERO_ERR_UNSUPPORTED,
                          "MPI's own collectives cannot be simulated, since it does not say "
@@ -239,10 +197,43 @@ zero_status zero_pack(zero_packed_list *list, const zero_collective_spec *spec,
         return zero_fail(
             ZERO_ERR_UNSUPPORTED,
             "copies from and to a device are not simulated: leave --device out");
-    ZERO_TRY(zero_steps_init(&steps, spec, peers->layout, member));
-    zero_status st = pack(list, &steps, peers);
-    zero_steps_destroy(&steps);
-    return st;
+    ZERO_TRY(zero_steps_init(&from, spec, peers->layout, member));
+    bool neighbours = zero_layout_local_size(peers->layout, member) > 1;
+    p.awaited = calloc((size_t)peers->layout->size, sizeof *p.awaited);
+    p.packed = calloc((size_t)from.n + 1, sizeof *p.packed);
+    p.failed = !p.awaited || !p.packed;
+    for (int64_t i = 0; i < from.n && !p.failed; i++) {
+        const zero_collective_step *step = &from.list[i];
+        p.packed[i + 1] = (int32_t)made.n; /* a SIGNAL waits for sends until itself */
+        switch (step->kind) {
+        case ZERO_STEP_SEND:
+        case ZERO_STEP_RECEIVE: pack_message(&p, step); break;
+        case ZERO_STEP_ADD: pack_add(&p, step); break;
+        case ZERO_STEP_COPY: pack_copy(&p, step); break;
+        case ZERO_STEP_SIGNAL: pack_signal(&p, step, neighbours); break;
+        case ZERO_STEP_AWAIT: pack_await(&p, step, neighbours); break;
+        case ZERO_STEP_MPI:
+        case ZERO_STEP_FETCH:
+        case ZERO_STEP_STORE:
+        case ZERO_STEP_MARK: break; /* refused */
+        }
+        p.packed[i + 1] = (int32_t)made.n;
+    }
+    int64_t steps = from.n;
+    free(p.awaited);
+    free(p.packed);
+    zero_steps_destroy(&from);
+    if (p.failed) {
+        zero_packed_list_destroy(&made);
+        return zero_fail(ZERO_ERR_NOMEM, "no memory for a list of %lld steps",
+                         (long long)steps);
+    }
+    /* Gives back what growing has left over. */
+    void *fitted = realloc(made.steps, (size_t)(made.n + 1) * sizeof *made.steps);
+    if (fitted) made.steps = fitted;
+    made.capacity = made.n;
+    *list = made;
+    return ZERO_OK;
 }
 
 void zero_packed_list_destroy(zero_packed_list *list)

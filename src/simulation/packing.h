@@ -14,6 +14,7 @@
 #pragma once
 
 #include "lists/step.h"
+#include "simulation/queues.h"
 
 typedef enum {
     ZERO_PACKED_SEND,
@@ -33,6 +34,7 @@ typedef struct {
 } zero_packed_step;
 
 typedef struct {
+    zero_queued queued;      /* of those with one hash (step_lists.h) */
     zero_packed_step *steps; /* [n]; owned */
     int64_t n, capacity;
     int64_t until_sent; /* steps that have to run until no send is left */

@@ -21,14 +21,14 @@ static int64_t place_of(const zero_queues *q, uint64_t key)
 static zero_queue *find_place(const zero_queues *q, uint64_t key)
 {
     int64_t i = place_of(q, key);
-    while (q->table[i].n > 0 && q->table[i].key != key) i = (i + 1) & (q->capacity - 1);
+    while (q->table[i].first && q->table[i].key != key) i = (i + 1) & (q->capacity - 1);
     return &q->table[i];
 }
 
 zero_queue *zero_queues_find(const zero_queues *q, uint64_t key)
 {
     zero_queue *found = q->capacity > 0 ? find_place(q, key) : NULL;
-    return found && found->n > 0 ? found : NULL;
+    return found && found->first ? found : NULL;
 }
 
 static bool grow(zero_queues *q)
@@ -37,33 +37,74 @@ static bool grow(zero_queues *q)
     larger.table = calloc((size_t)larger.capacity, sizeof *larger.table);
     if (!larger.table) return false;
     for (int64_t i = 0; i < q->capacity; i++)
-        if (q->table[i].n > 0) *find_place(&larger, q->table[i].key) = q->table[i];
+        if (q->table[i].first) *find_place(&larger, q->table[i].key) = q->table[i];
     free(q->table);
     *q = larger;
     return true;
 }
 
-zero_queue *zero_queues_add(zero_queues *q, uint64_t key)
+bool zero_queues_append(zero_queues *q, uint64_t key, zero_queued *last)
 {
-    if (2 * q->n >= q->capacity && !grow(q)) return NULL;
+    if (2 * q->n >= q->capacity && !grow(q)) return false;
     zero_queue *queue = find_place(q, key);
-    if (queue->n > 0) return queue;
-    *queue = (zero_queue){.key = key, .first = -1, .last = -1};
-    q->n++;
-    return queue;
+    last->next = NULL;
+    if (queue->first)
+        queue->last->next = last;
+    else
+        *queue = (zero_queue){.key = key, .first = last}, q->n++;
+    queue->last = last;
+    return true;
 }
 
-/* Queues after it move up to the gap, unless they would come before the place of their
- * key. */
-void zero_queues_remove(zero_queues *q, zero_queue *queue)
+/* Queues after an empty one move up to the gap, unless they would come before the place of
+ * their key. */
+void *zero_queues_take(zero_queues *q, zero_queue *queue)
 {
+    zero_queued *taken = queue->first;
     int64_t mask = q->capacity - 1, gap = queue - q->table;
-    for (int64_t i = (gap + 1) & mask; q->table[i].n > 0; i = (i + 1) & mask) {
+    queue->first = taken->next;
+    if (queue->first) return taken;
+    for (int64_t i = (gap + 1) & mask; q->table[i].first; i = (i + 1) & mask) {
         int64_t home = place_of(q, q->table[i].key);
         if (((i - home) & mask) < ((i - gap) & mask)) continue;
         q->table[gap] = q->table[i];
         gap = i;
     }
-    q->table[gap].n = 0;
+    q->table[gap].first = NULL;
     q->n--;
+    return taken;
+}
+
+/* ---- pools ---- */
+
+#define BLOCK 64 /* items, after a pointer to another block */
+
+void zero_pool_destroy(zero_pool *p)
+{
+    for (void **block = p->blocks, **next; block; block = next) {
+        next = *block;
+        free(block);
+    }
+    p->blocks = p->unused = NULL;
+}
+
+void zero_pool_give(zero_pool *p, void *item)
+{
+    *(void **)item = p->unused;
+    p->unused = item;
+}
+
+void *zero_pool_take(zero_pool *p)
+{
+    if (!p->unused) {
+        void **block = malloc(16 + BLOCK * p->size);
+        if (!block) return NULL;
+        *block = p->blocks;
+        p->blocks = block;
+        for (size_t i = BLOCK; i-- > 0;)
+            zero_pool_give(p, (char *)block + 16 + i * p->size);
+    }
+    void **item = p->unused;
+    p->unused = *item;
+    return item;
 }

@@ -6,24 +6,11 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
+#include "base/number.h"
 #include "sharding/compile.h"
-#include "sharding/schedule_exchange.h"
 #include "simulation/limits.h"
-#include "simulation/walkers.h"
-
-/* All that a simulation holds. */
-typedef struct {
-    const zero_schedule *s;
-    const zero_simulate_input *input;
-    zero_groups groups;
-    zero_schedule *schedules; /* [n_programs]; owned. The first is empty: it is `s` */
-    zero_actions *actions;    /* [n_programs] */
-    int *program_of;          /* [n_ranks]; NULL: all have the first */
-    int n_programs;
-    zero_events events;
-    zero_exchanges *exchanges;
-    zero_walkers *walkers;
-} simulation;
+#include "simulation/walker.h"
 
 /* ---- programs ---- */
 
@@ -35,78 +22,95 @@ static bool has_own_programs(const zero_schedule *s)
            s->input.n_ranks > 1;
 }
 
-static zero_status add_program(simulation *x, int rank)
+/* All ranks begin the same collectives in the same order. */
+static zero_status add_program(zero_walkers *w, int rank)
 {
-    zero_plan_input input = x->s->input;
+    zero_plan_input input = w->s->input;
     input.rank = rank;
-    ZERO_TRY(zero_schedule_compile(&x->schedules[rank], &input));
-    x->program_of[rank] = rank;
-    x->n_programs++;
-    ZERO_TRY(zero_actions_init(&x->actions[rank], &x->schedules[rank], &x->input->machine));
-    /* All ranks begin the same collectives in the same order. */
-    assert(x->actions[rank].n_specs == x->actions[0].n_specs);
-    assert(memcmp(x->actions[rank].n_calls, x->actions[0].n_calls,
-                  sizeof x->actions[0].n_calls) == 0);
+    if (rank > 0) ZERO_TRY(zero_schedule_compile(&w->schedules[rank], &input));
+    w->n_programs++;
+    ZERO_TRY(zero_actions_init(&w->actions[rank], rank > 0 ? &w->schedules[rank] : w->s,
+                               &w->input->machine));
+    assert(w->actions[rank].n_specs == w->actions[0].n_specs);
+    assert(memcmp(w->actions[rank].n_calls, w->actions[0].n_calls,
+                  sizeof w->actions[0].n_calls) == 0);
     return ZERO_OK;
-}
-
-static zero_status make_first_program(simulation *x)
-{
-    int n = has_own_programs(x->s) ? x->s->input.n_ranks : 1;
-    x->actions = calloc((size_t)n, sizeof *x->actions);
-    x->schedules = calloc((size_t)n, sizeof *x->schedules);
-    if (n > 1) x->program_of = calloc((size_t)n, sizeof *x->program_of);
-    if (!x->actions || !x->schedules || (n > 1 && !x->program_of))
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for the programs of %d ranks", n);
-    x->n_programs = 1;
-    return zero_actions_init(&x->actions[0], x->s, &x->input->machine);
 }
 
 /* ---- the network ---- */
 
-static zero_link_rate inside_rate(const simulation *x)
+static zero_link_rate inside_rate(const zero_walkers *w)
 {
-    const zero_plan_machine *m = &x->input->machine;
-    bool is_one_node = zero_schedule_world_layout(x->s)->n_nodes == 1;
+    const zero_plan_machine *m = &w->input->machine;
+    bool is_one_node = zero_schedule_world_layout(w->s)->n_nodes == 1;
     if (is_one_node) return (zero_link_rate){m->latency, m->bandwidth};
     if (m->node_bandwidth > 0.0)
         return (zero_link_rate){m->node_latency, m->node_bandwidth};
     /* A group of the job on one of several nodes: then plan_time.h charges what passes
      * there. */
-    for (int k = 0; k < x->groups.n_layouts; k++)
-        if (x->groups.layouts[k]->n_nodes == 1 && x->groups.layouts[k]->size > 1)
+    for (int64_t k = 0; k < w->groups.n_layouts; k++) {
+        const zero_layout *layout = &w->groups.layouts[k].layout;
+        if (layout->n_nodes == 1 && layout->size > 1)
             return (zero_link_rate){m->latency, m->bandwidth};
+    }
     return (zero_link_rate){0.0, INFINITY};
 }
 
-static void stir(void *arg, int rank)
+static zero_status open_exchanges(zero_walkers *w)
 {
-    simulation *x = arg;
-    zero_walkers_stir(x->walkers, rank);
-}
-
-static void ended(void *arg, const zero_exchange_end *end)
-{
-    simulation *x = arg;
-    zero_walker_exchange_ended(x->walkers, end);
-}
-
-static zero_status open_exchanges(simulation *x)
-{
-    const zero_simulate_input *in = x->input;
+    const zero_simulate_input *in = w->input;
     zero_exchanges_input input = {
-        .network = {.layout = zero_schedule_world_layout(x->s),
+        .network = {.layout = zero_schedule_world_layout(w->s),
                     .across = {in->machine.latency, in->machine.bandwidth},
-                    .inside = inside_rate(x),
+                    .inside = inside_rate(w),
                     .adapter = in->adapter,
                     .switch_nodes = in->switch_nodes,
                     .switch_ratio = in->switch_ratio},
         .memory_bandwidth = in->memory_bandwidth,
-        .stir = stir,
-        .ended = in->flight ? ended : NULL,
-        .arg = x};
-    ZERO_TRY(zero_exchanges_open(&x->exchanges, &input, &x->events));
-    return zero_groups_add(&x->groups, &x->actions[0], x->exchanges);
+        .stir = zero_walkers_stir,
+        .ended = in->flight ? zero_walker_exchange_ended : NULL,
+        .arg = w};
+    ZERO_TRY(zero_exchanges_open(&w->exchanges, &input, &w->events));
+    return zero_groups_add(&w->groups, &w->actions[0], w->exchanges);
+}
+
+/* ---- ranks ---- */
+
+static int64_t n_joined(const zero_walkers *w, int part)
+{
+    return 2 * (int64_t)w->groups.n[part] * w->actions[0].n_begins[part];
+}
+
+/* Bytes of memory that ranks and programs will take. */
+static int64_t bytes_of(const zero_walkers *w, int n_programs)
+{
+    const zero_actions *a = &w->actions[0];
+    int64_t bytes =
+        w->ranks * (int64_t)sizeof(zero_walker) + zero_disks_bytes(w->ranks, a->n_files);
+    for (int part = 0; part < ZERO_FAMILY_PARTS; part++)
+        bytes += n_joined(w, part) * (int64_t)sizeof(double);
+    if (n_programs > 1)
+        bytes += n_programs * (int64_t)a->n *
+                 (int64_t)(sizeof(zero_action) + sizeof(zero_instruction));
+    return bytes;
+}
+
+static zero_status open_ranks(zero_walkers *w)
+{
+    int files = 0;
+    ZERO_TRY(zero_new(&w->list, w->ranks, "simulated ranks"));
+    for (int part = 0; part < ZERO_FAMILY_PARTS; part++)
+        ZERO_TRY(zero_new(&w->joined[part], n_joined(w, part), "simulated ranks"));
+    for (int r = 0; r < w->ranks; r++)
+        w->list[r] = (zero_walker){.pace = 1.0, .look_at = -1.0};
+    for (int k = 0; k < w->input->n_slow; k++)
+        w->list[w->input->slow[k].rank].pace = 1.0 / w->input->slow[k].factor;
+    for (int k = 0; k < w->n_programs; k++)
+        files = (int)zero_max(files, w->actions[k].n_files);
+    if (files > 0 && w->input->machine.disk_read > 0.0)
+        ZERO_TRY(zero_disks_open(&w->disks, zero_schedule_world_layout(w->s), files,
+                                 &w->events, zero_walkers_stir, w));
+    return zero_agreements_open(&w->agreements, w);
 }
 
 /* ---- results ---- */
@@ -118,79 +122,70 @@ static double waited(const zero_simulated_rank *r)
 
 #define ALIKE 1e-3 /* of the step */
 
-static zero_simulated results_of(const simulation *x)
+static zero_simulated results_of(const zero_walkers *w)
 {
-    const zero_network *network = zero_exchanges_network(x->exchanges);
-    int n = x->groups.ranks;
-    zero_simulated out = {.busiest = zero_walkers_busiest(x->walkers),
+    const zero_network *network = zero_exchanges_network(w->exchanges);
+    zero_simulated out = {.busiest = w->busiest,
                           .messages = zero_network_messages(network),
                           .bytes = zero_network_bytes(network),
-                          .events = x->events.added};
-    for (int r = 0; r < n; r++) {
-        const zero_simulated_rank *rank = zero_walkers_rank(x->walkers, r);
-        double times = 1.0 / n;
+                          .events = w->events.added};
+    double times = 1.0 / w->ranks;
+    for (int r = 0; r < w->ranks; r++) {
+        const zero_simulated_rank *rank = &w->list[r].spent;
         out.mean.step += times * rank->step;
         out.mean.compute += times * rank->compute;
         out.mean.sums += times * rank->sums;
         out.mean.exposed += times * rank->exposed;
         out.mean.waiting += times * rank->waiting;
         out.mean.disk += times * rank->disk;
-        if (waited(rank) < waited(zero_walkers_rank(x->walkers, out.slowest)))
-            out.slowest = r;
+        if (waited(rank) < waited(&w->list[out.slowest].spent)) out.slowest = r;
     }
-    out.of_slowest = *zero_walkers_rank(x->walkers, out.slowest);
+    out.of_slowest = w->list[out.slowest].spent;
     out.step = out.of_slowest.step;
-    for (int r = 0; r < n; r++) {
-        double more = waited(zero_walkers_rank(x->walkers, r)) - waited(&out.of_slowest);
-        out.as_slow += more < ALIKE * out.step;
-    }
+    for (int r = 0; r < w->ranks; r++)
+        out.as_slow +=
+            waited(&w->list[r].spent) - waited(&out.of_slowest) < ALIKE * out.step;
     return out;
 }
 
 /* ---- all ---- */
 
-static zero_status simulate(simulation *x, zero_simulated *result)
+static zero_status simulate(zero_walkers *w, zero_simulated *result)
 {
-    ZERO_TRY(zero_simulation_check(x->s, x->input));
-    ZERO_TRY(zero_groups_init(&x->groups, x->s));
-    ZERO_TRY(make_first_program(x));
-    int n = has_own_programs(x->s) ? x->s->input.n_ranks : 1;
+    int n = has_own_programs(w->s) ? w->s->input.n_ranks : 1;
     zero_simulation_cost cost;
-    ZERO_TRY(zero_simulation_cost_of(&x->actions[0], &x->groups, x->input->steps, &cost));
-    cost.bytes += zero_walkers_bytes(&x->groups, &x->actions[0]);
-    if (n > 1)
-        cost.bytes += n * (int64_t)x->actions[0].n *
-                      (int64_t)(sizeof(zero_action) + sizeof(zero_instruction));
-    ZERO_TRY(zero_simulation_check_cost(x->s, x->input, &cost));
-    for (int rank = 1; rank < n; rank++) ZERO_TRY(add_program(x, rank));
-    ZERO_TRY(open_exchanges(x));
-    zero_walkers_input input = {.input = x->input,
-                                .world = zero_schedule_world_layout(x->s),
-                                .actions = x->actions,
-                                .n_programs = x->n_programs,
-                                .program_of = x->program_of,
-                                .groups = &x->groups,
-                                .exchanges = x->exchanges,
-                                .events = &x->events};
-    ZERO_TRY(zero_walkers_open(&x->walkers, &input));
-    ZERO_TRY(zero_walkers_run(x->walkers));
-    *result = results_of(x);
-    return zero_plan_time_step(x->s, &x->input->machine, &result->plan);
+    ZERO_TRY(zero_simulation_check(w->s, w->input));
+    ZERO_TRY(zero_groups_init(&w->groups, w->s));
+    w->ranks = w->groups.ranks;
+    ZERO_TRY(zero_new(&w->actions, n, "programs of simulated ranks"));
+    ZERO_TRY(zero_new(&w->schedules, n, "programs of simulated ranks"));
+    ZERO_TRY(add_program(w, 0));
+    ZERO_TRY(zero_simulation_cost_of(&w->actions[0], &w->groups, w->input->steps, &cost));
+    cost.bytes += bytes_of(w, n);
+    ZERO_TRY(zero_simulation_check_cost(w->s, w->input, &cost));
+    for (int rank = 1; rank < n; rank++) ZERO_TRY(add_program(w, rank));
+    ZERO_TRY(open_exchanges(w));
+    ZERO_TRY(open_ranks(w));
+    ZERO_TRY(zero_walkers_run(w));
+    *result = results_of(w);
+    return zero_plan_time_step(w->s, &w->input->machine, &result->plan);
 }
 
 zero_status zero_simulate(const zero_schedule *s, const zero_simulate_input *input,
                           zero_simulated *result)
 {
-    simulation x = {.s = s, .input = input};
-    zero_status st = simulate(&x, result);
-    zero_walkers_close(x.walkers);
-    zero_exchanges_close(x.exchanges);
-    zero_events_destroy(&x.events);
-    for (int k = 0; k < x.n_programs; k++) zero_actions_destroy(&x.actions[k]);
-    for (int k = 1; k < x.n_programs; k++) zero_schedule_destroy(&x.schedules[k]);
-    free(x.actions);
-    free(x.schedules);
-    free(x.program_of);
-    zero_groups_destroy(&x.groups);
+    zero_walkers w = {.s = s, .input = input};
+    zero_status st = simulate(&w, result);
+    zero_agreements_close(w.agreements);
+    zero_disks_close(w.disks);
+    for (int part = 0; part < ZERO_FAMILY_PARTS; part++) free(w.joined[part]);
+    free(w.list);
+    zero_exchanges_close(w.exchanges);
+    zero_events_destroy(&w.events);
+    for (int k = 0; k < w.n_programs; k++) zero_actions_destroy(&w.actions[k]);
+    for (int k = 1; k < w.n_programs; k++) zero_schedule_destroy(&w.schedules[k]);
+    free(w.actions);
+    free(w.schedules);
+    zero_groups_destroy(&w.groups);
     return st;
 }

@@ -8,10 +8,17 @@
 
 void zero_step_lists_destroy(zero_step_lists *l)
 {
-    for (int64_t i = 0; i < l->n; i++) zero_packed_list_destroy(&l->lists[i]);
-    for (int64_t i = 0; i < l->n_sets; i++) free(l->sets[i].list_of);
-    free(l->lists);
-    free(l->next);
+    for (int64_t i = 0; i < l->by_hash.capacity; i++)
+        for (zero_queue *q = &l->by_hash.table[i]; q->first;) {
+            zero_packed_list *list = (zero_packed_list *)q->first;
+            q->first = list->queued.next;
+            zero_packed_list_destroy(list);
+            free(list);
+        }
+    for (int64_t i = 0; i < l->n_sets; i++) {
+        free(l->sets[i]->list_of);
+        free(l->sets[i]);
+    }
     free(l->sets);
     zero_queues_destroy(&l->by_hash);
     *l = (zero_step_lists){0};
@@ -32,26 +39,26 @@ static uint64_t hash_of(const zero_packed_list *list)
     return hash;
 }
 
-static bool are_equal(const zero_packed_list *a, const zero_packed_list *b)
+/* The list of a member: one that is there already, or a new one. */
+static zero_status find_list(zero_step_lists *l, const zero_list_set *set, int member,
+                             const zero_packed_list **found)
 {
-    return a->n == b->n && memcmp(a->steps, b->steps, (size_t)a->n * sizeof *a->steps) == 0;
-}
-
-static int32_t find_equal(const zero_step_lists *l, const zero_packed_list *list,
-                          const zero_queue *same_hash)
-{
-    int32_t i = same_hash->n > 0 ? same_hash->first : -1;
-    while (i >= 0 && !are_equal(&l->lists[i], list)) i = l->next[i];
-    return i;
-}
-
-static bool grow(zero_step_lists *l)
-{
-    zero_packed_list *lists = zero_grow(l->lists, l->n, &l->capacity, sizeof *lists);
-    if (lists) l->lists = lists;
-    int32_t *next = zero_grow(l->next, l->n, &l->next_capacity, sizeof *next);
-    if (next) l->next = next;
-    return lists && next;
+    zero_packed_list *list;
+    ZERO_TRY(zero_new(&list, 1, "a list of steps"));
+    zero_status st = zero_pack(list, &set->spec, &set->peers, member);
+    uint64_t hash = st == ZERO_OK ? hash_of(list) : 0;
+    const zero_queue *alike = zero_queues_find(&l->by_hash, hash);
+    const zero_packed_list *other = alike ? (zero_packed_list *)alike->first : NULL;
+    while (other && (other->n != list->n || memcmp(other->steps, list->steps,
+                                                   (size_t)list->n * sizeof *list->steps)))
+        other = (const zero_packed_list *)other->queued.next;
+    *found = other ? other : list;
+    if (st == ZERO_OK && !other && zero_queues_append(&l->by_hash, hash, &list->queued))
+        return ZERO_OK;
+    zero_packed_list_destroy(list);
+    free(list);
+    if (st != ZERO_OK || other) return st;
+    return zero_fail(ZERO_ERR_NOMEM, "no memory for a list of steps");
 }
 
 /* ---- what is known to be equal ---- */
@@ -83,85 +90,59 @@ int zero_step_lists_distinct(const zero_collective_spec *spec, const zero_layout
 
 /* ---- sets ---- */
 
-static int find_set(const zero_step_lists *l, const zero_collective_spec *spec,
-                    const zero_layout *layout)
-{
-    for (int64_t i = l->n_sets - 1; i >= 0; i--)
-        if (l->sets[i].peers.layout == layout &&
-            memcmp(&l->sets[i].spec, spec, sizeof *spec) == 0)
-            return (int)i;
-    return -1;
-}
-
 static zero_status make_set(zero_step_lists *l, zero_list_set *set)
 {
+    const zero_layout *layout = set->peers.layout;
     zero_collective_spec first = set->spec;
-    first.root %= period(&first, set->peers.layout);
-    if (!zero_collective_has_root(first.kind) || first.root == set->spec.root) {
-        const zero_layout *layout = set->peers.layout;
-        int distinct = zero_step_lists_distinct(&set->spec, layout);
-        set->list_of = calloc((size_t)layout->size, sizeof *set->list_of);
-        if (!set->list_of)
-            return zero_fail(ZERO_ERR_NOMEM, "no memory for the lists of %d ranks",
-                             layout->size);
-        for (int member = 0; member < layout->size; member++) {
-            zero_packed_list list;
-            set->list_of[member] = member < distinct ? -1 : set->list_of[member % distinct];
-            if (member >= distinct) continue;
-            ZERO_TRY(zero_pack(&list, &set->spec, &set->peers, member));
-            /* The number of the list, which is kept or, if an equal one is there, freed. */
-            int32_t *number = &set->list_of[member];
-            zero_queue *same_hash =
-                grow(l) ? zero_queues_add(&l->by_hash, hash_of(&list)) : NULL;
-            if (!same_hash) {
-                zero_packed_list_destroy(&list);
-                return zero_fail(ZERO_ERR_NOMEM, "no memory for a list of steps");
-            }
-            *number = find_equal(l, &list, same_hash);
-            if (*number >= 0) {
-                zero_packed_list_destroy(&list);
-                continue;
-            }
-            *number = (int32_t)l->n;
-            l->next[l->n] = same_hash->first;
-            l->lists[l->n++] = list;
-            same_hash->first = *number;
-            same_hash->n++;
-        }
+    int like;
+    first.root %= period(&first, layout);
+    if (zero_collective_has_root(first.kind) && first.root != set->spec.root) {
+        ZERO_TRY(zero_step_lists_add(l, &first, layout, &like));
+        set->like = l->sets[like];
         return ZERO_OK;
     }
-    return zero_step_lists_add(l, &first, set->peers.layout, &set->like);
+    int distinct = zero_step_lists_distinct(&set->spec, layout);
+    ZERO_TRY(zero_new(&set->list_of, layout->size, "lists of ranks"));
+    for (int member = 0; member < layout->size; member++) {
+        if (member < distinct)
+            ZERO_TRY(find_list(l, set, member, &set->list_of[member]));
+        else
+            set->list_of[member] = set->list_of[member % distinct];
+    }
+    return ZERO_OK;
 }
 
 zero_status zero_step_lists_add(zero_step_lists *l, const zero_collective_spec *spec,
                                 const zero_layout *layout, int *number)
 {
-    zero_list_set set = {.spec = *spec, .peers = zero_peers_of(spec, layout), .like = -1};
-    set.spec.unit = ZERO_NO_UNIT;
-    *number = find_set(l, &set.spec, layout);
-    if (*number >= 0) return ZERO_OK;
-    zero_status st = make_set(l, &set);
-    zero_list_set *sets =
-        st == ZERO_OK ? zero_grow(l->sets, l->n_sets, &l->set_capacity, sizeof *sets)
-                      : NULL;
-    if (st == ZERO_OK && !sets)
+    zero_collective_spec same = *spec;
+    zero_list_set *set;
+    same.unit = ZERO_NO_UNIT;
+    for (int64_t i = l->n_sets - 1; i >= 0; i--)
+        if (l->sets[i]->peers.layout == layout &&
+            memcmp(&l->sets[i]->spec, &same, sizeof same) == 0) {
+            *number = (int)i;
+            return ZERO_OK;
+        }
+    ZERO_TRY(zero_new(&set, 1, "lists of steps"));
+    *set = (zero_list_set){.spec = same, .peers = zero_peers_of(spec, layout)};
+    zero_status st = make_set(l, set);
+    if (st == ZERO_OK && !zero_grow(l->sets, l->n_sets, &l->set_capacity))
         st = zero_fail(ZERO_ERR_NOMEM, "no memory for lists of steps");
     if (st != ZERO_OK) {
-        free(set.list_of);
+        free(set->list_of);
+        free(set);
         return st;
     }
-    l->sets = sets;
     *number = (int)l->n_sets;
     l->sets[l->n_sets++] = set;
     return ZERO_OK;
 }
 
-const zero_packed_list *zero_step_lists_get(const zero_step_lists *l, int number,
-                                            int member)
+const zero_packed_list *zero_step_lists_get(const zero_list_set *set, int member)
 {
-    const zero_list_set *set = &l->sets[number];
-    if (set->list_of) return &l->lists[set->list_of[member]];
-    const zero_list_set *like = &l->sets[set->like];
+    const zero_list_set *like = set->like;
+    if (!like) return set->list_of[member];
     int size = set->peers.layout->size, away = set->spec.root - like->spec.root;
-    return &l->lists[like->list_of[(member - away + size) % size]];
+    return like->list_of[(member - away + size) % size];
 }

@@ -6,24 +6,20 @@
 #pragma once
 
 #include "simulation/packing.h"
-#include "simulation/queues.h"
 
 /* The lists of all members of a group for one collective. */
-typedef struct {
+typedef struct zero_list_set {
     zero_collective_spec spec;
     zero_peers peers;
     /* [size]; owned. NULL: those of set `like`, whose root is another member with the same
      * part to play, turned by the distance between the roots. */
-    int32_t *list_of;
-    int like;
+    const zero_packed_list **list_of;
+    const struct zero_list_set *like;
 } zero_list_set;
 
 typedef struct {
-    zero_packed_list *lists; /* [n]; owned */
-    int32_t *next;           /* [n]: another list with the same hash, or -1; owned */
-    int64_t n, capacity, next_capacity;
-    zero_queues by_hash;
-    zero_list_set *sets; /* [n_sets]; owned */
+    zero_queues by_hash;  /* of packed lists; owned */
+    zero_list_set **sets; /* [n_sets]; owned */
     int64_t n_sets, set_capacity;
 } zero_step_lists;
 
@@ -36,8 +32,7 @@ ZERO_NODISCARD zero_status zero_step_lists_add(zero_step_lists *l,
                                                const zero_collective_spec *spec,
                                                const zero_layout *layout, int *set);
 
-/* Valid until the next call that adds. */
-const zero_packed_list *zero_step_lists_get(const zero_step_lists *l, int set, int member);
+const zero_packed_list *zero_step_lists_get(const zero_list_set *set, int member);
 
 /* How many members' lists are written, if other members' are known to be equal to theirs:
  * the lists of members 0 to n - 1. */

@@ -4,7 +4,7 @@
 
 void zero_walker_order(zero_walkers *w, int rank, double time)
 {
-    zero_events_add(w->in.events, time, ZERO_EVENT_RANK, rank);
+    zero_events_add(&w->events, time, ZERO_EVENT_RANK, rank);
 }
 
 void zero_walker_order_look(zero_walkers *w, int rank)
@@ -12,8 +12,8 @@ void zero_walker_order_look(zero_walkers *w, int rank)
     zero_walker *k = &w->list[rank];
     if (!k->stirred || k->looks || k->state == ZERO_WALKER_ACTS) return;
     /* Arithmetic of the last look is part of it, and the look continues afterwards. */
-    bool polls = k->state == ZERO_WALKER_COMPUTES && k->busy <= zero_walker_now(w);
-    double now = zero_walker_now(w), poll = w->in.input->poll, t = now;
+    bool polls = k->state == ZERO_WALKER_COMPUTES && k->busy <= w->events.now;
+    double now = w->events.now, poll = w->input->poll, t = now;
     if (polls && poll > 0.0) t = fmax(now, k->from + ceil((now - k->from) / poll) * poll);
     t = fmax(t, k->busy);
     if (k->state == ZERO_WALKER_COMPUTES && t >= k->until) return;
@@ -25,40 +25,45 @@ void zero_walker_order_look(zero_walkers *w, int rank)
 void zero_walker_emit(const zero_walkers *w, int rank, const zero_action *a, double began,
                       double waited)
 {
-    const zero_simulate_input *in = w->in.input;
+    const zero_simulate_input *in = w->input;
     if (!in->span || w->list[rank].step != in->steps - 1) return;
     zero_simulated_span span = {.rank = rank,
                                 .at = (int)(a - zero_walker_actions(w, rank)->list),
                                 .instruction = a->instruction,
                                 .begin = began - w->origin,
-                                .end = zero_walker_now(w) - w->origin,
+                                .end = w->events.now - w->origin,
                                 .waited = waited};
     in->span(in->arg, &span);
 }
 
 /* ---- exchanges ---- */
 
+static const zero_group_seat *seat_of(const zero_walkers *w, int rank, const zero_action *a)
+{
+    return &w->groups.seats[a->part][rank];
+}
+
 static double *joined_of(const zero_walkers *w, int rank, const zero_action *a, int step)
 {
-    int n = w->in.actions[0].n_begins[a->part];
-    int64_t group = zero_walker_seat(w, rank, a->part)->number;
+    int n = w->actions[0].n_begins[a->part];
+    int64_t group = seat_of(w, rank, a)->number;
     return &w->joined[a->part][(2 * group + step % 2) * n + a->nth];
 }
 
 static double begin_call(zero_walkers *w, int rank, const zero_action *a, int64_t call,
                          int k)
 {
-    const zero_group_seat *seat = zero_walker_seat(w, rank, a->part);
-    int lists = zero_groups_lists(w->in.groups, seat, a->first_spec + k);
-    return zero_exchange_begin(w->in.exchanges, seat->group, call + k, lists, seat->member,
-                               a);
+    const zero_group_seat *seat = seat_of(w, rank, a);
+    return zero_exchange_begin(w->exchanges, seat->group, call + k,
+                               w->groups.layouts[seat->layout].lists[a->first_spec + k],
+                               seat->member, a);
 }
 
 static bool call_is_over(const zero_walkers *w, int rank, const zero_action *a,
                          int64_t call)
 {
-    const zero_group_seat *seat = zero_walker_seat(w, rank, a->part);
-    return zero_exchange_is_over(w->in.exchanges, seat->group, call, seat->member);
+    const zero_group_seat *seat = seat_of(w, rank, a);
+    return zero_exchange_is_over(w->exchanges, seat->group, call, seat->member);
 }
 
 static int64_t first_call(const zero_walkers *w, int rank, const zero_action *a, int step)
@@ -76,7 +81,7 @@ double zero_walker_begin_exchange(zero_walkers *w, int rank, const zero_action *
     zero_walker *k = &w->list[rank];
     int64_t call = first_call(w, rank, a, k->step);
     double seconds = 0.0;
-    *joined_of(w, rank, a, k->step) = zero_walker_now(w);
+    *joined_of(w, rank, a, k->step) = w->events.now;
     for (int i = 0; i < (a->is_chain ? 1 : a->n_calls); i++)
         seconds += begin_call(w, rank, a, call, i);
     if (a->is_chain) *chain_of(k, a) = (zero_chain){a, call, 1};
@@ -118,19 +123,20 @@ double zero_walker_joined(const zero_walkers *w, int rank, const zero_action *a)
     return *joined_of(w, rank, a, w->list[rank].step - a->steps_ago);
 }
 
-void zero_walker_exchange_ended(const zero_walkers *w, const zero_exchange_end *end)
+void zero_walker_exchange_ended(void *walkers, const zero_exchange_end *end)
 {
-    const zero_simulate_input *in = w->in.input;
+    const zero_walkers *w = walkers;
+    const zero_simulate_input *in = w->input;
     const zero_action *a = end->begin;
-    const zero_group_seat *seat = zero_walker_seat(w, end->rank, a->part);
+    const zero_group_seat *seat = seat_of(w, end->rank, a);
     int n = zero_walker_actions(w, end->rank)->n_calls[a->part];
     if (!in->flight || w->list[end->rank].step < in->steps - 1) return;
     int64_t call = end->call % n; /* in its step */
     zero_simulated_flight flight = {
         .rank = end->rank,
         .instruction = a->instruction,
-        .spec = &w->in.actions->specs[a->first_spec + call - a->call],
-        .layout = w->in.groups->layouts[seat->layout],
+        .spec = &w->actions->specs[a->first_spec + call - a->call].spec,
+        .layout = &w->groups.layouts[seat->layout].layout,
         .member = seat->member,
         .step = (int)(end->call / n),
         .part = a->part,
@@ -165,6 +171,6 @@ void zero_walker_run_ahead(zero_walkers *w, int rank)
         if (a->kind == ZERO_WORK_TRANSFER_WAIT && !zero_walker_transfer_is_over(w, rank, a))
             return;
         if (a->kind == ZERO_WORK_TRANSFER) zero_walker_begin_transfer(w, rank, a);
-        zero_walker_emit(w, rank, a, zero_walker_now(w), 0.0);
+        zero_walker_emit(w, rank, a, w->events.now, 0.0);
     }
 }

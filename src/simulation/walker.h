@@ -1,21 +1,16 @@
-/* walker.h - one rank on its walk: for walker.c and walkers.c. */
+/* walker.h - all ranks walk their programs: what each does next, and when.
+ *
+ *     simulate.c    programs, network and ranks of a job; what comes out
+ *     walkers.c     states of a rank, its walk; the events of all
+ *     walker.c      what actions begin, and whether it is over
+ *
+ * Looks are events: stir() orders one, at once or at the rank's next poll. */
 #pragma once
 
 #include "simulation/agreements.h"
 #include "simulation/disk.h"
 #include "simulation/groups.h"
 #include "simulation/simulate.h"
-
-typedef struct {
-    const zero_simulate_input *input; /* borrowed, like all below */
-    const zero_layout *world;
-    const zero_actions *actions; /* [n_programs] */
-    int n_programs;
-    const int *program_of; /* [ZeRO ranks]: index of `actions`; NULL: all have the first */
-    const zero_groups *groups; /* added to `exchanges` */
-    zero_exchanges *exchanges;
-    zero_events *events;
-} zero_walkers_input;
 
 typedef enum {
     ZERO_WALKER_ACTS,     /* now: executes actions until one takes time */
@@ -55,9 +50,16 @@ typedef struct {
     zero_simulated_rank spent; /* in this step */
 } zero_walker;
 
-typedef struct {
-    zero_walkers_input in;
-    int ranks, tp;
+typedef struct zero_walkers {
+    const zero_schedule *s;           /* borrowed: rank 0's */
+    const zero_simulate_input *input; /* borrowed */
+    zero_groups groups;
+    int n_programs;           /* 1: all ranks have the first; or one for each ZeRO rank */
+    zero_actions *actions;    /* [n_programs] */
+    zero_schedule *schedules; /* [n_programs]; owned. The first is empty: it is `s` */
+    zero_events events;
+    zero_exchanges *exchanges;
+    int ranks;
     zero_walker *list; /* [ranks] */
     /* [groups][2 steps][begins of a step]: when the last member so far began an exchange */
     double *joined[ZERO_FAMILY_PARTS];
@@ -70,29 +72,24 @@ typedef struct {
     zero_link_use busiest; /* then */
 } zero_walkers;
 
-/* ---- tables ---- */
+/* To be called by exchanges and disks: the rank could go on. */
+void zero_walkers_stir(void *walkers, int rank);
+/* The rank's agreement has ended. */
+void zero_walkers_agreed(zero_walkers *w, int rank);
+
+/* Walks all ranks to the end. ZERO_ERR_NOMEM; ZERO_ERR_STALLED if ranks wait for ever,
+ * which would be a mistake in this simulator or a program. */
+ZERO_NODISCARD zero_status zero_walkers_run(zero_walkers *w);
 
 static inline const zero_actions *zero_walker_actions(const zero_walkers *w, int rank)
 {
-    return w->in.program_of ? &w->in.actions[w->in.program_of[rank / w->tp]]
-                            : w->in.actions;
+    return &w->actions[w->n_programs > 1 ? rank / w->groups.tp : 0];
 }
 
 /* The action at which the rank is. */
 static inline const zero_action *zero_walker_present(const zero_walkers *w, int rank)
 {
     return &zero_walker_actions(w, rank)->list[w->list[rank].at];
-}
-
-static inline const zero_group_seat *zero_walker_seat(const zero_walkers *w, int rank,
-                                                      zero_family_part part)
-{
-    return &w->in.groups->seats[part][rank];
-}
-
-static inline double zero_walker_now(const zero_walkers *w)
-{
-    return w->in.events->now;
 }
 
 /* ---- events ---- */
@@ -118,9 +115,9 @@ bool zero_walker_exchange_is_over(zero_walkers *w, int rank, const zero_action *
 /* When the last member of the group so far began what the action waits for. */
 double zero_walker_joined(const zero_walkers *w, int rank, const zero_action *a);
 
-/* Tells of a collective that has ended on a rank, if it was in flight in the step that is
- * reported. */
-void zero_walker_exchange_ended(const zero_walkers *w, const zero_exchange_end *end);
+/* For exchanges: tells of a collective that has ended on a rank, if it was in flight in the
+ * step that is reported. */
+void zero_walker_exchange_ended(void *walkers, const zero_exchange_end *end);
 
 /* ---- transfers, and the stream of optimizer states, which runs ahead of the walk
  * (engine/run_offload.c) ---- */

@@ -1,10 +1,8 @@
-#include "simulation/walkers.h"
+#include "simulation/walker.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/fail.h"
-#include "base/number.h"
 
 void zero_walkers_stir(void *walkers, int rank)
 {
@@ -15,14 +13,12 @@ void zero_walkers_stir(void *walkers, int rank)
 
 /* ---- states ---- */
 
-static void next_action(zero_walkers *w, int rank);
-
 /* The rank computes, or adds, until `until`. */
 static void compute(zero_walkers *w, int rank, double seconds, double sums)
 {
     zero_walker *k = &w->list[rank];
     k->state = ZERO_WALKER_COMPUTES;
-    k->from = zero_walker_now(w);
+    k->from = w->events.now;
     k->seconds = seconds;
     k->sums = sums;
     k->until = k->from + seconds + sums;
@@ -32,26 +28,21 @@ static void compute(zero_walkers *w, int rank, double seconds, double sums)
     zero_walker_order_look(w, rank);
 }
 
-/* When the last rank came to what this rank waits for. */
-static double joined(const zero_walkers *w, int rank, const zero_action *a)
-{
-    if (a->kind == ZERO_WORK_AGREE) return w->list[rank].joined;
-    return zero_walker_joined(w, rank, a);
-}
-
 /* Adds up a wait that is over: until the last rank had come, it was for that rank; then for
  * links. */
 static void note_wait(zero_walkers *w, int rank, const zero_action *a)
 {
     zero_walker *k = &w->list[rank];
-    double waited = fmax(zero_walker_now(w) - k->from - k->sums, 0.0);
+    double waited = fmax(w->events.now - k->from - k->sums, 0.0);
     k->waited += waited;
     k->spent.sums += k->sums;
     if (a->kind == ZERO_WORK_TRANSFER_WAIT) {
         k->spent.disk += waited;
         return;
     }
-    double for_rank = fmin(fmax(joined(w, rank, a) - k->from, 0.0), waited);
+    /* When the last rank came to what this rank waits for. */
+    double joined = a->kind == ZERO_WORK_AGREE ? k->joined : zero_walker_joined(w, rank, a);
+    double for_rank = fmin(fmax(joined - k->from, 0.0), waited);
     k->spent.waiting += for_rank;
     k->spent.exposed += waited - for_rank;
 }
@@ -86,7 +77,7 @@ static bool wait_is_over(zero_walkers *w, int rank, const zero_action *a)
 static void wait(zero_walkers *w, int rank)
 {
     zero_walker *k = &w->list[rank];
-    k->from = zero_walker_now(w);
+    k->from = w->events.now;
     k->sums = zero_walker_continue_chains(w, rank);
     k->busy = k->from + k->sums;
     k->state = ZERO_WALKER_WAITS;
@@ -101,12 +92,12 @@ static void look(zero_walkers *w, int rank)
     zero_walker *k = &w->list[rank];
     k->stirred = false;
     k->looks = true;
-    double seconds = zero_exchange_look(w->in.exchanges, rank);
+    double seconds = zero_exchange_look(w->exchanges, rank);
     seconds += zero_walker_continue_chains(w, rank);
     zero_walker_run_ahead(w, rank);
     k->looks = false;
     k->sums += seconds;
-    k->busy = zero_walker_now(w) + seconds;
+    k->busy = w->events.now + seconds;
     if (k->state == ZERO_WALKER_COMPUTES) k->until += seconds;
     zero_walker_order_look(w, rank);
 }
@@ -117,25 +108,12 @@ static void begin_step(zero_walkers *w, int rank)
 {
     zero_walker *k = &w->list[rank];
     k->at = k->ahead = 0;
-    k->step_began = zero_walker_now(w);
+    k->step_began = w->events.now;
     k->spent = (zero_simulated_rank){0};
-    if (k->step < w->in.input->steps - 1 || w->is_reported) return;
+    if (k->step < w->input->steps - 1 || w->is_reported) return;
     w->is_reported = true;
-    w->origin = zero_walker_now(w);
-    zero_network_forget(zero_exchanges_network(w->in.exchanges));
-}
-
-static void end_step(zero_walkers *w, int rank)
-{
-    zero_walker *k = &w->list[rank];
-    k->spent.step = zero_walker_now(w) - k->step_began;
-    if (++k->step < w->in.input->steps) {
-        begin_step(w, rank);
-        return;
-    }
-    k->state = ZERO_WALKER_ENDED;
-    w->ended++;
-    zero_walker_order_look(w, rank);
+    w->origin = w->events.now;
+    zero_network_forget(zero_exchanges_network(w->exchanges));
 }
 
 /* Executes the present action, unless it takes time: then the state changes. */
@@ -174,8 +152,15 @@ static void act(zero_walkers *w, int rank)
     k->state = ZERO_WALKER_ACTS;
     while (k->state == ZERO_WALKER_ACTS) {
         if (k->at == zero_walker_actions(w, rank)->n) {
-            end_step(w, rank);
-            continue;
+            k->spent.step = w->events.now - k->step_began;
+            if (++k->step < w->input->steps) {
+                begin_step(w, rank);
+                continue;
+            }
+            k->state = ZERO_WALKER_ENDED;
+            w->ended++;
+            zero_walker_order_look(w, rank);
+            return;
         }
         const zero_action *a = zero_walker_present(w, rank);
         zero_walker_run_ahead(w, rank);
@@ -184,18 +169,12 @@ static void act(zero_walkers *w, int rank)
             continue;
         }
         if (k->ahead <= k->at) k->ahead = k->at + 1;
-        k->began = zero_walker_now(w);
+        k->began = w->events.now;
         k->waited = 0.0;
         k->agreed = 0;
         execute(w, rank, a);
         if (k->state == ZERO_WALKER_ACTS) pass(w, rank);
     }
-}
-
-static void next_action(zero_walkers *w, int rank)
-{
-    pass(w, rank);
-    act(w, rank);
 }
 
 /* A rank that waits goes on if it can, after the arithmetic of its last look. */
@@ -204,38 +183,39 @@ static void try_to_go_on(zero_walkers *w, int rank)
     zero_walker *k = &w->list[rank];
     const zero_action *a = zero_walker_present(w, rank);
     if (!wait_is_over(w, rank, a)) return;
-    if (k->busy > zero_walker_now(w)) {
+    if (k->busy > w->events.now) {
         zero_walker_order(w, rank, k->busy);
         return;
     }
     note_wait(w, rank, a);
-    next_action(w, rank);
+    pass(w, rank);
+    act(w, rank);
 }
 
 static void rank_happens(zero_walkers *w, int rank)
 {
     zero_walker *k = &w->list[rank];
-    if (k->look_at >= 0.0 && zero_walker_now(w) >= k->look_at) {
+    if (k->look_at >= 0.0 && w->events.now >= k->look_at) {
         k->look_at = -1.0;
         look(w, rank);
     }
     if (k->state == ZERO_WALKER_WAITS) {
         try_to_go_on(w, rank);
-    } else if (k->state == ZERO_WALKER_COMPUTES && zero_walker_now(w) >= k->until) {
+    } else if (k->state == ZERO_WALKER_COMPUTES && w->events.now >= k->until) {
         k->spent.compute += k->seconds;
         k->spent.sums += k->sums;
-        next_action(w, rank);
-    } else if (k->state == ZERO_WALKER_COMPUTES && zero_walker_now(w) >= k->due) {
+        pass(w, rank);
+        act(w, rank);
+    } else if (k->state == ZERO_WALKER_COMPUTES && w->events.now >= k->due) {
         k->due = k->until;
         zero_walker_order(w, rank, k->due);
     }
 }
 
-static void agreement_ended(void *arg, int rank)
+void zero_walkers_agreed(zero_walkers *w, int rank)
 {
-    zero_walkers *w = arg;
     end_agreement(w, rank);
-    zero_walker_order(w, rank, fmax(zero_walker_now(w), w->list[rank].busy));
+    zero_walker_order(w, rank, fmax(w->events.now, w->list[rank].busy));
 }
 
 static zero_status fail_stuck(const zero_walkers *w)
@@ -257,86 +237,19 @@ zero_status zero_walkers_run(zero_walkers *w)
         begin_step(w, r);
         act(w, r);
     }
-    while (zero_events_next(w->in.events, &event)) {
+    while (zero_events_next(&w->events, &event)) {
         switch ((zero_event_kind)event.kind) {
-        case ZERO_EVENT_NETWORK: zero_exchange_happens(w->in.exchanges, &event); break;
+        case ZERO_EVENT_NETWORK: zero_exchange_happens(w->exchanges, &event); break;
         case ZERO_EVENT_RANK: rank_happens(w, event.which); break;
         case ZERO_EVENT_DISK: zero_disk_happens(w->disks, &event); break;
         }
         if (w->ended < w->ranks || w->has_ended) continue;
         w->has_ended = true; /* what is still in flight belongs to the next step */
-        w->busiest = zero_network_busiest(zero_exchanges_network(w->in.exchanges));
+        w->busiest = zero_network_busiest(zero_exchanges_network(w->exchanges));
     }
-    ZERO_TRY(zero_exchanges_status(w->in.exchanges));
-    if (w->in.events->failed)
+    ZERO_TRY(zero_exchanges_status(w->exchanges));
+    if (w->events.failed)
         return zero_fail(ZERO_ERR_NOMEM, "no memory for the events of %d simulated ranks",
                          w->ranks);
     return w->ended == w->ranks ? ZERO_OK : fail_stuck(w);
-}
-
-const zero_simulated_rank *zero_walkers_rank(const zero_walkers *w, int rank)
-{
-    return &w->list[rank].spent;
-}
-
-zero_link_use zero_walkers_busiest(const zero_walkers *w)
-{
-    return w->busiest;
-}
-
-/* ---- opening ---- */
-
-static int64_t n_joined(const zero_groups *g, const zero_actions *a, int part)
-{
-    return 2 * (int64_t)g->n[part] * a->n_begins[part];
-}
-
-int64_t zero_walkers_bytes(const zero_groups *groups, const zero_actions *actions)
-{
-    int64_t bytes = groups->ranks * (int64_t)sizeof(zero_walker);
-    for (int part = 0; part < ZERO_FAMILY_PARTS; part++)
-        bytes += n_joined(groups, actions, part) * (int64_t)sizeof(double);
-    return bytes + zero_disks_bytes(groups->ranks, actions->n_files);
-}
-
-zero_status zero_walkers_open(zero_walkers **walkers, const zero_walkers_input *input)
-{
-    const zero_groups *g = input->groups;
-    zero_walkers *w = calloc(1, sizeof *w);
-    *walkers = w;
-    if (!w) return zero_fail(ZERO_ERR_NOMEM, "no memory for simulated ranks");
-    *w = (zero_walkers){.in = *input, .ranks = g->ranks, .tp = 1};
-    if (g->seats[ZERO_TP_GROUP]) w->tp = g->size[ZERO_TP_GROUP];
-    bool failed = !(w->list = calloc((size_t)w->ranks, sizeof *w->list));
-    for (int part = 0; part < ZERO_FAMILY_PARTS; part++) {
-        int64_t n = n_joined(w->in.groups, w->in.actions, part);
-        if (n > 0) w->joined[part] = calloc((size_t)n, sizeof *w->joined[part]);
-        failed = failed || (n > 0 && !w->joined[part]);
-    }
-    if (failed)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for %d simulated ranks", w->ranks);
-    for (int r = 0; r < w->ranks; r++)
-        w->list[r] = (zero_walker){.pace = 1.0, .look_at = -1.0};
-    for (int k = 0; k < input->input->n_slow; k++) {
-        const zero_slow_rank *slow = &input->input->slow[k];
-        w->list[slow->rank].pace = 1.0 / slow->factor;
-    }
-    int files = 0;
-    for (int k = 0; k < input->n_programs; k++)
-        files = (int)zero_max(files, input->actions[k].n_files);
-    if (files > 0 && input->input->machine.disk_read > 0.0)
-        ZERO_TRY(zero_disks_open(&w->disks, w->in.world, files, w->in.events,
-                                 zero_walkers_stir, w));
-    return zero_agreements_open(&w->agreements, w->ranks, w->tp, w->in.exchanges,
-                                w->in.events, agreement_ended, w);
-}
-
-void zero_walkers_close(zero_walkers *w)
-{
-    if (!w) return;
-    zero_agreements_close(w->agreements);
-    zero_disks_close(w->disks);
-    for (int part = 0; part < ZERO_FAMILY_PARTS; part++) free(w->joined[part]);
-    free(w->list);
-    free(w);
 }

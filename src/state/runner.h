@@ -8,7 +8,7 @@
 #include "base/exact.h"
 #include "base/tree.h"
 #include "comm/collective.h"
-#include "comm/device_window.h"
+#include "comm/device.h"
 #include "comm/window.h"
 #include "math/backend.h"
 #include "sharding/schedule.h"

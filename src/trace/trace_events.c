@@ -25,10 +25,8 @@ static zero_status no_memory(const zero_trace_reader *r)
 static zero_status append(const zero_trace_reader *r, void *list, int64_t *n, int64_t *room,
                           const void *item, size_t bytes)
 {
-    char *larger = zero_grow(*(void **)list, *n, room, bytes);
-    if (!larger) return no_memory(r);
-    *(void **)list = larger;
-    memcpy(larger + (size_t)(*n)++ * bytes, item, bytes);
+    if (!zero_grow_at(list, *n, room, bytes)) return no_memory(r);
+    memcpy(*(char **)list + (size_t)(*n)++ * bytes, item, bytes);
     return ZERO_OK;
 }
 

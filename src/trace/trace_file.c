@@ -186,14 +186,10 @@ static int find_lane(zero_trace_file *f, int rank, int64_t begin)
     for (int k = 0; k < l->n; k++)
         if (l->end[k] <= begin && (best < 0 || l->end[k] > l->end[best])) best = k;
     if (best >= 0) return best;
-    int64_t *larger = l->n + 1 < ZERO_TRACE_QUEUES
-                          ? zero_grow(l->end, l->n, &l->room, sizeof *larger)
-                          : NULL;
-    if (!larger) {
+    if (l->n + 1 >= ZERO_TRACE_QUEUES || !zero_grow(l->end, l->n, &l->room)) {
         zero_trace_file_fail(f, fail_lane(rank, l->n));
         return -1;
     }
-    l->end = larger;
     l->end[l->n] = 0;
     name_thread(f, rank, l->n + 1, "in flight");
     return l->n++;

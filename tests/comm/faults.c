@@ -16,7 +16,7 @@
 #include "comm/comm.h"
 #include "comm/divide.h"
 #include "comm/launch.h"
-#include "comm/progress.h"
+#include "comm/thread.h"
 #include "comm/watch.h"
 
 #define ROUNDS 4

@@ -1,5 +1,6 @@
 /* When collectives were in flight (comm/spans.h), clocks of nodes (comm/clock_offset.h) and bytes
  * that rank 0 takes of all (comm/deliver.h). */
+#define TEST_HAS_MAIN
 #include "support/mpi_cmocka.h"
 
 #include "base/clock.h"
@@ -9,10 +10,10 @@
 #include "comm/comm.h"
 #include "comm/deliver.h"
 #include "comm/divide.h"
-#include "comm/progress.h"
 #include "comm/spans.h"
+#include "comm/thread.h"
 
-#define COUNT 4096 /* elements of a rank */
+#define ELEMENTS 4096 /* elements of a rank */
 
 static zero_comm world;
 
@@ -27,12 +28,12 @@ static void gather_open(gather *g, zero_comm *comm)
 {
     zero_collective_spec spec = {.kind = ZERO_ALL_GATHER,
                                  .algorithm = ZERO_ALGORITHM_P2P,
-                                 .count = COUNT,
-                                 .stride = COUNT,
+                                 .count = ELEMENTS,
+                                 .stride = ELEMENTS,
                                  .max_chunk = 512,
                                  .unit = ZERO_NO_UNIT};
-    g->in = calloc(COUNT, sizeof *g->in);
-    g->out = calloc((size_t)comm->size * COUNT, sizeof *g->out);
+    g->in = calloc(ELEMENTS, sizeof *g->in);
+    g->out = calloc((size_t)comm->size * ELEMENTS, sizeof *g->out);
     assert_true(g->in && g->out);
     assert_ok(zero_collective_init(&g->op, comm, &spec));
 }
@@ -53,7 +54,7 @@ static void gather_run(gather *g, int64_t label)
 
 static int64_t bytes_of_one(const zero_comm *comm)
 {
-    return (comm->size - 1) * COUNT * (int64_t)sizeof(float);
+    return (comm->size - 1) * ELEMENTS * (int64_t)sizeof(float);
 }
 
 TEST(the_ring_keeps_the_last_collectives)
@@ -65,7 +66,7 @@ TEST(the_ring_keeps_the_last_collectives)
     gather g;
     gather_open(&g, &world);
     all_ok(zero_comm_spans_init(&spans, ROOM));
-    zero_comm_spans_start(&world, &spans);
+    zero_comm_spans_attach(&world, &spans);
     gather_run(&g, 100); /* not recorded: the ring is off */
     zero_comm_spans_switch(&world, true);
     for (int k = 0; k < RUNS; k++) gather_run(&g, k);
@@ -81,7 +82,7 @@ TEST(the_ring_keeps_the_last_collectives)
         assert_all(s->kind == ZERO_ALL_GATHER && s->part == ZERO_WHOLE);
         assert_all(s->begun <= s->ended && (k == 0 || copy[k - 1].ended <= s->begun));
     }
-    zero_comm_spans_stop(&world);
+    zero_comm_spans_attach(&world, NULL);
     gather_close(&g);
     zero_comm_spans_destroy(&spans);
 }
@@ -96,7 +97,7 @@ TEST(what_is_in_flight_ends_now)
     if (test_size == 1) return; /* it ends in its begin */
     gather_open(&g, &world);
     all_ok(zero_comm_spans_init(&spans, 2));
-    zero_comm_spans_start(&world, &spans);
+    zero_comm_spans_attach(&world, &spans);
     zero_comm_spans_switch(&world, true);
     assert_ok(zero_comm_barrier(&world));
     bool is_late = test_rank == 0;
@@ -110,7 +111,7 @@ TEST(what_is_in_flight_ends_now)
     assert_ok(zero_collective_wait(&g.op));
     n = zero_comm_spans_copy(&world, now, 4, copy, &open);
     assert_all(n == 1 && open == 0 && copy[0].ended >= copy[0].begun);
-    zero_comm_spans_stop(&world);
+    zero_comm_spans_attach(&world, NULL);
     gather_close(&g);
     zero_comm_spans_destroy(&spans);
 }
@@ -125,7 +126,7 @@ TEST(a_progress_thread_writes_the_same_spans)
     gather g;
     gather_open(&g, &world);
     all_ok(zero_comm_spans_init(&spans, RUNS));
-    zero_comm_spans_start(&world, &spans);
+    zero_comm_spans_attach(&world, &spans);
     zero_comm_spans_switch(&world, true);
     all_ok(zero_progress_start(&world, 1e-4));
     for (int k = 0; k < RUNS; k++) gather_run(&g, k);
@@ -133,7 +134,7 @@ TEST(a_progress_thread_writes_the_same_spans)
     assert_all(zero_comm_spans_copy(&world, 0.0, RUNS, copy, &open) == RUNS);
     for (int k = 0; k < RUNS; k++)
         assert_all(copy[k].label == k && copy[k].sent == bytes_of_one(&world));
-    zero_comm_spans_stop(&world);
+    zero_comm_spans_attach(&world, NULL);
     gather_close(&g);
     zero_comm_spans_destroy(&spans);
 }
@@ -152,7 +153,7 @@ TEST(parts_of_a_family_write_to_one_ring)
     gather_open(&of_tp, tp);
     gather_open(&of_data, data);
     all_ok(zero_comm_spans_init(&spans, 4));
-    zero_comm_spans_start(&whole, &spans);
+    zero_comm_spans_attach(&whole, &spans);
     zero_comm_spans_switch(&whole, true);
     gather_run(&of_data, 7);
     gather_run(&of_tp, 8);
@@ -160,7 +161,7 @@ TEST(parts_of_a_family_write_to_one_ring)
     assert_all(copy[0].label == 7 && copy[0].part == ZERO_DATA_GROUP);
     assert_all(copy[1].label == 8 && copy[1].part == ZERO_TP_GROUP);
     assert_all(copy[0].sent == bytes_of_one(data) && copy[1].sent == bytes_of_one(tp));
-    zero_comm_spans_stop(&whole);
+    zero_comm_spans_attach(&whole, NULL);
     gather_close(&of_tp);
     gather_close(&of_data);
     zero_comm_spans_destroy(&spans);

@@ -48,13 +48,16 @@ static void stand_hybrid(job *j, int rank, zero_family_part part, int in_all, in
 static void judge(job *j)
 {
     int class_of[MOST];
-    zero_stalled_job all = {
-        .all = j->all, .size = j->divided.size, .work = "step", .stalled = 2.5};
+    zero_stalled_job all = {.all = j->all,
+                            .size = j->divided.size,
+                            .work = "step",
+                            .stalled = 2.5,
+                            .class_of = class_of};
     for (int p = ZERO_TP_GROUP; p < ZERO_FAMILY_PARTS; p++)
         if (zero_division_has(&j->divided, (zero_family_part)p))
             all.parts[all.n_parts++] = zero_member_of((zero_family_part)p, &j->divided, 0);
     j->text = (zero_sentence){.used = 0};
-    zero_verdict_write(&all, class_of, &j->text);
+    zero_verdict_write(&all, &j->text);
 }
 
 static void expect(const job *j, const char *suspects, const char *state)
@@ -222,9 +225,4 @@ TEST(a_group_that_was_never_divided_reads_as_ever)
     j.all[2].reached = 5;
     judge(&j);
     expect(&j, "rank 1 is elsewhere, rank 2 is behind", "ranks 0,3: in step 17");
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

@@ -3,8 +3,7 @@
  * fewer ranks than there are.
  *
  *     test_plan_equals_run [COUNT SEED] */
-#include "support/test.h"
-
+#define TEST_HAS_MAIN
 #include "base/fail.h"
 #include "plan/plan.h"
 #include "sharding/checks.h"
@@ -19,8 +18,7 @@ enum { NODES = 3, DEGREES = 4, SHARDS = 3 };
 typedef struct {
     /* The same ranks, on 1, 2 and 3 nodes, in TP groups, in shard groups of all, 1 and 2 */
     zero_comm comm[NODES][DEGREES][SHARDS];
-    int64_t count;
-    uint64_t seed;
+    test_rounds rounds;
 } job;
 
 /* The source of random numbers. */
@@ -224,7 +222,7 @@ static const struct {
     {ZERO_OP_GATHER, "gathers move something else"},
     {ZERO_OP_JOIN, "joins move something else"},
 };
-enum { LINES = sizeof ledger / sizeof ledger[0] };
+enum { LINES = COUNT(ledger) };
 
 static bool check_traffic(const zero_engine *e, zero_op op, zero_traffic before,
                           zero_traffic after)
@@ -334,12 +332,13 @@ static bool can_be_cut(const zero_plan_input *plan)
            zero_unit_room(unit, out) % plan->model->share.ranks == 0;
 }
 
-static void every_run_moves_and_uses_what_was_planned(void **state)
+TEST(every_run_moves_and_uses_what_was_planned)
 {
     job *j = *state;
-    for (int64_t i = 0; i < j->count; i++) {
-        dice d = {
-            .rng = {.purpose = ZERO_RNG_TEST, .seed = j->seed, .sample = (uint64_t)i}};
+    for (int64_t i = 0; i < j->rounds.count; i++) {
+        dice d = {.rng = {.purpose = ZERO_RNG_TEST,
+                          .seed = j->rounds.seed,
+                          .sample = (uint64_t)i}};
         zero_model model, part = {0};
         bool is_shared = i % 4 == 2; /* perhaps by one rank alone */
         int64_t k = roll(&d, NODES), degree = is_shared ? 1 + roll(&d, DEGREES) : 1;
@@ -360,11 +359,11 @@ static void every_run_moves_and_uses_what_was_planned(void **state)
 }
 
 /* Six ranks on two nodes: a TP group of two lies in one node, the next one in both. */
-static void tp_groups_that_lie_otherwise_on_nodes_send_what_was_planned(void **state)
+TEST(tp_groups_that_lie_otherwise_on_nodes_send_what_was_planned)
 {
     job *j = *state;
     zero_comm *comm = &j->comm[1][1][0];
-    dice d = {.rng = {.purpose = ZERO_RNG_TEST, .seed = j->seed}};
+    dice d = {.rng = {.purpose = ZERO_RNG_TEST, .seed = j->rounds.seed}};
     zero_model model, part;
     if (comm->size != 6) return;
     draw_gpt2(&d, 2, ZERO_FP32, &model);
@@ -394,7 +393,7 @@ static size_t needed_in_stage(zero_plan_input plan, int stage)
 }
 
 /* A model of many layers, so that what stage 2 shards outweighs a group's gradient in flight. */
-static void between_the_needs_of_two_stages_only_the_higher_one_trains(void **state)
+TEST(between_the_needs_of_two_stages_only_the_higher_one_trains)
 {
     job *j = *state;
     zero_comm *comm = &j->comm[0][0][0];
@@ -414,8 +413,7 @@ static void between_the_needs_of_two_stages_only_the_higher_one_trains(void **st
                              .memory_limit = less + (more - less) / 2};
     zero_engine e;
     spec.plan.stage = 1;
-    assert_all(zero_engine_init(&e, &spec, comm) == ZERO_ERR_NOMEM);
-    assert_all(strstr(zero_last_error(), "are available") != NULL);
+    all_fail(zero_engine_init(&e, &spec, comm), ZERO_ERR_NOMEM, "are available");
     spec.plan.stage = 2;
     all_ok(zero_engine_init(&e, &spec, comm));
     all_ok(walk_everything(&e, &model));
@@ -449,20 +447,11 @@ static void close_groups(job *j)
 
 int main(int argc, char **argv)
 {
-    job j = {.count = 200, .seed = 1};
+    job j = {.rounds = test_rounds_of(argc, argv, 200)};
     test_begin(&argc, &argv);
-    if (argc == 3) {
-        j.count = strtoll(argv[1], NULL, 10);
-        j.seed = strtoull(argv[2], NULL, 10);
-    }
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_prestate(every_run_moves_and_uses_what_was_planned, &j),
-        cmocka_unit_test_prestate(
-            tp_groups_that_lie_otherwise_on_nodes_send_what_was_planned, &j),
-        cmocka_unit_test_prestate(
-            between_the_needs_of_two_stages_only_the_higher_one_trains, &j)};
+    around.state = &j;
     open_groups(&j);
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = run_here(NULL, NULL);
     close_groups(&j);
     return test_end(failed);
 }

@@ -1,10 +1,6 @@
 /* Texts with a cache of keys and values: several beside each other, token by token, have the logits of
  * whole texts, and a text does not depend on its company. */
-#include "support/test.h"
-
 #include "support/generate_test.h"
-
-#include <math.h>
 
 #include "base/number.h"
 #include "fake/fake.h"
@@ -299,10 +295,4 @@ TEST(a_run_whose_steps_need_less_has_no_cache)
     assert_all(!zero_schedule_has_cache(&run.engine.schedule));
     generate(&run, &sampling, 1, text);
     test_run_close(&run);
-}
-
-int main(int argc, char **argv)
-{
-    test_begin(&argc, &argv);
-    return test_end(run_here(NULL, NULL));
 }

@@ -112,7 +112,7 @@ static void check_turn(test_pool *pool, const shape *s, zero_type type, const in
     if (s->has_gains) check(pool, &g, &p.rstd), check(pool, &g, &p.sums);
 }
 
-static void turning_agrees_with_the_oracle(void **state)
+TEST(turning_agrees_with_the_oracle)
 {
     static const int64_t past[] = {0, 700, 131000};
     static const shape shapes[] = {
@@ -121,7 +121,6 @@ static void turning_agrees_with_the_oracle(void **state)
         {2, 40, 2, 1, 80, 20, false, true},  {1, 130, 8, 2, 33, 10, true, false},
         {1, 2, 1, 1, 300, 256, true, false},
     };
-    (void)state;
     for (size_t s = 0; s < COUNT(shapes); s++)
         for (size_t t = 0; t < COUNT(types); t++) {
             void *pool = NULL;
@@ -159,7 +158,7 @@ static float *gated(test_pool *pool, int64_t rows, int64_t F, zero_type type, co
     return both;
 }
 
-static void swiglu_agrees_and_rounds_once(void **state)
+TEST(swiglu_agrees_and_rounds_once)
 {
     static const int64_t shapes[][2] = {{1, 1}, {3, 7}, {5, 64}, {2, 1032}, {70, 12}};
     for (size_t s = 0; s < COUNT(shapes); s++)
@@ -179,7 +178,7 @@ static void swiglu_agrees_and_rounds_once(void **state)
 
 /* ---- what may be missing ---- */
 
-static void norms_need_no_mean_and_no_bias(void **state)
+TEST(norms_need_no_mean_and_no_bias)
 {
     static const int64_t shapes[][2] = {{1, 1}, {9, 12}, {5, 768}, {130, 37}, {2, 1344}};
     for (size_t s = 0; s < COUNT(shapes); s++)
@@ -216,7 +215,7 @@ static void norms_need_no_mean_and_no_bias(void **state)
         }
 }
 
-static void branches_need_no_bias_and_words_no_positions(void **state)
+TEST(branches_need_no_bias_and_words_no_positions)
 {
     enum { B = 2, T = 9, C = 40, V = 7, N = B * T * C };
     for (size_t t = 0; t < COUNT(types); t++) {
@@ -259,7 +258,7 @@ static void branches_need_no_bias_and_words_no_positions(void **state)
 
 /* ---- shared keys ---- */
 
-static void queries_share_kept_keys(void **state)
+TEST(queries_share_kept_keys)
 {
     enum { B = 2, H = 6, ROOM = 40 };
     static const int64_t past[B] = {37, 3}, sizes[] = {24, 7};
@@ -293,16 +292,4 @@ static void queries_share_kept_keys(void **state)
         naive->recall(&math, &by);
         check(*state, &g, &out);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        test_with_pool(turning_agrees_with_the_oracle),
-        test_with_pool(swiglu_agrees_and_rounds_once),
-        test_with_pool(norms_need_no_mean_and_no_bias),
-        test_with_pool(branches_need_no_bias_and_words_no_positions),
-        test_with_pool(queries_share_kept_keys),
-    };
-    return cmocka_run_group_tests(tests, test_gpu_open_group, test_gpu_close_group);
 }

@@ -41,34 +41,38 @@ TEST(events_of_one_time_come_as_they_were_added)
     zero_events_destroy(&e);
 }
 
+typedef struct {
+    zero_queued queued;
+    int64_t number; /* of its key, in the order in which they came */
+} waiting;
+
 /* Against an array that has all keys. */
 TEST(queues_are_found_until_they_are_empty)
 {
     enum { KEYS = 500 };
     zero_queues q = {0};
-    int64_t n[KEYS] = {0};
+    zero_pool pool = {.size = sizeof(waiting)};
+    int64_t come[KEYS] = {0}, gone[KEYS] = {0};
     uint64_t random = 7;
     for (int i = 0; i < 100000; i++) {
         random = oracle_mix(random);
         uint64_t k = random % KEYS, key = k << 32 | k % 7;
         zero_queue *found = zero_queues_find(&q, key);
-        assert_true((found != NULL) == (n[k] > 0));
+        assert_true((found != NULL) == (come[k] > gone[k]));
         if (random >> 40 & 1) {
-            found = zero_queues_add(&q, key);
-            assert_true(found && found->key == key && found->n == n[k]);
-            found->n = ++n[k];
-        } else if (found && (found->n = --n[k]) == 0) {
-            zero_queues_remove(&q, found);
+            waiting *one = zero_pool_take(&pool);
+            assert_non_null(one);
+            one->number = come[k]++;
+            assert_true(zero_queues_append(&q, key, &one->queued));
+        } else if (found) {
+            assert_true(found->key == key);
+            waiting *one = zero_queues_take(&q, found);
+            assert_true(one->number == gone[k]++);
+            zero_pool_give(&pool, one);
         }
     }
-    for (uint64_t k = 0; k < KEYS; k++) {
-        zero_queue *found = zero_queues_find(&q, k << 32 | k % 7);
-        assert_true(found ? found->n == n[k] : n[k] == 0);
-    }
+    for (uint64_t k = 0; k < KEYS; k++)
+        assert_true((zero_queues_find(&q, k << 32 | k % 7) != NULL) == (come[k] > gone[k]));
     zero_queues_destroy(&q);
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
+    zero_pool_destroy(&pool);
 }

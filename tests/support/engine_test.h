@@ -4,9 +4,6 @@
 #include "support/mpi_cmocka.h"
 #include "support/states_test.h"
 
-#include <math.h>
-#include <string.h>
-
 #include "base/fail.h"
 #include "comm/divide.h"
 #include "engine/engine.h"
@@ -104,7 +101,6 @@ static inline zero_status test_run_init(test_run *run)
 static inline void test_run_begin(test_run *run)
 {
     zero_status st = run->comm->size > 0 ? test_run_init(run) : ZERO_OK;
-    if (st != ZERO_OK) print_error("%s\n", zero_last_error());
     all_ok(st);
 }
 
