@@ -1,6 +1,6 @@
 /* config.h - everything a user can choose about a run, as plain data.
  *
- * Filled by the command line and --config (src/cli/run_options.c) and completed by
+ * Filled by the command line and --config (src/cli/options/train.txt) and completed by
  * zero_config_complete(), which needs neither MPI nor data. Until then a number that the
  * user left to the preset is 0, or -1 where 0 means something. Strings are borrowed and
  * outlive the configuration. Sizes are elements and sequences unless a name says bytes. */
@@ -18,7 +18,8 @@ typedef struct {
     /* model */
     const char *model; /* a preset of nn/presets.c */
     const char *architecture; /* NULL: the preset's */
-    zero_shape shape; /* zeros: the preset's, unless it has a kind: then it is whole */
+    zero_shape shape; /* what options give; zeros: the base's */
+    zero_shape base;  /* of a checkpoint or of imported files; no kind: the preset's */
     double dropout;
     const char *init_from; /* NULL: random weights */
     const char *backend;

@@ -34,7 +34,8 @@ static int64_t roll(dice *d, int64_t n)
 
 /* ---- what is run ---- */
 
-static void draw_gpt2(dice *d, int slices, zero_type activations, zero_model *model)
+/* A GPT-2 in half of the cases. */
+static void draw_shape(dice *d, int slices, zero_type activations, zero_model *model)
 {
     int64_t heads = slices * (1 + roll(d, 2));
     zero_shape shape = {.layers = 1 + roll(d, 3),
@@ -42,6 +43,15 @@ static void draw_gpt2(dice *d, int slices, zero_type activations, zero_model *mo
                         .hidden = heads * (1 + roll(d, 12)),
                         .seq = 1 + roll(d, 10),
                         .vocab = slices + roll(d, 50)};
+    const int64_t kind = roll(d, 2 * ZERO_ARCHITECTURES);
+    if (kind > ZERO_GPT2 && kind < ZERO_ARCHITECTURES) {
+        shape.kind = &zero_architectures[kind];
+        shape.kv_heads = heads;
+        shape.heads *= 1 + roll(d, 3);
+        shape.head_size = 2 * (1 + roll(d, 5));
+        shape.inner = slices * (1 + roll(d, 12));
+        shape.tied = roll(d, 2) == 0;
+    }
     assert_ok(zero_model_build(&shape, model));
     assert_ok(zero_model_activate(model, activations));
 }
@@ -346,7 +356,7 @@ TEST(every_run_moves_and_uses_what_was_planned)
         const zero_comm *tp = zero_comm_tp(comm);
         int slices = is_shared ? (tp ? tp->size : 1) << roll(&d, 3) : 1;
         if (i % 2 == 0)
-            draw_gpt2(&d, slices, (zero_type)(i / 2 % 3), &model);
+            draw_shape(&d, slices, (zero_type)(i / 2 % 3), &model);
         else
             hand_model(&d.rng, &d.next, &model);
         if (slices > 1) draw_part(comm, slices, &model, &part);
@@ -366,7 +376,7 @@ TEST(tp_groups_that_lie_otherwise_on_nodes_send_what_was_planned)
     dice d = {.rng = {.purpose = ZERO_RNG_TEST, .seed = j->rounds.seed}};
     zero_model model, part;
     if (comm->size != 6) return;
-    draw_gpt2(&d, 2, ZERO_FP32, &model);
+    draw_shape(&d, 2, ZERO_FP32, &model);
     draw_part(comm, 2, &model, &part);
     for (int stage = 0; stage <= 3; stage++) {
         zero_plan_input plan = {.stage = stage,

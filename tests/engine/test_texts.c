@@ -132,6 +132,17 @@ TEST(tokens_have_the_logits_of_whole_texts)
     }
 }
 
+TEST(tokens_have_the_logits_of_whole_texts_in_all_architectures)
+{
+    for (size_t i = 0; i < sizeof test_others / sizeof *test_others; i++) {
+        test_setup fp32 = texts_of(TEXTS, 3);
+        fp32.shape = test_others[i];
+        const test_setup bf16 = with_types(fp32, ZERO_BF16, ZERO_BF16);
+        assert_all(error_of_texts(&fp32) < 1e-6);
+        assert_all(error_of_texts(&bf16) < 3e-2);
+    }
+}
+
 static const zero_sampling sampling = {
     .step = 1, .seed = 2, .temperature = 1.0, .known = 50};
 

@@ -36,6 +36,17 @@ static const test_setup test_standard = {
     .clip = 1.0,
 };
 
+/* The same size in other architectures: fewer key heads, ties, heads wider than rows. */
+#define TEST_OTHER(of, h, k, d) \
+    .kind = &zero_architectures[of], .layers = 2, .hidden = 24, .heads = (h), \
+    .kv_heads = (k), .head_size = (d), .inner = 40, .seq = 12, .vocab = 50, .seed = 5
+static const zero_shape test_others[] = {
+    {TEST_OTHER(ZERO_LLAMA, 6, 2, 4)},
+    {TEST_OTHER(ZERO_MISTRAL, 3, 1, 8)},
+    {TEST_OTHER(ZERO_QWEN2, 3, 3, 8), .tied = true},
+    {TEST_OTHER(ZERO_QWEN3, 4, 2, 10)},
+};
+
 /* Appends n tokens to one text[n_known + n]. */
 static inline zero_status test_generate_text(zero_engine *e, const zero_sampling *how,
                                              int64_t n_known, int64_t n, int32_t *text)
