@@ -191,10 +191,12 @@ function(zero_test_source program name source)
     add_executable(${program})
     target_link_libraries(${program} PRIVATE PkgConfig::cmocka)
     target_include_directories(${program} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+    target_compile_definitions(${program} PRIVATE TEST_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
     cmake_language(EVAL CODE "cmake_language(DEFER CALL zero_write_test_list ${program})")
   endif()
   target_sources(${program} PRIVATE ${source})
   set_property(GLOBAL PROPERTY zero_program_of_${name} ${program})
+  set_property(SOURCE ${source} APPEND PROPERTY COMPILE_DEFINITIONS TEST_MAIN)
   if(NOT program STREQUAL name)
     set_property(SOURCE ${source} APPEND PROPERTY COMPILE_DEFINITIONS main=main_of_${name})
     set_property(TARGET ${program} APPEND PROPERTY zero_tests ${name}=${source})
@@ -274,9 +276,10 @@ function(zero_mpi_command out n)
 endfunction()
 
 # Open MPI refuses to run as root unless two variables allow it, and does not notice when a
-# container forbids processes to read each other's memory. Other MPIs ignore these variables.
+# container forbids processes to read each other's memory. Two ranks on two cores would poll without
+# giving way to the tests beside them. Other MPIs ignore these variables.
 set(ZERO_MPI_ENVIRONMENT OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-  OMPI_MCA_btl_vader_single_copy_mechanism=none)
+  OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_mpi_yield_when_idle=1)
 
 function(zero_test_settings name ranks timeout labels)
   # In a bare chroot the host name does not resolve, and MPI would wait 5 s at each start. Without

@@ -160,11 +160,8 @@ zero_status zero_resumed_options_take(zero_session *s, const zero_manifest *m)
         else if (!is_default && !is_past)
             add(taken, size, row->name, text);
     }
-    if (m->shape.kind != zero_architectures && !has_changed(s, m->options, "model")) {
-        zero_shape shape = m->shape; /* not all of its numbers are options */
-        zero_shape_overlay(&shape, &c.shape);
-        c.shape = shape;
-    }
+    if (m->shape.kind != zero_architectures && !has_changed(s, m->options, "model"))
+        c.base = m->shape; /* not all of its numbers are options */
     ZERO_TRY(check_is_same_run(s, &c, m));
     ZERO_TRY(check_steps(s, &c, m->step));
     s->config = c;

@@ -105,7 +105,7 @@ static zero_status describe_job(const zero_sweep_options *o, const json_t *point
     c->init_from = NULL; /* it decides nothing but the shape */
     c->fake_nodes = (int)zero_fact_number(point, "nodes/count");
     ZERO_TRY(zero_json_object(where, run, "model", &model));
-    ZERO_TRY(zero_shape_read(where, model, false, &c->shape));
+    ZERO_TRY(zero_shape_read(where, model, false, &c->base));
     ZERO_TRY(zero_json_text(where, run, "collectives", &c->collectives));
     *request = r;
     return ZERO_OK;

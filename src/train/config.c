@@ -235,6 +235,10 @@ zero_status zero_config_take_shape(zero_config *c, const zero_shape *found, bool
             *model = recipes[i].model;
         }
     }
+    if (found->kind && found->kind != zero_architectures) {
+        c->base = *found; /* not all of its numbers are options */
+        return ZERO_OK;
+    }
     zero_shape shape = *found;
     zero_shape_overlay(&shape, &c->shape);
     c->shape = shape;
@@ -270,7 +274,7 @@ zero_status zero_config_check(const zero_config *config)
 
 zero_status zero_config_shape(const zero_config *c, int64_t data_vocab, zero_shape *shape)
 {
-    zero_shape s = c->shape; /* whole: of a checkpoint, or of imported files */
+    zero_shape s = c->base;
     if (!s.kind) ZERO_TRY(zero_model_preset(c->model, &s));
     if (c->architecture) ZERO_TRY(zero_architecture_find(c->architecture, &s.kind));
     zero_shape_overlay(&s, &c->shape);

@@ -44,8 +44,3 @@ TEST(an_arena_begins_at_a_huge_page)
     assert_null(arena.base);
     zero_arena_destroy(&arena); /* zeroed */
 }
-
-int main(void)
-{
-    return run_here(NULL, NULL);
-}

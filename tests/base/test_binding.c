@@ -1,3 +1,4 @@
+#define TEST_HAS_MAIN
 #define _GNU_SOURCE /* unshare() */
 /* The cores that a rank's threads keep, on machines that hwloc makes up. */
 #include "support/test.h"

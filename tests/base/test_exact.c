@@ -10,8 +10,6 @@
 #include "base/vector.h"
 #include "support/tree_oracle.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 enum { MOST = 5 * ZERO_VECTOR_EXACT + 77 };
 
 static float x[MOST];
@@ -214,9 +212,4 @@ TEST(every_instruction_set_gives_the_same_counts)
             if (fits) assert_memory_equal(&sum, &best, sizeof sum);
             assert_true(fits || range > 30);
         }
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* The conversions of half.h against a second way to round, for a sample of all floats, or for all
  * of them: test_half all. */
 
+#define TEST_HAS_MAIN
 #include "support/test.h"
 
 #include "base/half.h"
@@ -139,7 +140,7 @@ TEST(rounding_happens_where_it_was_worked_out_by_hand)
         {INFINITY, 0x7f80, 0x7c00},
         {-INFINITY, 0xff80, 0xfc00},
     };
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+    for (size_t i = 0; i < COUNT(known); i++) {
         assert_int_equal(zero_to_bf16(known[i].x), known[i].bf16);
         assert_int_equal(zero_to_fp16(known[i].x), known[i].fp16);
     }

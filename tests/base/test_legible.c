@@ -37,7 +37,7 @@ static const struct {
 
 TEST(what_is_not_legible_is_shown_by_its_number)
 {
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         char again[ZERO_SHOWN_BYTES];
         const char *shown = ZERO_SHOWN(cases[i].text);
         assert_string_equal(shown, cases[i].shown);
@@ -52,7 +52,7 @@ TEST(a_text_is_cut_between_characters)
     const size_t len = strlen(text);
     char shown[32];
     const size_t expected[] = {0, 0, 1, 2, 2, 2, 5, 5, 5, 5, 5, 5, 6, 7};
-    for (size_t size = 1; size < sizeof expected / sizeof expected[0]; size++) {
+    for (size_t size = 1; size < COUNT(expected); size++) {
         assert_int_equal(zero_legible(text, len, shown, size), expected[size]);
         assert_true(strlen(shown) < size);
     }
@@ -61,7 +61,7 @@ TEST(a_text_is_cut_between_characters)
 
 TEST(every_message_is_legible)
 {
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         assert_int_equal(zero_fail(ZERO_ERR_IO, "%s", cases[i].text), ZERO_ERR_IO);
         assert_string_equal(zero_last_error(), cases[i].shown);
     }
@@ -103,9 +103,4 @@ TEST(json_stays_what_it_is)
         "{\n \"a\xc2\x9b\": \"\xe2\x80\xae\xf3\xa0\x80\xa0\xc3\xa9\"\n}", out);
     fclose(out);
     assert_string_equal(text, "{\n \"a\\u009B\": \"\\u202E\\uDB40\\uDC20\xc3\xa9\"\n}");
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

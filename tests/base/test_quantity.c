@@ -67,7 +67,7 @@ TEST(other_texts_are_no_numbers)
                            "8P",
                            "9223372036854775808",
                            "9223372036854775807K"};
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) not_whole(texts[i]);
+    for (size_t i = 0; i < COUNT(texts); i++) not_whole(texts[i]);
 }
 
 TEST(only_rates_among_reals_have_a_suffix)
@@ -79,10 +79,10 @@ TEST(only_rates_among_reals_have_a_suffix)
     assert_true(zero_quantity_rate("1e-6", &x) && fabs(x - 1e-6) < 1e-20);
     x = 5.0;
     const char *not_real[] = {"0.5K", "", "nan", "inf", "0x1p3", "1e999", "1.5 ", "x"};
-    for (size_t i = 0; i < sizeof not_real / sizeof not_real[0]; i++)
+    for (size_t i = 0; i < COUNT(not_real); i++)
         assert_false(zero_quantity_real(not_real[i], &x));
     const char *not_rate[] = {"", "G", "nan", "inf", "0x1p3K", "1e999", "1.5P", "1e308T"};
-    for (size_t i = 0; i < sizeof not_rate / sizeof not_rate[0]; i++)
+    for (size_t i = 0; i < COUNT(not_rate); i++)
         if (zero_quantity_rate(not_rate[i], &x)) fail_msg("'%s' is a rate", not_rate[i]);
     assert_true(x > 4.9 && x < 5.1);
 }
@@ -105,7 +105,7 @@ TEST(a_field_reads_as_a_user_would_write_it)
 {
     const sample s = {true, -3, ZERO_FIELD_REAL, INT64_C(1) << 40, 0.1, "slice"};
     const char *expected[] = {"on", "-3", "3", "1099511627776", "0.1", "slice"};
-    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+    for (size_t i = 0; i < COUNT(fields); i++) {
         char text[ZERO_FIELD_TEXT_BYTES];
         zero_field_write(&fields[i], &s, text);
         assert_string_equal(text, expected[i]);
@@ -117,7 +117,7 @@ TEST(every_field_tells_two_structs_apart)
 {
     const sample a = {true, -3, ZERO_FIELD_REAL, INT64_C(1) << 40, 0.1, "slice"};
     const sample c = {false, 3, ZERO_FIELD_INT, 1, nextafter(0.1, 1.0), NULL};
-    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+    for (size_t i = 0; i < COUNT(fields); i++) {
         char one[ZERO_FIELD_TEXT_BYTES], other[ZERO_FIELD_TEXT_BYTES];
         zero_field_write(&fields[i], &a, one);
         zero_field_write(&fields[i], &c, other);
@@ -136,16 +136,11 @@ TEST(seconds_have_units_and_the_suffixes_of_rates)
     static const char *const not_seconds[] = {"",    "us",   "1h",   "1u",  "1mss", "1 us",
                                               "1Ms", "nans", "0x1s", "1uS", "inf"};
     double x = 0.0;
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         assert_true(zero_quantity_seconds(cases[i].text, &x));
         assert_true(x == cases[i].seconds);
     }
-    for (size_t i = 0; i < sizeof not_seconds / sizeof not_seconds[0]; i++)
+    for (size_t i = 0; i < COUNT(not_seconds); i++)
         if (zero_quantity_seconds(not_seconds[i], &x))
             fail_msg("'%s' is a time", not_seconds[i]);
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

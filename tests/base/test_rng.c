@@ -235,7 +235,7 @@ TEST(sums_of_squares_do_not_depend_on_aligned_cuts)
     float x[10001];
     zero_rng_normal(&stream, 0, 10001, x);
     assert_true(zero_tree_sum_squares(ZERO_FP32, 0, x) == 0.0);
-    for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
+    for (size_t s = 0; s < COUNT(sizes); s++) {
         int64_t n = sizes[s];
         double blocks[160], serial = 0.0, whole = zero_tree_sum_squares(ZERO_FP32, n, x);
         int n_blocks = 0;
@@ -246,9 +246,4 @@ TEST(sums_of_squares_do_not_depend_on_aligned_cuts)
         assert_true(zero_tree_sum_scalars(n_blocks, blocks) == whole);
         assert_true(fabs(whole - serial) <= 1e-13 * serial);
     }
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* Sums of squares whose blocks are spread over several holders. */
 
+#define TEST_HAS_MAIN
 #include "support/test.h"
 
 #include "support/span_oracle.h"

@@ -1,3 +1,4 @@
+#define TEST_HAS_MAIN
 #define _GNU_SOURCE /* sched_getaffinity */
 #include "support/test.h"
 

@@ -116,7 +116,7 @@ TEST(sums_depend_on_neither_place_nor_length_nor_streaming)
                                       63, 64, 65, 1023, 1057, LEN};
     for (size_t p = 0; p < PATTERNS; p++) {
         leaves *l = make_leaves(type_patterns[p], 1 + 2 * p);
-        for (size_t k = 0; k < 3 * sizeof lengths / sizeof lengths[0]; k++)
+        for (size_t k = 0; k < 3 * COUNT(lengths); k++)
             for (size_t offset = 0; offset < 34; offset += 1 + offset % 3)
                 for (int n = 1; n <= 5; n += 1 + n % 2)
                     for (int past_caches = 0; past_caches < 2; past_caches++)
@@ -295,7 +295,7 @@ TEST(every_instruction_set_adds_squares_along_the_tree)
             zero_convert(ZERO_FP32, (zero_type)type, ZERO_VECTOR_SQUARES, x, half + 1);
             zero_convert((zero_type)type, ZERO_FP32, ZERO_VECTOR_SQUARES, half + 1, x);
         }
-        for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++)
+        for (size_t i = 0; i < COUNT(lengths); i++)
             for (int k = 0; (kernels = zero_vector_kernels_at(k)); k++)
                 assert_true(kernels->squares((zero_type)type, lengths[i], stored) ==
                             squares(lengths[i], x));
@@ -408,9 +408,4 @@ TEST(copies_past_the_caches_copy_and_touch_nothing_else)
             assert_memory_equal(to, want, sizeof to);
         }
     }
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

@@ -108,8 +108,3 @@ TEST(threads_call_while_another_one_looks)
     for (int i = 0; i < 4; i++) pthread_join(threads[i], NULL);
     assert_true(zero_waiting_oldest() == 0.0);
 }
-
-int main(void)
-{
-    return run_here(NULL, NULL);
-}

@@ -178,7 +178,7 @@ TEST(sizes_decide_the_segment)
         {10 * MIB + 1, 10 * MIB + 512, 12 * MIB},
         {11 * MIB + 1, 12 * MIB, 12 * MIB}, /* the rest is too small to be split off */
     };
-    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    for (size_t k = 0; k < COUNT(cases); k++) {
         caching_allocator a;
         caching_allocator_init(&a, 100 * MIB);
         int id = take(&a, cases[k].bytes);
@@ -371,9 +371,4 @@ TEST(a_plan_needs_less_than_the_allocator)
         zero_schedule_destroy(&s);
         zero_model_destroy(&model);
     }
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

@@ -1,6 +1,4 @@
 /* Checkpoints of running engines: resumed equals never stopped, whatever layout resumes. */
-#include "support/test.h"
-
 #include "support/resume_test.h"
 
 /* ---- any layout from any other ---- */
@@ -143,10 +141,4 @@ TEST(the_state_goes_from_type_to_type_and_the_scale_does_not)
             test_run_close(&run);
             test_place_close(&place);
         }
-}
-
-int main(int argc, char **argv)
-{
-    test_begin(&argc, &argv);
-    return test_end(run_here(NULL, NULL));
 }

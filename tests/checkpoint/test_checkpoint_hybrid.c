@@ -1,7 +1,5 @@
 /* Checkpoints of runs whose ranks shard over R of N neighbours (--shard-ranks): any layout
  * resumes what any other has saved, and the files do not say how many replicas wrote them. */
-#include "support/test.h"
-
 #include "support/damage_test.h"
 #include "support/resume_test.h"
 
@@ -150,10 +148,4 @@ TEST(a_damaged_shard_of_any_replica_is_refused_and_named)
         zero_bytes_destroy(&v.good);
     }
     test_place_close(&place);
-}
-
-int main(int argc, char **argv)
-{
-    test_begin(&argc, &argv);
-    return test_end(run_here(NULL, NULL));
 }

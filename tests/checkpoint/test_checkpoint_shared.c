@@ -1,7 +1,6 @@
 /* Checkpoints of shared models, whose shards TP and ZeRO groups of any sizes wrote, are read into
  * groups of any others. */
-#include "support/test.h"
-
+#define TEST_HAS_MAIN
 #include "support/shared_checkpoint.h"
 
 #include <sys/types.h>

@@ -1,7 +1,6 @@
 /* A checkpoint with any damaged file is refused, the message names the file and the damage, and
  * nothing crashes. */
-#include "support/test.h"
-
+#define TEST_HAS_MAIN
 #include "support/damage_test.h"
 
 #include <sys/stat.h>

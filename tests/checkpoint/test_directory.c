@@ -1,6 +1,4 @@
 /* A directory of checkpoints is opened by all ranks, and they know that it is one. */
-#include "support/test.h"
-
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -40,8 +38,7 @@ static zero_status open_it(const char *path, zero_directory_wish wish,
 
 static void says(const char *text)
 {
-    if (!strstr(zero_last_error(), text))
-        fail_msg("'%s' lacks '%s'", zero_last_error(), text);
+    assert_told(text);
 }
 
 /* PLACE/NAME. */
@@ -347,10 +344,4 @@ TEST(a_moved_directory_is_noticed)
     says("here: it is not there any more");
     zero_storage_close(&dir);
     test_place_close(&place);
-}
-
-int main(int argc, char **argv)
-{
-    test_begin(&argc, &argv);
-    return test_end(run_here(set_up, tear_down));
 }

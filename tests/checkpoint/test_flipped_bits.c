@@ -5,8 +5,6 @@
  * The test flips bits itself, in one rank's memory, at places drawn from a seed. What the message
  * has to say follows from the stage, the type and the nodes; it does not ask sharding/checks.h,
  * which the program asks. */
-#include "support/test.h"
-
 #include "base/half.h"
 #include "comm/sentence.h"
 #include "sharding/checks.h"
@@ -45,7 +43,7 @@ static const memory memories[] = {
     ROW(1, BF16, SHM, 0, 0, OWNER),  ROW(2, FP32, P2P, 0, 0, OWNER),
     ROW(3, BF16, HIER, 2, 0, OWNER),
 };
-enum { MEMORIES = sizeof memories / sizeof memories[0] };
+enum { MEMORIES = COUNT(memories) };
 
 /* A bit in the memory of one rank. */
 typedef struct {
@@ -445,10 +443,4 @@ TEST(several_ranks_may_be_wrong)
     assert_all(strstr(zero_last_error(), "ranks 0,3 and ranks 1-2 hold different bits") ==
                zero_last_error());
     test_run_close(&run);
-}
-
-int main(int argc, char **argv)
-{
-    test_begin(&argc, &argv);
-    return test_end(run_here(NULL, NULL));
 }

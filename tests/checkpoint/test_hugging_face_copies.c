@@ -210,9 +210,3 @@ TEST(a_file_of_zeros_is_told_of)
     zero_hugging_face_close(&f);
     remove_copies(&model);
 }
-
-int main(int argc, char **argv)
-{
-    test_begin(&argc, &argv);
-    return test_end(run_here(set_up, tear_down));
-}

@@ -1,7 +1,6 @@
 /* The files of a model are found where users have them: in a folder, in several files, in the hub's
  * cache. Files of other formats are named, with what to do. */
-#include "support/test.h"
-
+#define TEST_HAS_MAIN
 #include "support/hugging_face_test.h"
 
 #include <sys/stat.h>
@@ -141,7 +140,7 @@ TEST(the_main_snapshot_of_the_hubs_cache_is_taken)
     reads_values(CACHE);
     reads_values(SNAPSHOT);
     static const char *const names[] = {"", "\n", "..", "../../x", "a/b", ".hidden"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    for (size_t i = 0; i < COUNT(names); i++) {
         put_text(CACHE "/refs/main", names[i]);
         refuses(CACHE, ZERO_ERR_FORMAT, "refs/main: expected the name of a snapshot");
     }
@@ -168,7 +167,7 @@ TEST(other_formats_are_named_with_what_to_do)
     };
     assert_int_equal(mkdir(DIR_NAME, 0700), 0);
     refuses(DIR_NAME, ZERO_ERR_IO, "holds no weights: expected model.safetensors, or ");
-    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+    for (size_t i = 0; i < COUNT(files); i++) {
         char path[100];
         snprintf(path, sizeof path, DIR_NAME "/%s", files[i].name);
         put_text(path, "x");

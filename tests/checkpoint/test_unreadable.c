@@ -1,7 +1,6 @@
 /* One rank cannot read or write its states, at any moment of what reads or writes them: all ranks
  * get its failure, nothing hangs, and no checkpoint appears. */
-#include "support/test.h"
-
+#define TEST_HAS_MAIN
 #include "support/checkpoint_test.h"
 
 /* ---- a backend that fails ---- */

@@ -1,9 +1,8 @@
 /* The corpus of a run is opened once per node, and is everywhere the same as one opened alone. */
+#define TEST_HAS_MAIN
 #include "support/mpi_cmocka.h"
 
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -89,9 +88,8 @@ static void check(zero_corpus_source from, int nodes)
     zero_comm_destroy(&world);
 }
 
-static void every_rank_has_the_corpus_of_its_node_s_first(void **state)
+TEST(every_rank_has_the_corpus_of_its_node_s_first)
 {
-    (void)state;
     const zero_corpus_source sources[] = {
         {.data = TEST_SOURCE_DIR "/CHANGELOG.md", .tokenizer = "byte"},
         {.data = TEST_SOURCE_DIR "/CHANGELOG.md", .tokenizer = "char"},
@@ -105,7 +103,7 @@ static void every_rank_has_the_corpus_of_its_node_s_first(void **state)
         {.data = "stories:64KiB", .seed = 3},
         {.data = path_bin, .vocab = 50257},
     };
-    for (size_t i = 0; i < sizeof sources / sizeof sources[0]; i++)
+    for (size_t i = 0; i < COUNT(sources); i++)
         for (int nodes = 1; nodes <= test_size; nodes++) check(sources[i], nodes);
 }
 
@@ -129,9 +127,8 @@ static double pss(void)
 #define FREES_MEMORY true
 #endif
 
-static void tokens_are_resident_once_per_node(void **state)
+TEST(tokens_are_resident_once_per_node)
 {
-    (void)state;
     zero_comm world = world_of(1);
     zero_dataset d;
     zero_corpus_source from = {.data = path_bin, .vocab = 50257};
@@ -150,23 +147,21 @@ static void tokens_are_resident_once_per_node(void **state)
 
 /* ---- failures ---- */
 
-static void a_mistake_has_one_message_without_a_rank(void **state)
+TEST(a_mistake_has_one_message_without_a_rank)
 {
-    (void)state;
     zero_comm world = world_of(1);
     zero_dataset d;
     zero_corpus_source from = {.data = path_bin, .vocab = 50000};
-    assert_all(zero_dataset_open(&d, &world, &from, test_size) == ZERO_ERR_FORMAT);
-    assert_all(strstr(zero_last_error(), "the vocabulary has only 50000"));
+    all_fail(zero_dataset_open(&d, &world, &from, test_size), ZERO_ERR_FORMAT,
+             "the vocabulary has only 50000");
     assert_all(!strstr(zero_last_error(), "rank"));
     zero_dataset_close(&d);
     zero_comm_destroy(&world);
 }
 
 /* A node that cannot share memory: no file may be as long as the tokens. */
-static void ranks_that_cannot_share_open_their_own(void **state)
+TEST(ranks_that_cannot_share_open_their_own)
 {
-    (void)state;
     zero_comm world = world_of(1);
     zero_dataset d;
     zero_corpus alone;
@@ -190,15 +185,9 @@ static void ranks_that_cannot_share_open_their_own(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tokens_are_resident_once_per_node),
-        cmocka_unit_test(every_rank_has_the_corpus_of_its_node_s_first),
-        cmocka_unit_test(a_mistake_has_one_message_without_a_rank),
-        cmocka_unit_test(ranks_that_cannot_share_open_their_own),
-    };
     test_begin(&argc, &argv);
     write_tokens();
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = run_here(NULL, NULL);
     if (test_rank == 0) unlink(path_bin);
     return test_end(failed);
 }

@@ -26,7 +26,7 @@ TEST(each_key_has_a_rule)
             strcmp(key->rule, "any") == 0 || strncmp(key->rule, "only ", 5) == 0;
         static const char *const kinds[] = {"number", "flag", "text", "name", "pair"};
         bool is_taken = strncmp(key->rule, "whole ", 6) == 0;
-        for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++)
+        for (size_t k = 0; k < COUNT(kinds); k++)
             is_taken = is_taken || strcmp(key->rule, kinds[k]) == 0;
         if (!says_why && !is_section(key->rule) && !is_taken)
             fail_msg("%s: no rule is called '%s'", key->path, key->rule);
@@ -101,7 +101,7 @@ static bool is_by_chance(const char *path, const char *option)
         {"data_efficiency", "data"},
         {"checkpoint", "checkpoint"},
     };
-    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
+    for (size_t i = 0; i < COUNT(pairs); i++)
         if (strcmp(pairs[i][0], path) == 0 && strcmp(pairs[i][1], option) == 0) return true;
     return false;
 }
@@ -122,9 +122,4 @@ TEST(a_key_with_the_words_of_an_option_is_taken_or_names_it)
                          key->reason);
         }
     }
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

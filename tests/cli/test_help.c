@@ -72,7 +72,7 @@ TEST(help_shows_what_the_preset_decides)
         {"--steps 3 --model=gpt2-xl", "transformer blocks [48]",
          "words in the vocabulary [50257]"},
     };
-    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+    for (size_t i = 0; i < COUNT(lines); i++) {
         char line[64];
         snprintf(line, sizeof line, "%s", lines[i][0]);
         char *text = help_of(&zero_command_train, line);
@@ -118,8 +118,7 @@ TEST(every_command_has_a_page_of_the_manual)
         assert_int_equal(strncmp(text, ".TH ZERO", 8), 0);
         const char *parts[] = {"\n.SH NAME\nzero", "\n.SH SYNOPSIS\n",
                                "\n.SH EXIT STATUS\n", "\n.SH SEE ALSO\n"};
-        for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
-            assert_non_null(strstr(text, parts[i]));
+        for (size_t i = 0; i < COUNT(parts); i++) assert_non_null(strstr(text, parts[i]));
         free(text);
     }
 }
@@ -127,7 +126,7 @@ TEST(every_command_has_a_page_of_the_manual)
 TEST(edit_distance_is_a_distance)
 {
     const char *words[] = {"", "a", "ab", "ba", "steps", "stpes", "seed", "global-batch"};
-    const int n = sizeof words / sizeof *words;
+    const int n = COUNT(words);
     for (int i = 0; i < n; i++) {
         for (int j = 0; j < n; j++) {
             int d = zero_suggest_distance(words[i], words[j]);
@@ -139,9 +138,4 @@ TEST(edit_distance_is_a_distance)
     assert_int_equal(zero_suggest_distance("steps", "stpes"), 1); /* neighbours swapped */
     assert_int_equal(zero_suggest_distance("kitten", "sitting"), 3);
     assert_int_equal(zero_suggest_distance("", "seed"), 4);
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

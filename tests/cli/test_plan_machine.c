@@ -9,9 +9,8 @@
 #include "report/plan_machine.h"
 #include "support/plan_words.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-#define DGX2         "--model gpt2 --dtype fp16 --micro-batch 2 --machine v100-dgx2 "
-#define TOKENS       2048.0
+#define DGX2   "--model gpt2 --dtype fp16 --micro-batch 2 --machine v100-dgx2 "
+#define TOKENS 2048.0
 
 /* The plan of a line of options; the caller destroys it. */
 static void make(const char *line, zero_plan_options *o, char *words, zero_plan_report *r)
@@ -174,14 +173,6 @@ TEST(help_lists_all_machines)
 
 TEST(wrong_machines_are_refused)
 {
-    static const char *const lines[][2] = {
-        {"--machine dgx3", "there are a100-dgx, v100-dgx2"},
-        {"--machine /nowhere/x.machine", "/nowhere/x.machine: cannot be opened"},
-        {"--machine help --json", "takes no other options"},
-        {"--chart --machine v100-dgx2", "--chart with --machine"},
-        {"--ablation --machine v100-dgx2", "--ablation with --machine"},
-    };
-    assert_refused(lines, COUNT(lines));
     static const char *const plans[][2] = {
         {"--model gpt2 --dtype bf16 --machine v100-dgx2", "has no peak for bf16"},
         {DGX2 "--ranks 64 --fake-nodes 2", "give at least --fake-nodes 4"},
@@ -191,8 +182,7 @@ TEST(wrong_machines_are_refused)
         zero_plan_report r;
         char words[512];
         assert_ok(parse(&o, plans[i][0], words));
-        assert_int_equal(zero_plan_report_make(&r, &o.request), ZERO_ERR_INVALID);
-        assert_non_null(strstr(zero_last_error(), plans[i][1]));
+        assert_fails(zero_plan_report_make(&r, &o.request), ZERO_ERR_INVALID, plans[i][1]);
     }
 }
 
@@ -218,9 +208,4 @@ TEST(a_measured_step_is_met_within_a_tenth)
         if (fabs(ratio - 1.0) > 0.1) fail_msg("%s: %.3f of the measured", line, ratio);
         zero_plan_report_destroy(&r);
     }
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

@@ -12,8 +12,6 @@
 #include "sharding/schedule_exchange.h"
 #include "support/plan_words.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 enum { DEPTH = 4 };
 
 static const zero_shape shape = {
@@ -259,16 +257,12 @@ TEST(the_message_says_which_of_the_two_does_not_fit)
 {
     zero_plan_fitted fitted;
     zero_plan_input in = plan_of(NULL, 2, ZERO_BF16, ZERO_OFFLOAD_LAZY);
-    assert_int_equal(zero_plan_fit(&shape, &in,
-                                   &(zero_plan_room){.bytes = 1 << 30, .disk = 4096},
-                                   &fitted),
-                     ZERO_ERR_INVALID);
-    assert_non_null(strstr(zero_last_error(), "the file does not fit the disk"));
-    assert_int_equal(zero_plan_fit(&shape, &in,
-                                   &(zero_plan_room){.bytes = 4096, .disk = 1 << 30},
-                                   &fitted),
-                     ZERO_ERR_INVALID);
-    assert_non_null(strstr(zero_last_error(), "bytes of memory per rank"));
+    assert_fails(zero_plan_fit(&shape, &in,
+                               &(zero_plan_room){.bytes = 1 << 30, .disk = 4096}, &fitted),
+                 ZERO_ERR_INVALID, "the file does not fit the disk");
+    assert_fails(zero_plan_fit(&shape, &in,
+                               &(zero_plan_room){.bytes = 4096, .disk = 1 << 30}, &fitted),
+                 ZERO_ERR_INVALID, "bytes of memory per rank");
 }
 
 /* ---- the advice ---- */
@@ -371,25 +365,4 @@ TEST(a_disk_and_two_numbers_are_read)
     assert_true(is_near(o.request.machine.disk_read, 0.8e9) &&
                 is_near(o.request.machine.disk_write, 1.2e9));
     assert_true(o.request.fit == 4000000000 && o.request.fit_disk == 1 << 30);
-}
-
-TEST(mistakes_are_refused_with_what_is_expected)
-{
-    static const char *const lines[][2] = {
-        {"--offload /x --flops 1G --disk 1G", "READ,WRITE"},
-        {"--offload /x --flops 1G --disk 0,1G", "READ,WRITE"},
-        {"--offload /x --flops 1G --disk 1G,-1", "READ,WRITE"},
-        {"--offload /x --disk 1G,1G", "give --flops"},
-        {"--flops 1G --disk 1G,1G", "give --offload DIR"},
-        {"--fit 1G,1G", "give --offload DIR"},
-        {"--offload /x --fit 1G,", "DRAM,DISK"},
-        {"--offload /x --fit 1G,0", "DRAM,DISK"},
-        {"--chart --disk 1G,1G --offload /x --flops 1G", "--chart with --disk"},
-    };
-    assert_refused(lines, COUNT(lines));
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

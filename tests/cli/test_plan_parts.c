@@ -230,8 +230,3 @@ TEST(more_layers_fit_a_rank_that_has_a_part)
     }
     assert_true(layers[1] > 2 * layers[0]);
 }
-
-int main(void)
-{
-    return run_here(NULL, NULL);
-}

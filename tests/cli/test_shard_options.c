@@ -25,7 +25,7 @@ TEST(contradictions_are_refused_before_ranks_are_known)
         {"--node-parameters --stage 3 --collectives mpi",
          "--node-parameters with --collectives mpi", "use --collectives auto, shm or hier"},
     };
-    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+    for (size_t i = 0; i < COUNT(wrong); i++) {
         accepted(wrong[i].line, &o);
         assert_int_equal(zero_config_check(&o.config), ZERO_ERR_INVALID);
         must_contain(wrong[i].line, wrong[i].said);
@@ -39,7 +39,7 @@ TEST(contradictions_are_refused_before_ranks_are_known)
                            "--node-parameters --stage 3 --collectives shm --shard-ranks 4",
                            "--node-parameters --stage 3 --collectives hier",
                            "--node-parameters=off --stage 1 --collectives p2p"};
-    for (size_t i = 0; i < sizeof right / sizeof right[0]; i++) {
+    for (size_t i = 0; i < COUNT(right); i++) {
         accepted(right[i], &o);
         if (zero_config_check(&o.config) != ZERO_OK)
             fail_msg("%s: %s", right[i], zero_last_error());
@@ -69,7 +69,7 @@ TEST(numbers_that_do_not_fit_the_ranks_are_refused)
           "(4 x 1 + 2); give 2, or 6 (all)"}},
         {3, {"--shard-ranks 2", "--shard-ranks 2 of 3 ranks", "give 1, or 3 (all)"}},
     };
-    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+    for (size_t i = 0; i < COUNT(wrong); i++) {
         parsed o;
         assert_int_equal(complete(wrong[i].w.line, wrong[i].n_ranks, &o), ZERO_ERR_INVALID);
         must_contain(wrong[i].w.line, wrong[i].w.said);
@@ -89,7 +89,7 @@ TEST(a_plan_shards_over_as_many_ranks_as_are_asked_for)
         {"--shard-ranks 1 --stage 3", 4, 1},
         {"--shard-ranks 4 --tp 2 --stage 3 --node-parameters", 16, 4},
     };
-    for (size_t i = 0; i < sizeof right / sizeof right[0]; i++) {
+    for (size_t i = 0; i < COUNT(right); i++) {
         parsed o;
         zero_model none = {.n_groups = 0};
         if (complete(right[i].line, right[i].n_ranks, &o) != ZERO_OK)
@@ -165,7 +165,7 @@ static const char *const first_options[] = {"model",
 
 static bool is_first(const char *name)
 {
-    for (size_t i = 0; i < sizeof first_options / sizeof first_options[0]; i++)
+    for (size_t i = 0; i < COUNT(first_options); i++)
         if (strcmp(first_options[i], name) == 0) return true;
     return false;
 }
@@ -192,9 +192,4 @@ TEST(defaults_of_later_options_are_what_older_runs_did)
     assert_int_equal(later, 7);
     assert_false(zero_run_options_is_as_ever("recompute", "off"));
     json_decref(now);
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

@@ -1,12 +1,11 @@
 /* The options of `zero simulate`: lists, rates, what is refused. */
 
-#include "support/test.h"
+#include "support/table.h"
 
 #include "base/fail.h"
 #include "cli/simulate_options.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-#define RATES        "--network 1us,12.5G --flops 1T "
+#define RATES "--network 1us,12.5G --flops 1T "
 
 /* words[512] is borrowed by *o. */
 static zero_status parse(zero_simulate_options *o, const char *line, char *words)
@@ -89,54 +88,9 @@ TEST(without_a_list_64_ranks_are_traced)
 
 TEST(mistakes_name_the_option)
 {
-    static const char *const lines[][2] = {
-        {"--ranks 4", "--network is missing"},
-        {"--network 1us,1G", "--flops is missing"},
-        {"--flops 1T", "--network is missing"},
-        {"--network 1us --flops 1T", "--network 1us: expected LATENCY,BANDWIDTH"},
-        {RATES "--ranks 4 --slow 4:0.5", "--slow: rank 4: --ranks 4 has ranks 0 to 3"},
-        {RATES "--ranks 4 --slow 1:0", "--slow 1:0: expected RANK:FACTOR"},
-        {RATES "--ranks 4 --slow 1:-0.5", "a factor from 0.001 to 1000"},
-        {RATES "--ranks 4 --slow 1:0.0009", "a factor from 0.001 to 1000"},
-        {RATES "--ranks 4 --slow 1:1001", "a factor from 0.001 to 1000"},
-        {RATES "--ranks 4 --slow 1:nan", "a factor from 0.001 to 1000"},
-        {RATES "--ranks 4 --slow -1:1", "expected RANK:FACTOR"},
-        {RATES "--ranks 4 --slow 1", "expected RANK:FACTOR"},
-        {RATES "--ranks 4 --slow 1:0.5,", "expected RANK:FACTOR"},
-        {RATES "--ranks 4 --slow 1:0.5,1:0.6", "rank 1 is there twice"},
-        {RATES "--ranks 64 --slow 0:1,1:1,2:1,3:1,4:1,5:1,6:1,7:1,8:1,9:1,10:1,11:1,12:1,"
-               "13:1,14:1,15:1,16:1",
-         "at most 16 ranks"},
-        {RATES "--adapter 0", "--adapter 0"},
-        {RATES "--adapter 1G --switch 0", "--switch 0: expected NODES[:RATIO]"},
-        {RATES "--adapter 1G --switch 4:0.5", "an oversubscription from 1 on"},
-        {RATES "--adapter 1G --switch 4:2,4", "expected NODES[:RATIO]"},
-        {RATES "--poll soon", "--poll soon: expected a time"},
-        {RATES "--poll -1ms", "expected a time from 0 on"},
-        {RATES "--memory-bandwidth 0", "--memory-bandwidth 0"},
-        {RATES "--simulated-steps 1",
-         "--simulated-steps 1: expected a whole number from 2"},
-        {RATES "--trace-ranks 0", "give --trace FILE as well"},
-        {RATES "--trace t --stage all", "one stage"},
-        {RATES "--ranks 4 --trace t --trace-ranks 0-4", "--ranks 4 has ranks 0 to 3"},
-        {RATES "--ranks 4 --trace t --trace-ranks 3-1", "--trace-ranks 3-1: expected"},
-        {RATES "--ranks 4 --trace t --trace-ranks 1,,2", "--trace-ranks 1,,2: expected"},
-        {RATES "--collectives mpi", "--collectives mpi: MPI chooses its own messages"},
-        {RATES "--device cuda", "--device cuda: copies to a device are not simulated"},
-        {RATES "--disk 1G,1G", "--disk without --offload"},
-        {RATES "--rank 1", "did you mean --ranks"},
-        {RATES "--chart", "no such option"},
-    };
-    for (size_t i = 0; i < COUNT(lines); i++) {
+    for (test_table t = table_open("cli/refused_simulations.txt"); table_next(&t);) {
         zero_simulate_options o;
         char words[512];
-        assert_int_equal(parse(&o, lines[i][0], words), ZERO_ERR_INVALID);
-        if (!strstr(zero_last_error(), lines[i][1]))
-            fail_msg("%s: %s", lines[i][0], zero_last_error());
+        assert_fails(parse(&o, t.field[0], words), ZERO_ERR_INVALID, t.field[1]);
     }
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

@@ -26,12 +26,10 @@ static void make(const char *line, const zero_simulated *results, zero_simulate_
     int argc = 0;
     snprintf(words, 512, "%s", line);
     for (char *w = strtok(words, " "); w; w = strtok(NULL, " ")) argv[argc++] = w;
-    if (zero_options_read(&zero_command_simulate, argc, argv, o, &given) != ZERO_OK)
-        fail_msg("%s", zero_last_error());
+    assert_ok(zero_options_read(&zero_command_simulate, argc, argv, o, &given));
     *r = (zero_simulation_report){.request = o->request, .input = o->request.input};
     r->request.plan.simulated = true;
-    if (zero_plan_report_make(&r->plan, &r->request.plan) != ZERO_OK)
-        fail_msg("%s", zero_last_error());
+    assert_ok(zero_plan_report_make(&r->plan, &r->request.plan));
     r->input.machine = r->plan.request.machine;
     r->results = calloc((size_t)r->plan.n, sizeof *r->results);
     assert_non_null(r->results);
@@ -163,7 +161,7 @@ TEST(the_text_has_the_slowest_rank_and_the_busiest_link)
     char words[512];
     make(RATES "--ranks 8 --slow 5:0.8", &example, &o, words, &r);
     char *text = text_of(&r, false);
-    for (size_t k = 0; k < sizeof lines / sizeof lines[0]; k++)
+    for (size_t k = 0; k < COUNT(lines); k++)
         if (!strstr(text, lines[k])) fail_msg("no '%s' in\n%s", lines[k], text);
     free(text);
     zero_simulation_report_destroy(&r);
@@ -179,9 +177,4 @@ TEST(every_link_has_a_name)
         for (int before = 0; before < k; before++)
             assert_string_not_equal(names[before], names[k]);
     }
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

@@ -1,8 +1,6 @@
 /* Microbatches are added along one tree, whichever rank computes them: the two ways in which
  * stages distribute them give the same bits at 1, 2, 4 and 8 ranks, with every algorithm that
  * adds along the tree. */
-#include "support/test.h"
-
 #include "support/collective_job.h"
 #include "support/test_world.h"
 
@@ -164,10 +162,4 @@ TEST(both_ways_and_all_world_sizes_give_one_hash)
         for (int local = 1; local <= p; local *= 2)
             assert_all(agrees(ZERO_ALGORITHM_HIER, p, local));
     }
-}
-
-int main(int argc, char **argv)
-{
-    test_begin(&argc, &argv);
-    return test_end(run_here(set_up, tear_down));
 }

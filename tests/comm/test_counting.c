@@ -1,6 +1,4 @@
 /* Planned traffic is counted while steps are written; what runs is a list. Both are the same. */
-#include "support/test.h"
-
 #include "lists/algorithm.h"
 
 #include "support/collective_cases.h"
@@ -14,11 +12,11 @@ static zero_layout vary_layout(uint64_t *random)
     static const int64_t nodes[] = {1, 1, 2, 3, 5, 8, 40}, times[] = {1, 1, 2, 4};
     zero_layout layout;
     int ids[48], size = 0, node = -1;
-    int n_nodes = (int)pick(random, LENGTH(nodes), nodes);
+    int n_nodes = (int)pick(random, COUNT(nodes), nodes);
     bool is_even = toss(random), is_dealt = toss(random) && toss(random);
-    int64_t even = pick(random, LENGTH(times), times);
+    int64_t even = pick(random, COUNT(times), times);
     while (++node < n_nodes && size < 40) {
-        int64_t n = is_even ? even : 1 + pick(random, LENGTH(nodes), nodes) % 7;
+        int64_t n = is_even ? even : 1 + pick(random, COUNT(nodes), nodes) % 7;
         for (; n > 0 && size < 48; n--) ids[size++] = 7 * node - 20;
     }
     for (int r = 0; is_dealt && r < size; r++) ids[r] = -(r % n_nodes);
@@ -33,10 +31,10 @@ static zero_collective_spec vary(const zero_layout *layout, uint64_t *random)
     static const int64_t apart[] = {4096, 4096, 4096, 0};
     *random = oracle_mix(*random);
     zero_algorithm algorithm = (zero_algorithm)(*random % ZERO_ALGORITHMS);
-    zero_collective_kind kind = (zero_collective_kind)pick(random, LENGTH(kinds), kinds);
+    zero_collective_kind kind = (zero_collective_kind)pick(random, COUNT(kinds), kinds);
     zero_collective_spec spec = vary_spec(algorithm, kind, layout->size, random);
-    spec.in_apart = (size_t)pick(random, LENGTH(apart), apart);
-    spec.out_apart = (size_t)pick(random, LENGTH(apart), apart);
+    spec.in_apart = (size_t)pick(random, COUNT(apart), apart);
+    spec.out_apart = (size_t)pick(random, COUNT(apart), apart);
     spec.on_device = !spec.one_out && toss(random) && toss(random);
     spec.in_place = spec.on_device && !zero_collective_sums(kind) && toss(random);
     return spec;
@@ -153,9 +151,4 @@ TEST(a_million_devices_are_counted)
     assert_int_equal(t.bytes_fetched, 4 * COUNT);
     assert_int_equal(t.bytes_stored, (NODES - 1) * INT64_C(4) * COUNT);
     zero_layout_destroy(&layout);
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

@@ -1,7 +1,6 @@
 /* Collectives on data of a device under MPI, on pretended nodes. test_device_steps.c runs the step
  * lists in any order of events. */
-#include "support/test.h"
-
+#define ON_DEVICE true
 #include "support/collective_shapes.h"
 #include "support/late.h"
 
@@ -10,35 +9,11 @@
 
 #define TRIALS 4 /* per layout, algorithm and kind */
 
-/* Room for the mirrors and what the algorithms stage, or for the arrays on the device. */
-static size_t room(int64_t stride)
-{
-    return 2 * (size_t)(world.size * stride) * sizeof(float) + ((size_t)1 << 19);
-}
-
-static job vary(field *f, zero_algorithm algorithm, zero_collective_kind kind,
-                uint64_t trial, int slot)
-{
-    uint64_t random = oracle_mix(1000 * trial + 10 * (uint64_t)kind + (uint64_t)algorithm);
-    zero_collective_spec spec = vary_spec(algorithm, kind, f->comm.size, &random);
-    bool in_place = spec.result == spec.type && toss(&random);
-    bool any_order = !zero_algorithm_get(algorithm)->adds_along_tree;
-    spec.on_device = slot % 3 != 2; /* some of those in flight are the host's */
-    if (spec.on_device) spec.one_out = false;
-    spec.in_place =
-        spec.on_device && in_place && !zero_collective_sums(kind) && toss(&random);
-    if (any_order && zero_collective_sums(kind))
-        trial += ORACLE_SMALL;
-    else if (toss(&random))
-        trial += ORACLE_SPECIAL;
-    return job_init(f, spec, trial, in_place, slot);
-}
-
 /* ---- any shape ---- */
 
 static void run_all(zero_algorithm algorithm)
 {
-    run_shapes(algorithm, vary, TRIALS, room(MAX_STRIDE));
+    run_shapes(algorithm, TRIALS);
 }
 
 TEST(pairs_give_devices_the_tree_sum_and_every_piece)
@@ -61,83 +36,21 @@ TEST(mpi_gives_devices_exact_sums_and_every_piece)
     run_all(ZERO_ALGORITHM_MPI);
 }
 
-/* Chunks of the algorithms' own size. */
 TEST(pieces_of_many_full_chunks_reach_the_device)
 {
-    const int64_t count = 140000 + 77, stride = 140000 + 128;
-    for (int a = ONE_NODE; a <= TWO_NODES; a++) {
-        if (!is_possible(a)) continue;
-        bool right = true;
-        field f = field_open(arrange(a), room(stride) + ZERO_COLLECTIVE_STAGING);
-        zero_collective_spec spec = {
-            .count = count, .stride = stride, .unit = ZERO_NO_UNIT, .on_device = true};
-        for (int way = 0; way < ZERO_COLLECTIVE_KINDS * ZERO_ALGORITHMS; way++) {
-            spec.kind = (zero_collective_kind)(way % ZERO_COLLECTIVE_KINDS);
-            spec.algorithm = (zero_algorithm)(way / ZERO_COLLECTIVE_KINDS);
-            bool exact = zero_algorithm_get(spec.algorithm)->adds_along_tree;
-            if (!fits(spec.algorithm, &f.comm.layout)) continue;
-            job j = job_init(&f, spec, exact ? 3 : ORACLE_SMALL, way % 2, 0);
-            right = run_job(&j) && right;
-        }
-        assert_all(right);
-        field_close(&f);
-    }
+    run_full_chunks(140000 + 77, 140000 + 128);
 }
 
 /* ---- several at once ---- */
 
-/* Ranks begin in the same order, poll and sleep at random, and wait in different orders. */
-static bool run_at_once(field *f, uint64_t trial)
-{
-    enum { JOBS = FIELD_JOBS };
-    job jobs[JOBS];
-    uint64_t random = oracle_mix(trial * 64 + (uint64_t)test_rank),
-             shared = oracle_mix(trial);
-    for (int i = 0; i < JOBS; i++) {
-        zero_algorithm algorithm = draw_algorithm(f, &shared);
-        zero_collective_kind kind =
-            (zero_collective_kind)((shared >> 8) % ZERO_COLLECTIVE_KINDS);
-        jobs[i] = vary(f, algorithm, kind, 10 * trial + (uint64_t)i, i);
-        job_fill(&jobs[i]);
-    }
-    for (int i = 0; i < JOBS; i++) {
-        dawdle(random = oracle_mix(random));
-        job_begin(&jobs[i]);
-        assert_ok(zero_collective_poll(&f->comm));
-    }
-    return end_jobs(jobs, JOBS);
-}
-
 TEST(several_of_devices_and_hosts_are_in_flight)
 {
-    run_trials(run_at_once, 3, room(MAX_STRIDE));
-}
-
-static zero_collective_spec small_sum(zero_algorithm algorithm)
-{
-    return (zero_collective_spec){.algorithm = algorithm,
-                                  .count = 300,
-                                  .stride = 320,
-                                  .max_chunk = 64,
-                                  .on_device = true,
-                                  .unit = ZERO_NO_UNIT};
+    run_trials(run_at_once, 3);
 }
 
 TEST(a_program_with_copies_runs_again_and_again)
 {
-    field f = field_open(arrange(is_possible(PAIRS) ? PAIRS : ALONE), room(MAX_STRIDE));
-    static const zero_algorithm both[] = {ZERO_ALGORITHM_P2P, ZERO_ALGORITHM_HIER};
-    for (int i = 0; i < 2; i++) {
-        job j = job_init(&f, small_sum(both[i]), 4, true, 0);
-        for (int again = 0; again < 10; again++) {
-            job_fill(&j);
-            job_begin(&j);
-            assert_ok(zero_collective_wait(&j.op));
-            assert_all(job_is_right(&j));
-        }
-        job_destroy(&j);
-    }
-    field_close(&f);
+    run_again_and_again(0);
 }
 
 /* ---- failures, mistakes ---- */
@@ -161,7 +74,7 @@ static bool fail_after(field *f, int64_t after)
     if (st == ZERO_OK) st = zero_collective_wait(&j.op);
     bool failed = st != ZERO_OK;
     assert_int_equal(st, failed ? ZERO_ERR_ENV : ZERO_OK);
-    if (failed) assert_non_null(strstr(zero_last_error(), "the device is lost"));
+    if (failed) assert_told("the device is lost");
     job_destroy(&j);
     return failed;
 }
@@ -222,7 +135,7 @@ static void refuse(zero_comm *comm, const zero_collective_spec *spec,
 {
     zero_collective op = {.sequence = 42};
     assert_int_equal(zero_collective_init_on_device(&op, comm, spec, copier), expected);
-    assert_non_null(strstr(zero_last_error(), words));
+    assert_told(words);
     assert_int_equal(op.sequence, 42);
 }
 
@@ -234,8 +147,7 @@ TEST(a_device_needs_copies_and_copies_a_device)
     fake_device *d = fake_device_make(1);
     zero_comm comm = alone();
     host.on_device = false;
-    assert_int_equal(zero_collective_init(&op, &comm, &spec), ZERO_ERR_INVALID);
-    assert_non_null(strstr(zero_last_error(), "on a device"));
+    assert_fails(zero_collective_init(&op, &comm, &spec), ZERO_ERR_INVALID, "on a device");
     assert_int_equal(op.sequence, 42);
     refuse(&comm, &spec, NULL, ZERO_ERR_INVALID, "without a table");
     refuse(&comm, &spec, &none, ZERO_ERR_INVALID, "expected");
@@ -256,10 +168,4 @@ TEST(a_device_is_not_used_by_a_progress_thread)
         assert_int_equal(st, ZERO_ERR_UNSUPPORTED); /* MPI has no threads */
     zero_comm_destroy(&comm);
     free(d);
-}
-
-int main(int argc, char **argv)
-{
-    test_begin(&argc, &argv);
-    return test_end(run_here(set_up, tear_down));
 }

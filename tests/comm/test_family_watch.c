@@ -1,11 +1,7 @@
 /* The watchdog, the check and the progress thread of a family. faults.sh has the cases that end a
  * job; test_verdict.c has the watchdog's judgement. */
-#include "support/test.h"
-
+#define TEST_HAS_MAIN
 #include "comm/divide.h"
-
-#include <stdio.h>
-#include <string.h>
 
 #include <unistd.h>
 
@@ -52,7 +48,7 @@ static int tear_down_family(void **state)
 /* ---- the check ---- */
 
 /* The last rank goes on to the next JOIN. The check finds it there, before any data moves. */
-static void a_rank_that_skips_a_join_is_named_at_its_next_one(void **state)
+TEST(a_rank_that_skips_a_join_is_named_at_its_next_one)
 {
     family *f = *state;
     char its[ZERO_OPERATION_TEXT], theirs[ZERO_OPERATION_TEXT], expected[700];
@@ -77,7 +73,7 @@ static void a_rank_that_skips_a_join_is_named_at_its_next_one(void **state)
 }
 
 /* The last rank goes on to what all ranks do. */
-static void a_rank_that_skips_a_join_meets_its_neighbours_in_the_next_barrier(void **state)
+TEST(a_rank_that_skips_a_join_meets_its_neighbours_in_the_next_barrier)
 {
     family *f = *state;
     char theirs[ZERO_OPERATION_TEXT], expected[400];
@@ -96,7 +92,7 @@ static void a_rank_that_skips_a_join_meets_its_neighbours_in_the_next_barrier(vo
     family_destroy(&j);
 }
 
-static void another_unit_in_a_zero_group_is_named_by_ranks_of_all(void **state)
+TEST(another_unit_in_a_zero_group_is_named_by_ranks_of_all)
 {
     family *f = *state;
     char expected[64], group[64];
@@ -115,9 +111,8 @@ static void another_unit_in_a_zero_group_is_named_by_ranks_of_all(void **state)
 }
 
 /* A difference between TP groups shows when ZeRO groups compare. */
-static void what_all_ranks_begin_is_compared_among_all(void **state)
+TEST(what_all_ranks_begin_is_compared_among_all)
 {
-    (void)state;
     bool any;
     all_ok(zero_check_start(&world));
     all_ok(zero_comm_barrier(&world));
@@ -127,7 +122,7 @@ static void what_all_ranks_begin_is_compared_among_all(void **state)
     assert_all(says("began vote"));
 }
 
-static void errors_in_a_part_name_ranks_of_all(void **state)
+TEST(errors_in_a_part_name_ranks_of_all)
 {
     const family *f = *state;
     char expected[64];
@@ -169,7 +164,7 @@ static bool come_late_to_a_join(family *f, double limit)
     return zero_failure_restore(&told) == ZERO_ERR_STALLED;
 }
 
-static void one_rank_says_who_is_late_for_a_join(void **state)
+TEST(one_rank_says_who_is_late_for_a_join)
 {
     family *f = *state;
     char expected[128];
@@ -192,7 +187,7 @@ static void one_rank_says_who_is_late_for_a_join(void **state)
 
 /* The next-to-last rank waits for a JOIN, longer than the limit, while reductions of its ZeRO
  * group end now and then. */
-static void progress_in_one_group_counts_for_all(void **state)
+TEST(progress_in_one_group_counts_for_all)
 {
     family *f = *state;
     const double nap = 0.5;
@@ -213,7 +208,7 @@ static void progress_in_one_group_counts_for_all(void **state)
         sleep_for(0.002);
     }
     if (is_late) family_begin(&join);
-    if (zero_collective_wait(&join.op) != ZERO_OK) fail_msg("%s", zero_last_error());
+    assert_ok(zero_collective_wait(&join.op));
     bool right = family_is_right(&join);
     for (int i = 0; i < SUMS; i++) {
         assert_ok(zero_collective_wait(&sums[i].op));
@@ -224,7 +219,7 @@ static void progress_in_one_group_counts_for_all(void **state)
     assert_all(right); /* ranks that are done wait here, without a watchdog */
 }
 
-static void waits_after_files_are_longer_in_a_part_too(void **state)
+TEST(waits_after_files_are_longer_in_a_part_too)
 {
     const family *f = *state;
     const double limit = 0.4;
@@ -236,50 +231,10 @@ static void waits_after_files_are_longer_in_a_part_too(void **state)
     assert_all(world.patience <= 1.0);
 }
 
-/* ---- polls and the thread ---- */
-
-static void a_poll_of_any_group_moves_all(void **state)
-{
-    family *f = *state;
-    zero_comm *groups[] = {&world, f->tp.comm, f->data.comm};
-    for (int i = 0; i < 3; i++) {
-        double seconds = 0.0, end = zero_clock_seconds() + 30.0;
-        family_job a = make(&f->tp, ZERO_ALL_GATHER, i, 0);
-        family_job b = make(&f->data, ZERO_REDUCE_SCATTER, i, 0);
-        family_begin(&a);
-        family_begin(&b);
-        while ((is_active(&a) || is_active(&b)) && zero_clock_seconds() < end)
-            assert_ok(zero_collective_poll_timed(groups[i], &seconds));
-        assert_all(!is_active(&a) && !is_active(&b) && seconds > 0.0);
-        assert_all(family_is_right(&a) && family_is_right(&b));
-        family_destroy(&a);
-        family_destroy(&b);
-    }
-    assert_all(world.largest_gap > 0.0 && world.advanced > 0);
-    assert_all(f->tp.comm->largest_gap <= 0.0 && f->data.comm->advanced == 0);
-}
-
-static void one_thread_moves_the_whole_family(void **state)
-{
-    family *f = *state;
-    all_ok(zero_progress_start(&world, 1e-3));
-    for (int i = 0; i < 3; i++) {
-        family_job a = make(&f->tp, ZERO_ALL_GATHER, i, 0);
-        family_job b = make(&f->data, ZERO_REDUCE_SCATTER, i, 0);
-        family_begin(i == 1 ? &b : &a);
-        family_begin(i == 1 ? &a : &b);
-        for (int naps = 0; naps < 600 && (is_active(&a) || is_active(&b)); naps++)
-            sleep_for(0.05);
-        assert_all(!is_active(&a) && !is_active(&b));
-        assert_all(family_is_right(&a) && family_is_right(&b));
-        sleep_for(0.02); /* the thread goes to sleep, and is woken again */
-        family_destroy(&a);
-        family_destroy(&b);
-    }
-}
+/* ---- the thread; that polls and the thread move all groups is shown by test_hybrid_watch.c ---- */
 
 /* While this rank holds the lock of one group, the thread moves none of the others. */
-static void the_family_has_one_lock(void **state)
+TEST(the_family_has_one_lock)
 {
     family *f = *state;
     family_job j = make(&f->data, ZERO_REDUCE_SCATTER, 1, 0);
@@ -296,7 +251,7 @@ static void the_family_has_one_lock(void **state)
 }
 
 /* Begins and waits for both, often, in opposite orders; with a thread that polls. */
-static void a_thread_and_waits_share_the_work(void **state)
+TEST(a_thread_and_waits_share_the_work)
 {
     family *f = *state;
     family_job jobs[2] = {make(&f->tp, ZERO_REDUCE_SCATTER, 1, 0),
@@ -318,7 +273,7 @@ static void a_thread_and_waits_share_the_work(void **state)
 }
 
 /* Helpers start and stop in any order, several times; the last ones end with the group. */
-static void helpers_start_and_stop_in_any_order(void **state)
+TEST(helpers_start_and_stop_in_any_order)
 {
     family *f = *state;
     for (int i = 0; i < 6; i++) {
@@ -342,23 +297,9 @@ static void helpers_start_and_stop_in_any_order(void **state)
 
 int main(int argc, char **argv)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up_family, tear_down_family)
-    const struct CMUnitTest tests[] = {
-        CASE(a_rank_that_skips_a_join_is_named_at_its_next_one),
-        CASE(a_rank_that_skips_a_join_meets_its_neighbours_in_the_next_barrier),
-        CASE(another_unit_in_a_zero_group_is_named_by_ranks_of_all),
-        CASE(what_all_ranks_begin_is_compared_among_all),
-        CASE(errors_in_a_part_name_ranks_of_all),
-        CASE(one_rank_says_who_is_late_for_a_join),
-        CASE(progress_in_one_group_counts_for_all),
-        CASE(waits_after_files_are_longer_in_a_part_too),
-        CASE(a_poll_of_any_group_moves_all),
-        CASE(one_thread_moves_the_whole_family),
-        CASE(the_family_has_one_lock),
-        CASE(a_thread_and_waits_share_the_work),
-        CASE(helpers_start_and_stop_in_any_order),
-    };
+    around.before = set_up_family;
+    around.after = tear_down_family;
     if (zero_launch_start_threaded(&argc, &argv) != ZERO_OK) return 1;
     test_begin(&argc, &argv);
-    return test_end(cmocka_run_group_tests(tests, NULL, NULL));
+    return test_end(run_here(NULL, NULL));
 }

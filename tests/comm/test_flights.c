@@ -1,5 +1,6 @@
 /* When collectives were in flight (comm/spans.h), clocks of nodes (comm/clock_offset.h) and bytes
  * that rank 0 takes of all (comm/deliver.h). */
+#define TEST_HAS_MAIN
 #include "support/mpi_cmocka.h"
 
 #include "base/clock.h"
@@ -9,10 +10,10 @@
 #include "comm/comm.h"
 #include "comm/deliver.h"
 #include "comm/divide.h"
-#include "comm/thread.h"
 #include "comm/spans.h"
+#include "comm/thread.h"
 
-#define COUNT 4096 /* elements of a rank */
+#define ELEMENTS 4096 /* elements of a rank */
 
 static zero_comm world;
 
@@ -27,12 +28,12 @@ static void gather_open(gather *g, zero_comm *comm)
 {
     zero_collective_spec spec = {.kind = ZERO_ALL_GATHER,
                                  .algorithm = ZERO_ALGORITHM_P2P,
-                                 .count = COUNT,
-                                 .stride = COUNT,
+                                 .count = ELEMENTS,
+                                 .stride = ELEMENTS,
                                  .max_chunk = 512,
                                  .unit = ZERO_NO_UNIT};
-    g->in = calloc(COUNT, sizeof *g->in);
-    g->out = calloc((size_t)comm->size * COUNT, sizeof *g->out);
+    g->in = calloc(ELEMENTS, sizeof *g->in);
+    g->out = calloc((size_t)comm->size * ELEMENTS, sizeof *g->out);
     assert_true(g->in && g->out);
     assert_ok(zero_collective_init(&g->op, comm, &spec));
 }
@@ -53,7 +54,7 @@ static void gather_run(gather *g, int64_t label)
 
 static int64_t bytes_of_one(const zero_comm *comm)
 {
-    return (comm->size - 1) * COUNT * (int64_t)sizeof(float);
+    return (comm->size - 1) * ELEMENTS * (int64_t)sizeof(float);
 }
 
 TEST(the_ring_keeps_the_last_collectives)

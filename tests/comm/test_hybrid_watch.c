@@ -1,10 +1,7 @@
 /* The watchdog, the check and the progress thread of a family with shard groups and replica groups:
  * T = 1, R = 2, K = 3 on 6 ranks, and T = R = K = 2 on 8 ranks. */
-#include "support/test.h"
-
+#define TEST_HAS_MAIN
 #include "comm/divide.h"
-
-#include <stdio.h>
 
 #include "base/clock.h"
 #include "comm/check.h"
@@ -81,7 +78,7 @@ static void skip_one_of(family *f, family_group *g, const char *place)
     family_destroy(&j);
 }
 
-static void a_rank_that_skips_a_reduction_is_named_with_its_shard_group(void **state)
+TEST(a_rank_that_skips_a_reduction_is_named_with_its_shard_group)
 {
     family *f = *state;
     skip_one_of(f, f->shard,
@@ -89,7 +86,7 @@ static void a_rank_that_skips_a_reduction_is_named_with_its_shard_group(void **s
                                : " in the shard group of ranks 5,7:");
 }
 
-static void a_rank_that_skips_an_all_reduce_is_named_with_its_replica_group(void **state)
+TEST(a_rank_that_skips_an_all_reduce_is_named_with_its_replica_group)
 {
     family *f = *state;
     skip_one_of(f, f->replicas,
@@ -98,7 +95,7 @@ static void a_rank_that_skips_an_all_reduce_is_named_with_its_replica_group(void
 }
 
 /* The ZeRO group compares in its shard groups: there the rank meets those that wait for it. */
-static void a_skipped_reduction_is_found_by_what_zero_groups_do(void **state)
+TEST(a_skipped_reduction_is_found_by_what_zero_groups_do)
 {
     family *f = *state;
     zero_comm *data = zero_comm_data(&world);
@@ -118,7 +115,7 @@ static void a_skipped_reduction_is_found_by_what_zero_groups_do(void **state)
 }
 
 /* The last shard group differs from the others, which shows when replica groups compare. */
-static void what_zero_groups_begin_is_compared_among_replicas(void **state)
+TEST(what_zero_groups_begin_is_compared_among_replicas)
 {
     const family *f = *state;
     zero_comm *data = zero_comm_data(&world);
@@ -167,7 +164,7 @@ static bool come_late_to_an_all_reduce(family *f, double limit)
     return zero_failure_restore(&told) == ZERO_ERR_STALLED;
 }
 
-static void one_rank_says_who_is_late_for_an_all_reduce(void **state)
+TEST(one_rank_says_who_is_late_for_an_all_reduce)
 {
     static const char *const six[] = {
         "; rank 5 is behind. State:",
@@ -213,7 +210,7 @@ static void end_all(const family *f, family_job jobs[])
     for (int i = 0; i < f->n; i++) family_destroy(&jobs[i]);
 }
 
-static void a_poll_of_any_group_moves_all(void **state)
+TEST(a_poll_of_any_group_moves_all)
 {
     family *f = *state;
     for (int polled = 0; polled < f->n; polled++) {
@@ -230,7 +227,7 @@ static void a_poll_of_any_group_moves_all(void **state)
 }
 
 /* Each group alone wakes the thread, too. */
-static void one_thread_moves_the_whole_family(void **state)
+TEST(one_thread_moves_the_whole_family)
 {
     family *f = *state;
     all_ok(zero_progress_start(&world, 1e-3));
@@ -259,7 +256,7 @@ static void run_with_helpers(family *f, int unit)
     all_ok(zero_comm_barrier(&world));
 }
 
-static void helpers_start_and_stop_again(void **state)
+TEST(helpers_start_and_stop_again)
 {
     family *f = *state;
     for (int i = 0; i < 3; i++) {
@@ -273,9 +270,8 @@ static void helpers_start_and_stop_again(void **state)
 }
 
 /* Shard groups of one rank have nothing to compare; the check runs in the replica groups. */
-static void the_check_of_groups_of_one_rank_stops_too(void **state)
+TEST(the_check_of_groups_of_one_rank_stops_too)
 {
-    (void)state;
     bool any;
     zero_comm group;
     all_ok(zero_comm_world(&group));
@@ -292,19 +288,9 @@ static void the_check_of_groups_of_one_rank_stops_too(void **state)
 
 int main(int argc, char **argv)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up_family, tear_down_family)
-    const struct CMUnitTest tests[] = {
-        CASE(a_rank_that_skips_a_reduction_is_named_with_its_shard_group),
-        CASE(a_rank_that_skips_an_all_reduce_is_named_with_its_replica_group),
-        CASE(a_skipped_reduction_is_found_by_what_zero_groups_do),
-        CASE(what_zero_groups_begin_is_compared_among_replicas),
-        CASE(one_rank_says_who_is_late_for_an_all_reduce),
-        CASE(a_poll_of_any_group_moves_all),
-        CASE(one_thread_moves_the_whole_family),
-        CASE(helpers_start_and_stop_again),
-        CASE(the_check_of_groups_of_one_rank_stops_too),
-    };
+    around.before = set_up_family;
+    around.after = tear_down_family;
     if (zero_launch_start_threaded(&argc, &argv) != ZERO_OK) return 1;
     test_begin(&argc, &argv);
-    return test_end(cmocka_run_group_tests(tests, NULL, NULL));
+    return test_end(run_here(NULL, NULL));
 }

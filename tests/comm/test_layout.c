@@ -1,5 +1,3 @@
-#include "support/test.h"
-
 #include "support/collective_cases.h"
 #include "support/within.h"
 
@@ -67,7 +65,7 @@ TEST(blocks_are_as_equal_as_possible)
  * the work evenly. */
 TEST(delegates_share_the_work)
 {
-    for (size_t i = 0; i < LENGTH(test_layouts); i++) {
+    for (size_t i = 0; i < COUNT(test_layouts); i++) {
         zero_layout layout = layout_of(test_layouts[i]);
         for (int node = 0; node < layout.n_nodes; node++) {
             int work[12] = {0}, n = layout.first[node + 1] - layout.first[node];
@@ -89,9 +87,4 @@ TEST(a_zeroed_layout_can_be_destroyed)
     zero_layout layout = {0};
     zero_layout_destroy(&layout);
     assert_null(layout.node_of);
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

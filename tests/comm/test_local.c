@@ -248,8 +248,3 @@ TEST(no_rank_waits_for_one_that_has_failed)
         on_ranks(n, NULL, meets_after_an_end);
     }
 }
-
-int main(void)
-{
-    return run_here(NULL, NULL);
-}

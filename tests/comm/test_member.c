@@ -167,7 +167,7 @@ TEST(only_subtrees_and_all_ranks_can_shard)
                  {8, "1, 2, 4, 8"},
                  {12, "1, 2, 4, 12"},
                  {400, "1, 2, 4, 8, 16, 400"}};
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+    for (size_t i = 0; i < COUNT(known); i++) {
         char text[ZERO_SHARD_TEXT], found[ZERO_SHARD_TEXT] = "";
         zero_list_shards(known[i].n, text);
         assert_string_equal(text, known[i].choices);
@@ -177,9 +177,4 @@ TEST(only_subtrees_and_all_ranks_can_shard)
                          found[0] ? ", " : "", R);
         assert_string_equal(found, known[i].choices);
     }
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

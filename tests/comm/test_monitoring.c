@@ -6,8 +6,7 @@
  * loses those of point-to-point messages while it starts.) So the first group of tests
  * communicates, and a second one compares. The second is skipped with other MPIs, and with
  * Open MPI 6.0.0rc, which crashes in MPI_Init if its monitoring is on (tests/README.md). */
-#include "support/test.h"
-
+#define TEST_HAS_MAIN
 #include "support/collective_job.h"
 
 #include <unistd.h>

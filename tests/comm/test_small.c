@@ -69,7 +69,7 @@ TEST(a_rank_sends_few_messages)
     static const struct {
         int size, rank, sent;
     } cases[] = {{1, 0, 0}, {2, 1, 1}, {6, 0, 3}, {6, 1, 1}, {6, 5, 2}, {1024, 77, 10}};
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         zero_traffic t = {0};
         assert_ok(zero_layout_init_blocks(&layout, cases[i].size, 1));
         zero_small_add_merged(&t, &layout, cases[i].rank, 3, 100);
@@ -77,9 +77,4 @@ TEST(a_rank_sends_few_messages)
         assert_int_equal(zero_traffic_total(&t).bytes_sent, 300 * cases[i].sent);
         zero_layout_destroy(&layout);
     }
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

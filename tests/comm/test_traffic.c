@@ -1,15 +1,13 @@
 /* Traffic and staging of collectives, against formulas written down here. */
-#include "support/test.h"
-
 #include "lists/algorithm.h"
 
 #include "support/collective_cases.h"
 #include "support/share.h"
 #include "support/step_machine.h"
 
-#define COUNT  1000
-#define BYTES  (2 * COUNT)
-#define CHUNKS 16 /* of at most 64 elements */
+#define ELEMENTS 1000
+#define BYTES    (2 * ELEMENTS)
+#define CHUNKS   16 /* of at most 64 elements */
 
 static machine_case plain(zero_algorithm algorithm, zero_collective_kind kind,
                           const zero_layout *layout)
@@ -18,7 +16,7 @@ static machine_case plain(zero_algorithm algorithm, zero_collective_kind kind,
                                  .algorithm = algorithm,
                                  .type = ZERO_BF16,
                                  .result = ZERO_BF16,
-                                 .count = COUNT,
+                                 .count = ELEMENTS,
                                  .stride = 1024,
                                  .max_chunk = 64,
                                  .root = layout->size / 2};
@@ -44,7 +42,7 @@ static void check_pairwise(const zero_layout *layout, zero_collective_kind kind)
 
 TEST(pairs_move_each_piece_once_to_each_other_rank)
 {
-    for (size_t i = 0; i < LENGTH(test_layouts); i++) {
+    for (size_t i = 0; i < COUNT(test_layouts); i++) {
         zero_layout layout = layout_of(test_layouts[i]);
         check_pairwise(&layout, ZERO_REDUCE_SCATTER);
         check_pairwise(&layout, ZERO_ALL_GATHER);
@@ -75,7 +73,7 @@ static void check_balance(int size, const zero_traffic *t)
 
 TEST(all_that_is_sent_is_received)
 {
-    for (size_t i = 0; i < LENGTH(test_layouts); i++) {
+    for (size_t i = 0; i < COUNT(test_layouts); i++) {
         zero_layout layout = layout_of(test_layouts[i]);
         for (int run = 0; run < ZERO_COLLECTIVE_KINDS * ZERO_ALGORITHMS; run++) {
             zero_traffic t[16];
@@ -150,7 +148,7 @@ TEST(windows_move_no_messages_and_each_piece_once)
 static int64_t bytes_of_subtrees(int begin, int size, int first, int n)
 {
     if (first + n <= begin || begin + size <= first) return 0;
-    if (first <= begin && begin + size <= first + n) return COUNT * (size == 1 ? 2 : 4);
+    if (first <= begin && begin + size <= first + n) return ELEMENTS * (size == 1 ? 2 : 4);
     int left = 1;
     while (2 * left < size) left *= 2;
     return bytes_of_subtrees(begin, left, first, n) +
@@ -189,7 +187,7 @@ static void check_two_levels(const zero_layout *layout, zero_collective_kind kin
 
 TEST(two_levels_cross_between_nodes_as_little_as_the_tree_allows)
 {
-    for (size_t i = 0; i < LENGTH(test_layouts); i++) {
+    for (size_t i = 0; i < COUNT(test_layouts); i++) {
         zero_layout layout = layout_of(test_layouts[i]);
         for (int kind = 0; kind < ZERO_COLLECTIVE_KINDS; kind++)
             check_two_levels(&layout, (zero_collective_kind)kind);
@@ -202,7 +200,7 @@ TEST(two_levels_cross_between_nodes_as_little_as_the_tree_allows)
 TEST(no_rank_sends_further_ahead_than_the_root_stages)
 {
     static const int sizes[] = {2, 3, 9, 100, 1024};
-    for (size_t s = 0; s < 2 * LENGTH(sizes); s++) {
+    for (size_t s = 0; s < 2 * COUNT(sizes); s++) {
         int size = sizes[s / 2];
         zero_layout layout;
         zero_steps steps;
@@ -237,7 +235,7 @@ static void check_staging(const zero_layout *layout, zero_collective_spec spec)
 TEST(staging_is_bounded_and_never_shrinks_with_the_count)
 {
     static const int sizes[] = {1, 2, 3, 7, 8, 9, 100, 1024, 8191, 8192};
-    for (size_t s = 0; s < LENGTH(sizes); s++)
+    for (size_t s = 0; s < COUNT(sizes); s++)
         for (int nodes = 1; nodes <= sizes[s]; nodes = 3 * nodes + (nodes > 1)) {
             zero_layout layout;
             assert_ok(zero_layout_init_blocks(&layout, sizes[s], nodes));
@@ -249,9 +247,4 @@ TEST(staging_is_bounded_and_never_shrinks_with_the_count)
                                                     .max_chunk = run & 8 ? 1000 : 0});
             zero_layout_destroy(&layout);
         }
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

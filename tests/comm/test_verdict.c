@@ -226,8 +226,3 @@ TEST(a_group_that_was_never_divided_reads_as_ever)
     judge(&j);
     expect(&j, "rank 1 is elsewhere, rank 2 is behind", "ranks 0,3: in step 17");
 }
-
-int main(void)
-{
-    return run_here(NULL, NULL);
-}

@@ -4,8 +4,6 @@
 
 #include "support/options_test.h"
 
-#include <stdlib.h>
-
 #include "course/machine.h"
 #include "course/narrate.h"
 #include "sharding/schedule_exchange.h"
@@ -30,7 +28,7 @@ static void finish(zero_lesson_machine **m, parsed *p)
 static zero_lesson_step walk(zero_lesson_machine *m)
 {
     zero_lesson_step step;
-    if (zero_lesson_walk(m, &step) != ZERO_OK) fail_msg("%s", zero_last_error());
+    assert_ok(zero_lesson_walk(m, &step));
     return step;
 }
 
@@ -117,7 +115,7 @@ TEST(events_are_the_schedules_instructions)
                                         LESSON "--stage 1 --partition owner --dtype bf16",
                                         LESSON
                                         "--stage 2 --global-batch 6 --micro-batch 1"};
-    for (size_t k = 0; k < sizeof lines / sizeof lines[0]; k++) {
+    for (size_t k = 0; k < COUNT(lines); k++) {
         parsed p;
         zero_lesson_machine *m = begin(lines[k], 3, &p);
         walk(m);
@@ -246,9 +244,4 @@ TEST(every_instruction_has_words)
         free(text);
     }
     finish(&m, &p);
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

@@ -10,8 +10,7 @@
 #include "data/tokenizer_find.h"
 #include "support/encode_test.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-#define FILES        TEST_SOURCE_DIR "/tests/golden/tokenizers/"
+#define FILES TEST_SOURCE_DIR "/tests/golden/tokenizers/"
 
 static const char fable[] = "The fox saw the grapes. The grapes hung high, and the fox'd "
                             "jumped 12 or 120 times.\n\n"
@@ -31,7 +30,7 @@ static zero_tokenizer opened_file(const char *name)
     char path[500];
     zero_tokenizer tok;
     snprintf(path, sizeof path, FILES "%s", name);
-    if (zero_tokenizer_open(path, &tok) != ZERO_OK) fail_msg("%s", zero_last_error());
+    assert_ok(zero_tokenizer_open(path, &tok));
     return tok;
 }
 
@@ -42,14 +41,13 @@ static zero_tokenizer changed(const char *name, const char *old, const char *new
     zero_bytes text = {0};
     zero_tokenizer tok;
     snprintf(path, sizeof path, FILES "%s", name);
-    if (zero_bytes_read(&text, path) != ZERO_OK) fail_msg("%s", zero_last_error());
+    assert_ok(zero_bytes_read(&text, path));
     assert_ok(zero_bytes_append(&text, "", 1));
     const char *whole = (const char *)text.bytes, *at = strstr(whole, old);
     assert_non_null(at);
     const int len = snprintf(made, sizeof made, "%.*s%s%s", (int)(at - whole), whole, new,
                              at + strlen(old));
-    if (zero_tokenizer_parse_file(path, made, (size_t)len, &tok) != ZERO_OK)
-        fail_msg("%s", zero_last_error());
+    assert_ok(zero_tokenizer_parse_file(path, made, (size_t)len, &tok));
     zero_bytes_destroy(&text);
     return tok;
 }
@@ -240,9 +238,4 @@ TEST(merges_do_not_depend_on_threads)
     }
     assert_true(n_want > 20);
     zero_bytes_destroy(&text);
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

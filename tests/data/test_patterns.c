@@ -48,7 +48,7 @@ static const char *const alphabet[] = {
     "\xff",
     "\xc3",
 };
-enum { LETTERS = sizeof alphabet / sizeof alphabet[0], ASCII = 26 };
+enum { LETTERS = COUNT(alphabet), ASCII = 26 };
 
 static size_t draw(zero_rng *rng, uint64_t text, unsigned char out[ROOM])
 {
@@ -79,16 +79,14 @@ static zero_status note(void *arg, const unsigned char *piece, size_t len)
 static pieces cut(zero_pattern *pattern, const unsigned char *text, size_t len)
 {
     pieces p = {0};
-    if (zero_pattern_split(&pattern, 1, text, len, note, &p) != ZERO_OK)
-        fail_msg("%s", zero_last_error());
+    assert_ok(zero_pattern_split(&pattern, 1, text, len, note, &p));
     return p;
 }
 
 static zero_pattern *compiled(const char *regex)
 {
     zero_pattern *p = NULL;
-    if (zero_pattern_compile("test", regex, &p) != ZERO_OK)
-        fail_msg("%s", zero_last_error());
+    assert_ok(zero_pattern_compile("test", regex, &p));
     return p;
 }
 
@@ -120,9 +118,4 @@ TEST(gpt2s_pieces_are_those_of_its_expression)
 TEST(llama3s_pieces_are_those_of_its_expression)
 {
     check(ZERO_PATTERN_LLAMA3);
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

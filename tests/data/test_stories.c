@@ -160,7 +160,7 @@ TEST(articles_fit_their_words)
     for (; (at = next_word(at, end, word)); strcpy(before, word)) {
         if (strcmp(before, "a") != 0 && strcmp(before, "an") != 0) continue;
         assert_int_equal(strchr("aeiou", word[0]) != NULL, before[1] == 'n');
-        for (size_t i = 0; i < sizeof traps / sizeof traps[0]; i++)
+        for (size_t i = 0; i < COUNT(traps); i++)
             assert_true(strncmp(word, traps[i], strlen(traps[i])) != 0);
     }
     zero_bytes_destroy(&text);
@@ -400,9 +400,4 @@ TEST(entropy_and_tokens_are_the_means_of_a_long_sample)
     }
     zero_stories_destroy(&stories);
     zero_bytes_destroy(&text);
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

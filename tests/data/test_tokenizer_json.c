@@ -1,8 +1,5 @@
 /* Tokenizers of other programs: ids are theirs, any bytes come back, anything that would change ids
  * and is not supported is refused by its name. */
-#include "support/test.h"
-
-#include <inttypes.h>
 
 #include "data/encode.h"
 #include "data/tokenizer_file.h"
@@ -17,7 +14,7 @@ static zero_tokenizer open_file(const char *name)
     char path[500];
     zero_tokenizer tok;
     snprintf(path, sizeof path, FILES "%s", name);
-    if (zero_tokenizer_open(path, &tok) != ZERO_OK) fail_msg("%s", zero_last_error());
+    assert_ok(zero_tokenizer_open(path, &tok));
     return tok;
 }
 
@@ -58,9 +55,8 @@ static void check_line(char *line)
     zero_tokenizer_destroy(&tok);
 }
 
-static void ids_are_those_of_the_reference_implementation(void **state)
+TEST(ids_are_those_of_the_reference_implementation)
 {
-    (void)state;
     static char line[50000];
     int n = 0;
     FILE *file = fopen(FILES "golden.txt", "r");
@@ -71,9 +67,8 @@ static void ids_are_those_of_the_reference_implementation(void **state)
 }
 
 /* The cache and the heap give what short texts and scans give. */
-static void a_long_text_encodes_as_its_parts(void **state)
+TEST(a_long_text_encodes_as_its_parts)
 {
-    (void)state;
     static const char line[] = "The fox saw the grapes; 12345 of them'll hang high.\n\n";
     enum { TIMES = 300, LEN = sizeof line - 1 };
     static unsigned char text[TIMES * LEN];
@@ -87,9 +82,8 @@ static void a_long_text_encodes_as_its_parts(void **state)
     zero_tokenizer_destroy(&tok);
 }
 
-static void any_bytes_come_back(void **state)
+TEST(any_bytes_come_back)
 {
-    (void)state;
     enum { LEN = 5000 };
     static unsigned char text[LEN];
     zero_tokenizer tok = open_file("llama3.json");
@@ -104,9 +98,8 @@ static void any_bytes_come_back(void **state)
 
 /* ---- files ---- */
 
-static void a_folder_and_either_file_of_a_pair_are_the_same_tokenizer(void **state)
+TEST(a_folder_and_either_file_of_a_pair_are_the_same_tokenizer)
 {
-    (void)state;
     zero_tokenizer tok = open_file("");
     assert_string_equal(tok.name, "vocab.json and merges.txt");
     zero_tokenizer other = open_file("merges.txt");
@@ -124,9 +117,8 @@ static void a_folder_and_either_file_of_a_pair_are_the_same_tokenizer(void **sta
     zero_tokenizer_destroy(&tok);
 }
 
-static void a_text_becomes_the_tokens_of_a_file(void **state)
+TEST(a_text_becomes_the_tokens_of_a_file)
 {
-    (void)state;
     int32_t tokens[8];
     write_text("text", "the grapes<|endoftext|>the");
     zero_corpus corpus = opened("text", FILES "gpt2.json", 0);
@@ -177,9 +169,8 @@ static void refused(const char *name, const char *from, const char *to, zero_sta
     zero_bytes_destroy(&text);
 }
 
-static void what_would_change_ids_is_refused_by_its_name(void **state)
+TEST(what_would_change_ids_is_refused_by_its_name)
 {
-    (void)state;
     static const struct {
         const char *from, *to, *reason;
     } cases[] = {
@@ -201,7 +192,7 @@ static void what_would_change_ids_is_refused_by_its_name(void **state)
         {"\"lstrip\": false", "\"lstrip\": true", "lstrip"},
         {"\"single_word\": false", "\"single_word\": true", "single_word"},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+    for (size_t i = 0; i < COUNT(cases); i++)
         refused("gpt2.json", cases[i].from, cases[i].to, ZERO_ERR_UNSUPPORTED,
                 cases[i].reason);
     static const char *const steps[][2] = {
@@ -216,13 +207,12 @@ static void what_would_change_ids_is_refused_by_its_name(void **state)
         {"\\\\p{N}{1,3}", "\\\\p{N}*"},
         {"\\\\p{N}{1,3}", "a.b"},
         {"\\\\p{N}{1,3}", "(*COMMIT)"}};
-    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++)
+    for (size_t i = 0; i < COUNT(steps); i++)
         refused("llama3.json", steps[i][0], steps[i][1], ZERO_ERR_UNSUPPORTED, "");
 }
 
-static void forms_of_sentencepiece_are_read_or_refused_by_their_names(void **state)
+TEST(forms_of_sentencepiece_are_read_or_refused_by_their_names)
 {
-    (void)state;
     static const char *const cases[][4] = {
         {"llama2", "\"ignore_merges\": false", "\"ignore_merges\": true", "ignore_merges"},
         {"llama2", "\"prepend\": \"\u2581\"", "\"prepend\": \"_\"", "Prepend"},
@@ -246,7 +236,7 @@ static void forms_of_sentencepiece_are_read_or_refused_by_their_names(void **sta
          "\"normalizer\": {\"type\": \"Prepend\", \"prepend\": \"\u2581\"}",
          "Prepend without Replace"},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         char name[20];
         snprintf(name, sizeof name, "%s.json", cases[i][0]);
         refused(name, cases[i][1], cases[i][2], ZERO_ERR_UNSUPPORTED, cases[i][3]);
@@ -256,9 +246,8 @@ static void forms_of_sentencepiece_are_read_or_refused_by_their_names(void **sta
             ZERO_ERR_FORMAT, "duplicate");
 }
 
-static void a_byte_without_a_token_matters_where_it_occurs(void **state)
+TEST(a_byte_without_a_token_matters_where_it_occurs)
 {
-    (void)state;
     static char made[100000];
     zero_bytes file = read_all("llama2.json"), tokens = {0};
     zero_bytes text = {.bytes = (unsigned char *)"the fox", .len = 7};
@@ -270,16 +259,15 @@ static void a_byte_without_a_token_matters_where_it_occurs(void **state)
     assert_ok(zero_tokenizer_parse_file("f", made, (size_t)len, &tok));
     assert_ok(zero_encode_text(&tok, &text, 1, &tokens));
     text = (zero_bytes){.bytes = (unsigned char *)"the \u00ff", .len = 6};
-    assert_int_equal(zero_encode_text(&tok, &text, 1, &tokens), ZERO_ERR_INVALID);
-    assert_non_null(strstr(zero_last_error(), "has no token for the byte 0xc3: "));
+    assert_fails(zero_encode_text(&tok, &text, 1, &tokens), ZERO_ERR_INVALID,
+                 "has no token for the byte 0xc3: ");
     zero_tokenizer_destroy(&tok);
     zero_bytes_destroy(&tokens);
     zero_bytes_destroy(&file);
 }
 
-static void what_contradicts_itself_is_refused(void **state)
+TEST(what_contradicts_itself_is_refused)
 {
-    (void)state;
     static const char *const cases[][3] = {
         {"\"!\": 1", "\"!\": 2", "each once"},
         {"\"!\": 1", "\"!\": -1", "each once"},
@@ -296,14 +284,13 @@ static void what_contradicts_itself_is_refused(void **state)
         {"\"content\": \"<|endoftext|>\"", "\"content\": \"<|new|>\"", "and the id 330"},
         {"\"version\"", "\"other\"", "no such key"},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+    for (size_t i = 0; i < COUNT(cases); i++)
         refused("gpt2.json", cases[i][0], cases[i][1], ZERO_ERR_FORMAT, cases[i][2]);
 }
 
 /* \s*\s*x tries all cuts of the blanks at each of them. */
-static void a_pattern_that_would_take_hours_gives_up(void **state)
+TEST(a_pattern_that_would_take_hours_gives_up)
 {
-    (void)state;
     enum { LEN = 100000 };
     static char blanks[LEN];
     static int32_t tokens[LEN];
@@ -316,26 +303,8 @@ static void a_pattern_that_would_take_hours_gives_up(void **state)
     int len = snprintf(made, sizeof made, "%.*s\\\\s*\\\\s*x|\\\\s|%s", (int)(at - whole),
                        whole, at);
     assert_ok(zero_tokenizer_parse_file("f", made, (size_t)len, &tok));
-    assert_int_equal(zero_tokenizer_encode(&tok, (unsigned char *)blanks, LEN, tokens, &n),
-                     ZERO_ERR_UNSUPPORTED);
-    assert_non_null(strstr(zero_last_error(), "at byte"));
+    assert_fails(zero_tokenizer_encode(&tok, (unsigned char *)blanks, LEN, tokens, &n),
+                 ZERO_ERR_UNSUPPORTED, "at byte");
     zero_tokenizer_destroy(&tok);
     zero_bytes_destroy(&text);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ids_are_those_of_the_reference_implementation),
-        cmocka_unit_test(a_long_text_encodes_as_its_parts),
-        cmocka_unit_test(any_bytes_come_back),
-        cmocka_unit_test(a_folder_and_either_file_of_a_pair_are_the_same_tokenizer),
-        in_directory(a_text_becomes_the_tokens_of_a_file),
-        cmocka_unit_test(what_would_change_ids_is_refused_by_its_name),
-        cmocka_unit_test(forms_of_sentencepiece_are_read_or_refused_by_their_names),
-        cmocka_unit_test(a_byte_without_a_token_matters_where_it_occurs),
-        cmocka_unit_test(what_contradicts_itself_is_refused),
-        cmocka_unit_test(a_pattern_that_would_take_hours_gives_up),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

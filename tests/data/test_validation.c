@@ -23,13 +23,11 @@ static void refused_with(const char *data, const char *validation, const char *t
     zero_corpus_source from = {
         .data = data, .validation = validation, .seed = 1, .vocab = 300};
     assert_int_not_equal(zero_corpus_open(&from, &corpus), ZERO_OK);
-    if (!strstr(zero_last_error(), text))
-        fail_msg("'%s' lacks '%s'", zero_last_error(), text);
+    assert_told(text);
 }
 
-static void text_for_validation_follows_the_training_text(void **state)
+TEST(text_for_validation_follows_the_training_text)
 {
-    (void)state;
     write_text("t", "0123456789abcdefghij");
     write_text("v", "ABC");
     zero_corpus corpus = opened_with("t", "v", NULL, 0);
@@ -44,9 +42,8 @@ static void text_for_validation_follows_the_training_text(void **state)
     zero_corpus_close(&corpus);
 }
 
-static void no_token_crosses_into_the_validation_data(void **state)
+TEST(no_token_crosses_into_the_validation_data)
 {
-    (void)state;
     write_text("t", "ab1ab1ab1ab1a");
     write_text("v", "b1ab");
     zero_corpus corpus = opened_with("t", "v", "bpe:257", 0);
@@ -56,9 +53,8 @@ static void no_token_crosses_into_the_validation_data(void **state)
     zero_corpus_close(&corpus);
 }
 
-static void characters_of_the_validation_data_have_tokens(void **state)
+TEST(characters_of_the_validation_data_have_tokens)
 {
-    (void)state;
     write_text("t", "cabcabcab");
     write_text("v", "\xc3\xa4z");
     zero_corpus corpus = opened_with("t", "v", "char", 0);
@@ -77,9 +73,8 @@ static void write_token_file(const char *path, char which)
     write_file(path, bytes, sizeof bytes);
 }
 
-static void names_say_what_is_for_validation(void **state)
+TEST(names_say_what_is_for_validation)
 {
-    (void)state;
     static const char *const names[] = {"d/a_val_000001.bin",   "d/b_train_000002.bin",
                                         "d/c_train_000001.bin", "d/d_val.bin",
                                         "d/train.bin",          "d/val.bin",
@@ -103,9 +98,8 @@ static void names_say_what_is_for_validation(void **state)
     assert_holds(&corpus, "4455");
 }
 
-static void mistakes_are_refused(void **state)
+TEST(mistakes_are_refused)
 {
-    (void)state;
     write_text("t", "some text");
     write_text("empty", "");
     write_token_file("train.bin", 'a');
@@ -120,9 +114,8 @@ static void mistakes_are_refused(void **state)
     refused_with("*.bin", "val.bin", "leave --val-data out");
 }
 
-static void checksums_follow_the_training_data(void **state)
+TEST(checksums_follow_the_training_data)
 {
-    (void)state;
     char own[ZERO_CHECKSUM], other[ZERO_CHECKSUM], tenth[ZERO_CHECKSUM];
     write_text("t", "0123456789abcdefghij");
     write_text("v", "ABC");
@@ -137,17 +130,4 @@ static void checksums_follow_the_training_data(void **state)
     zero_corpus_close(&a);
     zero_corpus_close(&b);
     zero_corpus_close(&c);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        in_directory(text_for_validation_follows_the_training_text),
-        in_directory(no_token_crosses_into_the_validation_data),
-        in_directory(characters_of_the_validation_data_have_tokens),
-        in_directory(names_say_what_is_for_validation),
-        in_directory(mistakes_are_refused),
-        in_directory(checksums_follow_the_training_data),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

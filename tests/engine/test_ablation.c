@@ -181,8 +181,3 @@ TEST(p_a_and_node_parameters_go_with_what_they_need)
     zero_layout_destroy(&whole);
     close_case(&c);
 }
-
-int main(void)
-{
-    return run_here(NULL, NULL);
-}

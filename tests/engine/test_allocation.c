@@ -1,7 +1,5 @@
 /* None of our code takes memory after set-up: the linker sends our objects' calls here. Shared
  * libraries (MPI, BLAS) are not counted. */
-#include "support/test.h"
-
 #include "support/engine_test.h"
 
 #include <sys/mman.h>
@@ -143,10 +141,4 @@ TEST(the_librarys_allocations_are_seen)
     test_run_digest(&run);
     assert_all(of_set_up > 10 && calls > of_set_up);
     test_run_close(&run);
-}
-
-int main(int argc, char **argv)
-{
-    test_begin(&argc, &argv);
-    return test_end(run_here(NULL, NULL));
 }

@@ -1,6 +1,4 @@
 /* The samples that a run reads, the cut of the global batch, and dropout. */
-#include "support/test.h"
-
 #include "support/engine_test.h"
 
 #define STEPS 3
@@ -143,10 +141,4 @@ TEST(dropout_repeats_itself_and_acts_in_training_only)
     trajectory without = train(&plain, test_size), with = train(&dropped, test_size);
     assert_all(with.evaluated == without.evaluated);
     assert_all(with.loss[0] != without.loss[0]);
-}
-
-int main(int argc, char **argv)
-{
-    test_begin(&argc, &argv);
-    return test_end(run_here(NULL, NULL));
 }

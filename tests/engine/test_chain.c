@@ -1,7 +1,5 @@
 /* A chain is two collectives, of which the second needs the result of the first. A poll or the wait
  * begins it, and all ranks get the sum. */
-#include "support/test.h"
-
 #include "support/test_world.h"
 
 #include "base/fail.h"
@@ -129,10 +127,4 @@ TEST(with_a_check_only_the_wait_begins_it)
     expect_sums(&j, 0);
     all_ok(zero_check_stop(&world));
     close_job(&j);
-}
-
-int main(int argc, char **argv)
-{
-    test_begin(&argc, &argv);
-    return test_end(run_here(set_up, tear_down));
 }

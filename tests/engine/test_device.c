@@ -5,20 +5,12 @@
  *     test_device               every pair of stage and type, and every place of states and of their
  *                               UPDATE; other settings drawn at random
  *     test_device COUNT SEED    COUNT rounds of the same, each in another order of the queues */
-#include "support/test.h"
-
-#include "support/offload_test.h"
+#define TEST_HAS_MAIN
+#include "support/job_place.h"
+#include "support/same_bits.h"
 #include "support/twin_test.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-
 #include "fake/fake.h"
-
-typedef struct {
-    int64_t count;
-    uint64_t seed;
-} rounds;
 
 static void set_order(uint64_t order)
 {
@@ -34,30 +26,13 @@ static test_setup on_device(test_setup setup)
     return setup;
 }
 
-static void describe(const test_setup *setup)
-{
-    const zero_plan_input *p = &setup->plan;
-    print_error("%d ranks on %d nodes, stage %d, %s, M %d, partition %d, collectives %d, "
-                "bucket %d, prefetch %d, persist %d%s%s%s%s%s, offload %s, order %s: other "
-                "bits than on the CPU\n",
-                test_size, setup->fake_nodes, p->stage, zero_type_name(p->type),
-                p->accumulation, (int)p->partition, (int)p->collectives, (int)p->bucket,
-                (int)p->prefetch, (int)p->persist, p->serial ? ", serial" : "",
-                p->recompute ? ", recompute" : "", p->reproducible ? ", reproducible" : "",
-                p->check_memory ? ", check_memory" : "",
-                p->offload_host ? ", offload_host" : "", zero_offload_name(p->offload),
-                getenv("ZERO_FAKE_ORDER"));
-}
-
 static void check(const test_setup *setup)
 {
     test_setup device = on_device(*setup), cpu = *setup;
     cpu.plan.offload_host = 0;
     if (cpu.plan.offload != ZERO_OFFLOAD_DELAYED) cpu.plan.offload = ZERO_OFFLOAD_OFF;
     twin_outcome want = twin_run(&cpu, NULL), got = twin_run(&device, NULL);
-    bool is_same = memcmp(&want, &got, sizeof want) == 0;
-    if (!is_same && test_rank == 0) describe(setup);
-    assert_all(is_same);
+    test_expect(setup, memcmp(&want, &got, sizeof want) == 0);
 }
 
 /* ---- settings ---- */
@@ -105,9 +80,9 @@ static test_setup setup_of(dice *d, int stage, zero_type type)
     return setup;
 }
 
-static void each_stage_and_type_has_the_bits_of_the_cpu(void **state)
+TEST(each_stage_and_type_has_the_bits_of_the_cpu)
 {
-    const rounds *r = *state;
+    const test_rounds *r = *state;
     dice d = {.rng = {.purpose = ZERO_RNG_TEST, .seed = r->seed}};
     for (int64_t i = 0; i < r->count; i++)
         for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++)
@@ -120,9 +95,9 @@ static void each_stage_and_type_has_the_bits_of_the_cpu(void **state)
             }
 }
 
-static void each_place_of_states_has_the_bits_of_the_cpu(void **state)
+TEST(each_place_of_states_has_the_bits_of_the_cpu)
 {
-    const rounds *r = *state;
+    const test_rounds *r = *state;
     dice d = {.rng = {.purpose = ZERO_RNG_TEST, .seed = r->seed, .sample = 3}};
     for (int64_t i = 0; i < r->count; i++)
         for (int when = ZERO_OFFLOAD_END; when < ZERO_OFFLOAD_PLACES; when++)
@@ -137,16 +112,15 @@ static void each_place_of_states_has_the_bits_of_the_cpu(void **state)
 }
 
 /* A plan with a device needs a backend with memory of its own, and the other way round. */
-static void plan_and_backend_agree_on_the_device(void **state)
+TEST(plan_and_backend_agree_on_the_device)
 {
-    (void)state;
     for (int k = 0; k < 2; k++) {
         test_run run = {.setup = test_standard, .comm = &run.own};
         if (k == 0) run.setup.backend = &zero_backend_fake;
         if (k == 1) run.setup.plan.device = 1;
         test_split(test_size, 0, &run.own);
         assert_all(test_run_init(&run) == ZERO_ERR_INVALID);
-        assert_non_null(strstr(zero_last_error(), "device"));
+        assert_told("device");
         test_run_close(&run);
     }
 }
@@ -155,9 +129,9 @@ static void plan_and_backend_agree_on_the_device(void **state)
 
 /* In fp32 masters are filled block by block, in a run without training 16-bit parameters piece by
  * piece. The third block and the third piece use the host's memory of the first. */
-static void long_groups_pass_through_two_chunks(void **state)
+TEST(long_groups_pass_through_two_chunks)
 {
-    const rounds *r = *state;
+    const test_rounds *r = *state;
     for (int k = 0; k < 2; k++) {
         test_setup setup = test_standard;
         setup.shape.hidden = 12;
@@ -172,8 +146,7 @@ static void long_groups_pass_through_two_chunks(void **state)
         for (int d = 0; d < 2; d++) {
             test_run run;
             test_run_open(&run, d == 0 ? &setup : &device, test_size);
-            if (test_generate_text(&run.engine, &how, 1, TEST_WORDS, text[d]) != ZERO_OK)
-                fail_msg("%s", zero_last_error());
+            assert_ok(test_generate_text(&run.engine, &how, 1, TEST_WORDS, text[d]));
             test_run_close(&run);
         }
         assert_all(memcmp(text[0], text[1], sizeof text[0]) == 0);
@@ -196,7 +169,7 @@ static void diverge(const test_setup *setup, char *told, size_t size)
     test_run_close(&run);
 }
 
-static void a_divergence_is_told_as_on_the_cpu(void **state)
+TEST(a_divergence_is_told_as_on_the_cpu)
 {
     char want[512], got[512];
     (void)state;
@@ -268,9 +241,8 @@ static int64_t check_waits(const test_setup *setup)
     return all;
 }
 
-static void a_step_waits_in_overflow_and_for_what_is_not_over(void **state)
+TEST(a_step_waits_in_overflow_and_for_what_is_not_over)
 {
-    (void)state;
     int64_t waits = 0;
     for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++) {
         test_setup setup = on_device(test_standard);
@@ -291,22 +263,8 @@ static void a_step_waits_in_overflow_and_for_what_is_not_over(void **state)
 
 int main(int argc, char **argv)
 {
-    rounds r = {.count = 1, .seed = 1};
-    test_begin(&argc, &argv);
-    if (argc == 3) {
-        r.count = strtoll(argv[1], NULL, 10);
-        r.seed = strtoull(argv[2], NULL, 10);
-    }
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plan_and_backend_agree_on_the_device),
-        cmocka_unit_test_prestate(each_stage_and_type_has_the_bits_of_the_cpu, &r),
-        cmocka_unit_test_prestate(each_place_of_states_has_the_bits_of_the_cpu, &r),
-        cmocka_unit_test_prestate(long_groups_pass_through_two_chunks, &r),
-        cmocka_unit_test(a_divergence_is_told_as_on_the_cpu),
-        cmocka_unit_test(a_step_waits_in_overflow_and_for_what_is_not_over),
-    };
-    test_place_open();
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    failed += test_place_close();
-    return test_end(failed);
+    test_rounds r = test_rounds_of(argc, argv, 1);
+    around.state = &r;
+    around.begin(&argc, &argv);
+    return around.end(run_here(NULL, NULL));
 }

@@ -4,6 +4,7 @@
  *
  *     test_device_faults           every 13th call
  *     test_device_faults EVERY     every EVERY-th call */
+#define TEST_HAS_MAIN
 #include "support/device_fault.h"
 #include "support/engine_test.h"
 
@@ -42,7 +43,7 @@ static bool survives(const test_setup *setup, int call)
     return is_well;
 }
 
-static void all_ranks_hear_of_every_failure(void **state)
+TEST(all_ranks_hear_of_every_failure)
 {
     const int every = *(const int *)*state;
     test_setup setups[] = {test_standard, test_standard, test_standard};
@@ -70,8 +71,6 @@ int main(int argc, char **argv)
     int every = 13;
     test_begin(&argc, &argv);
     if (argc == 2) every = atoi(argv[1]);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_prestate(all_ranks_hear_of_every_failure, &every),
-    };
-    return test_end(cmocka_run_group_tests(tests, NULL, NULL));
+    around.state = &every;
+    return test_end(run_here(NULL, NULL));
 }

@@ -173,8 +173,3 @@ TEST(a_failure_is_kept_and_ends_the_reading)
     assert_int_equal(f.device.n_read, 2);
     close_fixture(&f);
 }
-
-int main(void)
-{
-    return run_here(NULL, NULL);
-}

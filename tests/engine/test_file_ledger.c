@@ -1,6 +1,5 @@
 /* The ledger of the scratch file: bytes read and written are those planned, and the formula's. */
-#include "support/test.h"
-
+#define TEST_HAS_MAIN
 #include "engine/file_ledger.h"
 #include "fake/fake.h"
 #include "io/scratch_file.h"
@@ -25,7 +24,6 @@ static void run_begin(test_run *run, const test_setup *setup)
                              .eval_batches = 1,
                              .directory = directory};
     zero_status st = zero_engine_init(&run->engine, &spec, run->comm);
-    if (st != ZERO_OK) print_error("%s\n", zero_last_error());
     all_ok(st);
 }
 

@@ -2,8 +2,6 @@
  * a step could see is found by the vote of the next step, or by the digest after the last one, with
  * its rank, tensor and element. One that is not found has changed nothing. A copy on another node is
  * compared in a share of the steps: there a bit that is stuck is found within the bound. */
-#include "support/test.h"
-
 #include "support/faulty_unit.h"
 
 #include "base/rng.h"
@@ -312,10 +310,4 @@ TEST(on_a_device_groups_have_turns)
 {
     for (int group = 0; group < UNITS; group++)
         for (int step = 1; step < 4; step++) check_on_device(group, step, group % 2 == 0);
-}
-
-int main(int argc, char **argv)
-{
-    test_begin(&argc, &argv);
-    return test_end(run_here(NULL, NULL));
 }

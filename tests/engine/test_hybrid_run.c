@@ -2,10 +2,9 @@
  * all ranks.
  *
  * Losses, norms, an evaluation, generated words and the digest are compared. */
-#include "support/test.h"
-
 #include "comm/check.h"
-#include "support/offload_test.h"
+#include "support/job_place.h"
+#include "support/same_bits.h"
 #include "support/share.h"
 
 static const zero_shape shape = {.layers = 2,
@@ -48,41 +47,6 @@ static test_setup setup_of(int variant)
     return setup;
 }
 
-static test_outcome train(const test_setup *setup)
-{
-    test_run run;
-    test_run_open(&run, setup, test_size);
-    test_outcome out = test_run_outcome(&run);
-    test_run_close(&run);
-    return out;
-}
-
-static void tell_difference(const test_setup *setup, const test_outcome *got,
-                            const test_outcome *want)
-{
-    const zero_plan_input *p = &setup->plan;
-    print_error(
-        "%d ranks on %d nodes, TP groups of %d, shards over %d, stage %d, %s, %s, M %d, "
-        "offload %s%s%s: other bits\n",
-        test_size, setup->fake_nodes, setup->tp, p->shard_ranks, p->stage,
-        zero_type_name(p->type), zero_algorithm_name(p->collectives), p->accumulation,
-        zero_offload_name(p->offload), p->reproducible ? ", reproducible" : "",
-        p->serial ? ", serial" : "");
-    for (int s = 0; s < TEST_STEPS; s++)
-        print_error("step %d: loss %.17g, norm %.17g; expected %.17g, %.17g\n", s,
-                    got->loss[s], got->norm[s], want->loss[s], want->norm[s]);
-    print_error("evaluated %.17g, digest %s; expected %.17g, %s\n", got->evaluated,
-                got->digest.hex, want->evaluated, want->digest.hex);
-}
-
-static void expect_same(const test_setup *setup, const test_outcome *want)
-{
-    test_outcome got = train(setup);
-    bool same = test_same_outcome(&got, want);
-    if (!same && test_rank == 0) tell_difference(setup, &got, want);
-    assert_all(same);
-}
-
 /* All ranks shard together, in the plainest way: what every other run has to give. */
 static test_outcome plain(const test_setup *setup)
 {
@@ -95,7 +59,7 @@ static test_outcome plain(const test_setup *setup)
     one.plan.offload_parameters = one.plan.node_parameters = 0;
     one.directory = NULL;
     one.fake_nodes = 1;
-    return train(&one);
+    return test_train(&one, test_size);
 }
 
 static void check_shards(zero_type type, int accumulation, int variant)
@@ -110,7 +74,7 @@ static void check_shards(zero_type type, int accumulation, int variant)
             setup.plan.accumulation = accumulation;
             setup.plan.shard_ranks = shards;
             if (shards == 1) want = plain(&setup);
-            expect_same(&setup, &want);
+            test_expect_same(&setup, test_size, &want);
         }
 }
 
@@ -127,13 +91,10 @@ TEST(a_reproducible_run_has_them_at_any_world_size)
     if (test_size % 4 != 0) return;
     for (zero_type type = ZERO_FP32; type <= ZERO_BF16; type++) {
         test_setup one = setup_of(0);
-        test_run run;
         one.plan.type = type;
         one.plan.accumulation = 2 * test_size;
         one.plan.reproducible = true;
-        test_run_open(&run, &one, 1);
-        test_outcome want = test_run_outcome(&run);
-        test_run_close(&run);
+        test_outcome want = test_train(&one, 1);
         for (int stage = 0; stage < ZERO_STAGE_COUNT; stage += TEST_SHARE(3)) {
             test_setup setup = setup_of(stage + 1 + (int)type);
             setup.plan.type = type;
@@ -141,7 +102,7 @@ TEST(a_reproducible_run_has_them_at_any_world_size)
             setup.plan.accumulation = 2;
             setup.plan.reproducible = true;
             setup.plan.shard_ranks = 1 + stage % 2;
-            expect_same(&setup, &want);
+            test_expect_same(&setup, test_size, &want);
         }
     }
 }
@@ -158,7 +119,7 @@ TEST(shared_models_can_have_replicas)
         setup.plan.accumulation = 1 + k / 2 % 2;
         test_outcome want = plain(&setup);
         setup.plan.shard_ranks = k % 3 < 2 ? 1 : test_size / 2; /* of 2 or 3: all */
-        expect_same(&setup, &want);
+        test_expect_same(&setup, test_size, &want);
     }
 }
 
@@ -176,7 +137,7 @@ TEST(states_in_a_file_have_replicas)
             setup.plan.offload_parameters = setup.plan.stage == 3;
             setup.plan.shard_ranks = 1 + k % 2;
             test_outcome want = plain(&setup);
-            expect_same(&setup, &want);
+            test_expect_same(&setup, test_size, &want);
         }
 }
 
@@ -192,9 +153,9 @@ TEST(delayed_updates_have_replicas)
         setup.plan.offload = ZERO_OFFLOAD_DELAYED;
         setup.plan.delayed_from = 2;
         setup.plan.offload_depth = 2;
-        test_outcome want = train(&setup);
+        test_outcome want = test_train(&setup, test_size);
         setup.plan.shard_ranks = 2 - k % 2;
-        expect_same(&setup, &want);
+        test_expect_same(&setup, test_size, &want);
     }
 }
 
@@ -239,7 +200,7 @@ TEST(parameters_that_stay_in_node_memory_change_no_bit)
         test_outcome want = plain(&setup);
         int64_t twice = gathered_in_steps(&setup);
         setup.plan.node_parameters = 1;
-        expect_same(&setup, &want);
+        test_expect_same(&setup, test_size, &want);
         int64_t once = gathered_in_steps(&setup);
         if (once >= twice)
             print_error("way %d: %d bytes, without %d\n", k, (int)once, (int)twice);
@@ -249,7 +210,7 @@ TEST(parameters_that_stay_in_node_memory_change_no_bit)
         setup.plan.offload_parameters = 1;
         setup.plan.offload_depth = 2;
         setup.directory = test_place;
-        expect_same(&setup, &want);
+        test_expect_same(&setup, test_size, &want);
     }
 }
 
@@ -272,7 +233,7 @@ TEST(a_check_of_collectives_sees_one_order)
         test_run_close(&run);
         all_ok(zero_check_stop(&comm));
         zero_comm_destroy(&comm);
-        assert_all(test_same_outcome(&got, &want));
+        test_expect_outcome(&setup, &got, &want);
     }
 }
 
@@ -282,17 +243,7 @@ TEST(a_plan_runs_on_its_own_shard_groups_only)
     test_run run = {.setup = setup_of(0), .comm = &run.own};
     run.setup.plan.shard_ranks = 2;
     test_split(test_size, 1, &run.own);
-    assert_all(test_run_init(&run) == ZERO_ERR_INVALID);
-    assert_all(strstr(zero_last_error(), "shards over 2 ranks") != NULL);
+    all_fail(test_run_init(&run), ZERO_ERR_INVALID, "shards over 2 ranks");
     zero_model_destroy(&run.model);
     zero_comm_destroy(&run.own);
-}
-
-int main(int argc, char **argv)
-{
-    test_begin(&argc, &argv);
-    test_place_open();
-    int failed = run_here(NULL, NULL);
-    failed += test_place_close();
-    return test_end(failed);
 }

@@ -1,14 +1,13 @@
 /* --partition-activations: the ranks of a TP group keep pieces of what --recompute keeps. Memory and
  * traffic change, bits do not. Each run has a twin on the same ranks that keeps whole outputs in
  * memory. */
-#include "support/test.h"
-
 #include "engine/file_ledger.h"
 #include "sharding/formula.h"
 #include "sharding/offload.h"
 #include "sharding/schedule_exchange.h"
 #include "state/run_memory.h"
-#include "support/offload_test.h"
+#include "support/job_place.h"
+#include "support/same_bits.h"
 
 /* The sums of any degree up to four divide twelve heads. */
 static const zero_shape shape = {.layers = 3,
@@ -98,16 +97,6 @@ static outcome train(const test_setup *setup)
     return o;
 }
 
-static void describe(const test_setup *setup)
-{
-    const zero_plan_input *p = &setup->plan;
-    print_error("%d ranks, TP groups of %d on %d nodes, stage %d, %s, %s, M %d%s%s: other "
-                "bits than with wholes\n",
-                test_size, setup->tp, setup->fake_nodes, p->stage, zero_type_name(p->type),
-                zero_algorithm_name(p->collectives), p->accumulation,
-                p->serial ? ", serial" : "", p->offload_activations ? ", file" : "");
-}
-
 static void check(const test_setup *setup)
 {
     test_setup twin = *setup;
@@ -116,9 +105,7 @@ static void check(const test_setup *setup)
     twin.plan.offload_activations = 0;
     twin.plan.partition_activations = 0;
     outcome want = train(&twin), got = train(setup);
-    bool is_same = test_same_outcome(&got.out, &want.out);
-    if (!is_same && test_rank == 0) describe(setup);
-    assert_all(is_same);
+    test_expect_outcome(setup, &got.out, &want.out);
     int64_t elements = setup->plan.micro_batch * shape.seq * shape.hidden;
     assert_all(want.kept == (size_t)(4 * shape.layers * elements));
     if (!setup->plan.offload_activations)
@@ -177,12 +164,4 @@ TEST(pieces_in_a_file_have_them_too)
             setup.plan.offload_activations = 1;
             check(&setup);
         }
-}
-
-int main(int argc, char **argv)
-{
-    test_begin(&argc, &argv);
-    test_place_open();
-    int failed = run_here(NULL, NULL);
-    return test_end(failed + test_place_close());
 }

@@ -7,10 +7,9 @@
  *
  * Compared are all losses, norms, an evaluation, generated text and the digest of the states,
  * with those of stage 0 on the same ranks and with the same types. */
-#include "support/test.h"
-
-#include "support/engine_test.h"
+#define TEST_HAS_MAIN
 #include "support/pairs.h"
+#include "support/same_bits.h"
 
 enum { NODES = 3 };
 
@@ -29,18 +28,6 @@ enum {
 _Static_assert(AXES <= (int)PAIRS_AXES, "pairs.h");
 enum { WHOLE_MODEL, ODD, LEAST };
 
-static const char *const names[AXES] = {"stage",   "partition", "collectives",
-                                        "bucket",  "overlap",   "prefetch",
-                                        "persist", "recompute", "message"};
-
-static const struct {
-    zero_algorithm algorithm;
-    int nodes;
-} routes[] = {{ZERO_ALGORITHM_P2P, 1},
-              {ZERO_ALGORITHM_SHM, 1},
-              {ZERO_ALGORITHM_HIER, 2},
-              {ZERO_ALGORITHM_HIER, 3}};
-
 typedef struct {
     zero_type type, activations;
 } types;
@@ -50,12 +37,11 @@ static const types kinds[] = {{ZERO_FP32, ZERO_FP32},
                               {ZERO_FP16, ZERO_FP32},
                               {ZERO_BF16, ZERO_BF16},
                               {ZERO_FP16, ZERO_FP16}};
-enum { KINDS = sizeof kinds / sizeof kinds[0] };
+enum { KINDS = COUNT(kinds) };
 
 typedef struct {
     zero_comm comm[NODES]; /* the same ranks, on 1, 2 and 3 nodes */
-    int64_t count;
-    uint64_t seed;
+    test_rounds rounds;
 } matrix;
 
 static int axis_length(int axis)
@@ -99,7 +85,7 @@ static test_setup setup_of(const pairs_choice *c, types kind, zero_comm *comm)
                                    .partition = (zero_partition_scheme)c->at[PARTITION],
                                    .micro_batch = 1,
                                    .accumulation = 1,
-                                   .collectives = routes[c->at[COLLECTIVES]].algorithm,
+                                   .collectives = test_routes[c->at[COLLECTIVES]].algorithm,
                                    .serial = c->at[OVERLAP] == 1,
                                    .prefetch = prefetch[c->at[PREFETCH]],
                                    .persist = persist[c->at[PERSIST]],
@@ -116,7 +102,7 @@ static test_setup setup_of(const pairs_choice *c, types kind, zero_comm *comm)
 static test_outcome train(matrix *m, const pairs_choice *c, types kind)
 {
     test_run run;
-    zero_comm *comm = &m->comm[routes[c->at[COLLECTIVES]].nodes - 1];
+    zero_comm *comm = &m->comm[test_routes[c->at[COLLECTIVES]].nodes - 1];
     test_setup setup = setup_of(c, kind, comm);
     test_run_open_on(&run, &setup, comm);
     test_outcome out = test_run_outcome(&run);
@@ -126,20 +112,12 @@ static test_outcome train(matrix *m, const pairs_choice *c, types kind)
     return out;
 }
 
-static void describe(const pairs_choice *c, types kind)
-{
-    print_error("%s, activations %s, on %d ranks:", zero_type_name(kind.type),
-                zero_type_name(kind.activations), test_size);
-    for (int axis = 0; axis < AXES; axis++) print_error(" %s %d", names[axis], c->at[axis]);
-    print_error(" gives other bits than stage 0\n");
-}
-
 static void check(matrix *m, const pairs_choice *c, types kind, const test_outcome *want)
 {
     test_outcome got = train(m, c, kind);
-    bool same = test_same_outcome(&got, want);
-    if (!same && test_rank == 0) describe(c, kind);
-    assert_all(same);
+    test_setup setup =
+        setup_of(c, kind, &m->comm[test_routes[c->at[COLLECTIVES]].nodes - 1]);
+    test_expect_outcome(&setup, &got, want);
 }
 
 /* ---- choosing ---- */
@@ -153,7 +131,7 @@ static pairs pairs_of(uint64_t seed, int64_t sample)
     return p;
 }
 
-static void every_pair_of_settings_gives_the_bits_of_stage_0(void **state)
+TEST(every_pair_of_settings_gives_the_bits_of_stage_0)
 {
     for (int k = 0; k < KINDS; k++) {
         const pairs_choice base = {{0}};
@@ -165,13 +143,13 @@ static void every_pair_of_settings_gives_the_bits_of_stage_0(void **state)
     }
 }
 
-static void random_settings_give_the_bits_of_stage_0(void **state)
+TEST(random_settings_give_the_bits_of_stage_0)
 {
     matrix *m = *state;
     test_outcome want[KINDS];
-    pairs p = pairs_of(m->seed, KINDS);
+    pairs p = pairs_of(m->rounds.seed, KINDS);
     for (int k = 0; k < KINDS; k++) want[k] = train(m, &(pairs_choice){{0}}, kinds[k]);
-    for (int64_t i = 0; i < m->count; i++) {
+    for (int64_t i = 0; i < m->rounds.count; i++) {
         pairs_choice c = pairs_draw(&p);
         check(m, &c, kinds[i % KINDS], &want[i % KINDS]);
     }
@@ -179,19 +157,12 @@ static void random_settings_give_the_bits_of_stage_0(void **state)
 
 int main(int argc, char **argv)
 {
-    matrix m = {.count = 200, .seed = 1};
+    matrix m = {.rounds = test_rounds_of(argc, argv, 200)};
     test_begin(&argc, &argv);
-    if (argc == 3) {
-        m.count = strtoll(argv[1], NULL, 10);
-        m.seed = strtoull(argv[2], NULL, 10);
-    }
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_prestate(every_pair_of_settings_gives_the_bits_of_stage_0, &m),
-        cmocka_unit_test_prestate(random_settings_give_the_bits_of_stage_0, &m),
-    };
+    around.state = &m;
     for (int k = 0; k < NODES; k++)
         test_split(test_size, k < test_size ? k + 1 : 1, &m.comm[k]);
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = run_here(NULL, NULL);
     for (int k = 0; k < NODES; k++) zero_comm_destroy(&m.comm[k]);
     return test_end(failed);
 }

@@ -5,16 +5,12 @@
  *     test_offload               every pair of stage, type and place of UPDATE, with other settings
  *                                drawn at random; large groups; ranks without states
  *     test_offload COUNT SEED    COUNT rounds with every triple of them */
-#include "support/offload_test.h"
+#define TEST_HAS_MAIN
+#include "support/job_place.h"
+#include "support/same_bits.h"
 #include "support/twin_test.h"
 
 #include "base/range.h"
-
-typedef struct {
-    bool has_all_triples;
-    int64_t count;
-    uint64_t seed;
-} rounds;
 
 /* ---- a run and its twin ---- */
 
@@ -38,30 +34,12 @@ static test_setup resident_twin(test_setup setup)
     return setup;
 }
 
-static void describe(const test_setup *setup)
-{
-    const zero_plan_input *p = &setup->plan;
-    print_error("%d ranks on %d nodes, stage %d, %s, %s, depth %d%s%s, M %d, partition %d, "
-                "collectives %d, bucket %d, prefetch %d, persist %d%s%s%s%s: other bits "
-                "than in memory\n",
-                test_size, setup->fake_nodes, p->stage, zero_type_name(p->type),
-                zero_offload_name(p->offload), p->offload_depth,
-                p->offload_parameters ? ", parameters" : "",
-                p->offload_activations ? ", activations" : "", p->accumulation,
-                (int)p->partition, (int)p->collectives, (int)p->bucket, (int)p->prefetch,
-                (int)p->persist, p->serial ? ", serial" : "",
-                p->recompute ? ", recompute" : "", p->reproducible ? ", reproducible" : "",
-                p->check_memory ? ", check_memory" : "");
-}
-
 static void check(const test_setup *setup)
 {
     test_setup twin = resident_twin(*setup);
     twin_outcome want = twin_run(&twin, expect_no_cache),
                  got = twin_run(setup, expect_no_cache);
-    bool is_same = memcmp(&want, &got, sizeof want) == 0;
-    if (!is_same && test_rank == 0) describe(setup);
-    assert_all(is_same);
+    test_expect(setup, memcmp(&want, &got, sizeof want) == 0);
 }
 
 /* ---- settings ---- */
@@ -105,15 +83,15 @@ static test_setup setup_of(dice *d, int stage, zero_type type, zero_offload when
 
 /* fp16 must skip a step whose gradient is not finite, which `backward` would know too late. A third
  * of all triples has every pair. */
-static bool is_chosen(const rounds *r, int stage, zero_type type, zero_offload when)
+static bool is_chosen(const test_rounds *r, int stage, zero_type type, zero_offload when)
 {
     bool is_legal = type != ZERO_FP16 || when != ZERO_OFFLOAD_BACKWARD;
-    return is_legal && (r->has_all_triples || (stage + (int)type + (int)when) % 3 == 0);
+    return is_legal && (r->is_given || (stage + (int)type + (int)when) % 3 == 0);
 }
 
-static void each_stage_type_and_place_of_the_update_gives_the_bits_of_memory(void **state)
+TEST(each_stage_type_and_place_of_the_update_gives_the_bits_of_memory)
 {
-    const rounds *r = *state;
+    const test_rounds *r = *state;
     dice d = {.rng = {.purpose = ZERO_RNG_TEST, .seed = r->seed}};
     for (int64_t i = 0; i < r->count; i++)
         for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++)
@@ -125,9 +103,9 @@ static void each_stage_type_and_place_of_the_update_gives_the_bits_of_memory(voi
 }
 
 /* UPDATE looks for flipped bits in groups that stay in memory, not in the slots of those in the file. */
-static void whole_groups_beside_parameters_in_the_file_raise_no_alarm(void **state)
+TEST(whole_groups_beside_parameters_in_the_file_raise_no_alarm)
 {
-    const rounds *r = *state;
+    const test_rounds *r = *state;
     dice d = {.rng = {.purpose = ZERO_RNG_TEST, .seed = r->seed}};
     test_setup setup = setup_of(&d, 3, ZERO_BF16, ZERO_OFFLOAD_LAZY);
     setup.plan.offload_parameters = 1;
@@ -166,9 +144,9 @@ static int most_blocks(const test_setup *setup)
     return most;
 }
 
-static void groups_of_several_blocks_give_the_bits_of_memory(void **state)
+TEST(groups_of_several_blocks_give_the_bits_of_memory)
 {
-    const rounds *r = *state;
+    const test_rounds *r = *state;
     dice d = {.rng = {.purpose = ZERO_RNG_TEST, .seed = r->seed, .sample = 1}};
     const struct {
         int stage;
@@ -178,7 +156,7 @@ static void groups_of_several_blocks_give_the_bits_of_memory(void **state)
                  {3, ZERO_FP32, ZERO_OFFLOAD_BACKWARD},
                  {1, ZERO_BF16, ZERO_OFFLOAD_END},
                  {2, ZERO_FP32, ZERO_OFFLOAD_END}};
-    int n = r->has_all_triples ? 4 : 2, blocks = r->has_all_triples ? 2 : 1;
+    int n = r->is_given ? 4 : 2, blocks = r->is_given ? 2 : 1;
     for (int i = 0; i < n; i++) {
         test_setup setup =
             large_setup(&d, blocks, cases[i].stage, cases[i].type, cases[i].when);
@@ -201,9 +179,9 @@ static bool owns_nothing(const test_setup *setup)
     return n > 0;
 }
 
-static void ranks_that_own_nothing_of_a_group_give_the_bits_of_memory(void **state)
+TEST(ranks_that_own_nothing_of_a_group_give_the_bits_of_memory)
 {
-    const rounds *r = *state;
+    const test_rounds *r = *state;
     dice d = {.rng = {.purpose = ZERO_RNG_TEST, .seed = r->seed, .sample = 2}};
     for (int stage = 1; stage < ZERO_STAGE_COUNT; stage++) {
         zero_offload when = stage == 3 ? ZERO_OFFLOAD_END : ZERO_OFFLOAD_LAZY;
@@ -225,24 +203,8 @@ static void ranks_that_own_nothing_of_a_group_give_the_bits_of_memory(void **sta
 
 int main(int argc, char **argv)
 {
-    rounds r = {.count = 1, .seed = 1};
-    test_begin(&argc, &argv);
-    if (argc == 3) {
-        r.has_all_triples = true;
-        r.count = strtoll(argv[1], NULL, 10);
-        r.seed = strtoull(argv[2], NULL, 10);
-    }
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_prestate(
-            each_stage_type_and_place_of_the_update_gives_the_bits_of_memory, &r),
-        cmocka_unit_test_prestate(whole_groups_beside_parameters_in_the_file_raise_no_alarm,
-                                  &r),
-        cmocka_unit_test_prestate(groups_of_several_blocks_give_the_bits_of_memory, &r),
-        cmocka_unit_test_prestate(ranks_that_own_nothing_of_a_group_give_the_bits_of_memory,
-                                  &r),
-    };
-    test_place_open();
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    failed += test_place_close();
-    return test_end(failed);
+    test_rounds r = test_rounds_of(argc, argv, 1);
+    around.state = &r;
+    around.begin(&argc, &argv);
+    return around.end(run_here(NULL, NULL));
 }

@@ -1,16 +1,13 @@
 /* A disk that fails under a run: an error, a file that ends, a wrong bit, each on one rank and at
  * some moment. All ranks get the failure, which names rank, block and byte, and no rank waits for
  * ever. Short transfers are continued. Steps without an update write nothing. */
-#include "support/gpt2_test.h"
-#include "support/test.h"
-
 #include "support/faulty_unit.h"
-#include "support/offload_test.h"
+#include "support/gpt2_test.h"
+#include "support/job_place.h"
 
 #include "base/range.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdatomic.h>
 
 /* ---- a disk that fails ---- */
@@ -271,7 +268,7 @@ static void check_failure(const test_setup *setup, disk_fault fault, moment *the
 
 static const disk_fault faults[] = {ERROR_IN_READ, ERROR_IN_WRITE, ENDS_IN_READ,
                                     ENDS_IN_WRITE, WRONG_BIT};
-enum { FAULTS = sizeof faults / sizeof *faults };
+enum { FAULTS = COUNT(faults) };
 
 TEST(a_fault_in_a_step_ends_the_run_on_all_ranks)
 {
@@ -381,13 +378,4 @@ TEST(a_step_that_overflows_writes_nothing)
             test_digest want = digest_after_overflow(&twin);
             assert_all(test_same(digest_after_overflow(&setup), want));
         }
-}
-
-int main(int argc, char **argv)
-{
-    test_begin(&argc, &argv);
-    test_place_open();
-    int failed = run_here(NULL, NULL);
-    failed += test_place_close();
-    return test_end(failed);
 }

@@ -1,12 +1,8 @@
 /* Bytes from rank to rank: what ranks count where it moves is what each has planned, in every stage,
  * by every algorithm, in shards of all ranks, by owners, over replicas and in TP groups. */
-#include "support/test.h"
-
 #include "engine/ranks.h"
 #include "sharding/schedule_peers.h"
 #include "support/engine_test.h"
-
-#include <stdlib.h>
 
 typedef struct {
     zero_algorithm algorithm;
@@ -89,7 +85,7 @@ static const route routes[] = {{ZERO_ALGORITHM_P2P, 2},
                                {ZERO_ALGORITHM_HIER, 2},
                                {ZERO_ALGORITHM_HIER, 1},
                                {ZERO_ALGORITHM_MPI, 2}};
-enum { ROUTES = sizeof routes / sizeof routes[0] };
+enum { ROUTES = COUNT(routes) };
 
 TEST(every_rank_sends_each_other_what_was_planned)
 {
@@ -147,10 +143,4 @@ TEST(the_parts_of_a_step_add_up_on_every_rank)
     assert_all(s.most[ZERO_RANK_IN_FLIGHT] > 0.0 || test_size == 1);
     zero_rank_seconds_destroy(&s);
     test_run_close(&run);
-}
-
-int main(int argc, char **argv)
-{
-    test_begin(&argc, &argv);
-    return test_end(run_here(NULL, NULL));
 }

@@ -1,7 +1,5 @@
 /* Pipelines as programs: their order, messages and time, against closed forms. */
 
-#include "support/test.h"
-
 #include "sharding/compile.h"
 #include "support/pipeline_test.h"
 
@@ -237,7 +235,7 @@ static zero_pipeline_time walk(const zero_pipeline *p, const double *forward,
         flops[s == 0 ? 1 : p->stages[s].schedule.pipe.first_unit] = forward[s];
     zero_status st = zero_pipeline_walk(p, machine, &t);
     for (int u = 0; u < n; u++) all[u].sizes = sizes[u];
-    if (st != ZERO_OK) fail_msg("%s", zero_last_error());
+    assert_ok(st);
     return t;
 }
 
@@ -362,9 +360,7 @@ static void swap(zero_program *p, int a, int b)
 static void check_refused(zero_pipeline *p, const char *text)
 {
     zero_pipeline_time t;
-    assert_int_equal(zero_pipeline_walk(p, &no_network, &t), ZERO_ERR_INVALID);
-    if (!strstr(zero_last_error(), text))
-        fail_msg("'%s' does not say '%s'", zero_last_error(), text);
+    assert_fails(zero_pipeline_walk(p, &no_network, &t), ZERO_ERR_INVALID, text);
 }
 
 TEST(a_walk_finds_what_waits_for_ever)
@@ -415,9 +411,4 @@ TEST(impossible_pipelines_are_refused)
     }
     assert_int_equal(zero_pipeline_most_stages(&model), LAYERS);
     zero_model_destroy(&model);
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

@@ -1,7 +1,5 @@
 /* Memory and bytes of pipelines, against closed forms and against a step of stage 0. */
 
-#include "support/test.h"
-
 #include "math/backend.h"
 #include "plan/plan.h"
 #include "sharding/compile.h"
@@ -179,9 +177,4 @@ static void check_bytes(const zero_pipeline *p)
 TEST(bytes_are_those_of_the_formula)
 {
     for_all(check_bytes);
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

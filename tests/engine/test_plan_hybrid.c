@@ -1,9 +1,5 @@
 /* The plan of hybrid sharding: its ledger, and the clocks of a step whose shard groups have
  * a wire of their own within nodes. */
-#include "support/test.h"
-
-#include <math.h>
-
 #include "nn/shape.h"
 #include "nn/share.h"
 #include "plan/plan.h"
@@ -204,9 +200,4 @@ TEST(all_ranks_of_a_node_share_its_disk)
         job_close(&job);
     }
     zero_model_destroy(&model);
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

@@ -5,10 +5,9 @@
  * Every two of the settings meet in some run. Compared are all losses, norms,
  * an evaluation, generated text and the digest of the states, with those of one thread that has
  * everything in memory. */
-#include "support/test.h"
-
-#include "support/offload_test.h"
+#include "support/job_place.h"
 #include "support/pairs.h"
+#include "support/same_bits.h"
 
 #include "engine/walk.h"
 #include "fake/fake.h"
@@ -20,13 +19,10 @@ enum { IN_MEMORY, END, LAZY, BACKWARD, DELAYED, STATES_PLACES }; /* of UPDATE */
 enum { PARAMETERS = 1, ACTIVATIONS };                            /* are in the file, too */
 enum { CPU, DEVICE_AND_FILE, DEVICE_AND_HOST };
 
-static const char *const names[AXES] = {"threads", "types", "stage",     "states",
-                                        "more",    "tp",    "recompute", "place"};
-
 static const struct {
     zero_type type, activations;
 } kinds[] = {{ZERO_FP32, ZERO_FP32}, {ZERO_BF16, ZERO_FP32}, {ZERO_BF16, ZERO_BF16}};
-enum { KINDS = sizeof kinds / sizeof kinds[0] };
+enum { KINDS = COUNT(kinds) };
 
 /* ---- updates in calls ---- */
 
@@ -155,12 +151,7 @@ static void check(const pairs_choice *c, const test_outcome *want)
 {
     test_setup setup = setup_of(c);
     test_outcome got = train(&setup, test_size);
-    bool same = test_same_outcome(&got, want);
-    if (!same && test_rank == 0) {
-        for (int a = 0; a < AXES; a++) print_error("%s %d, ", names[a], c->at[a]);
-        print_error("on %d ranks: other bits than one thread in memory\n", test_size);
-    }
-    assert_all(same);
+    test_expect_outcome(&setup, &got, want);
 }
 
 TEST(every_two_settings_give_the_bits_of_one_thread_in_memory)
@@ -182,13 +173,4 @@ TEST(every_two_settings_give_the_bits_of_one_thread_in_memory)
         check(&c, &want[i]);
     }
     assert_all(!zero_cpu_has_threads() || updates_in_calls > 0);
-}
-
-int main(int argc, char **argv)
-{
-    test_begin(&argc, &argv);
-    test_place_open();
-    int failed = run_here(NULL, NULL);
-    failed += test_place_close();
-    return test_end(failed);
 }

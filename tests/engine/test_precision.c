@@ -1,6 +1,4 @@
 /* Types: the numbers kept in 16 bits, the loss scale, and that all types learn. */
-#include "support/test.h"
-
 #include "support/faulty_unit.h"
 
 /* ---- what is kept ---- */
@@ -142,10 +140,4 @@ TEST(sixteen_bits_learn_as_thirty_two_do)
         double loss = loss_after(type, 40);
         assert_all(fabs(loss - last) < 0.02 * first);
     }
-}
-
-int main(int argc, char **argv)
-{
-    test_begin(&argc, &argv);
-    return test_end(run_here(NULL, NULL));
 }

@@ -1,6 +1,4 @@
 /* Every second of a step belongs to exactly one class of instructions. */
-#include "support/test.h"
-
 #include "support/engine_test.h"
 
 #include "base/clock.h"
@@ -200,10 +198,4 @@ TEST(units_that_differ_in_a_number_are_one_kind)
         assert_all(strcmp(kind, kinds[u]) == 0);
     }
     zero_profile_destroy(&p);
-}
-
-int main(int argc, char **argv)
-{
-    test_begin(&argc, &argv);
-    return test_end(run_here(NULL, NULL));
 }

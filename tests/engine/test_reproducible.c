@@ -2,27 +2,21 @@
  *
  * A launch has one world size, so groups of its first 1, 2, 4 and 8 ranks train one after the
  * other. */
-#include "support/test.h"
-
-#include "support/engine_test.h"
+#include "support/same_bits.h"
 
 enum { GLOBAL_BATCH = 8 }; /* microbatches */
 
 /* Other settings change from run to run, too: none may matter. */
 static test_setup setup_of(int n_ranks, int stage, zero_type type, bool reproducible)
 {
-    static const struct {
-        zero_algorithm algorithm;
-        int nodes;
-    } routes[] = {
-        {ZERO_ALGORITHM_P2P, 1}, {ZERO_ALGORITHM_SHM, 1}, {ZERO_ALGORITHM_HIER, 2}};
     int variant = n_ranks + stage;
+    const test_route route = test_routes[variant % 3];
     test_setup setup = test_standard;
     setup.shape = (zero_shape){
         .layers = 2, .hidden = 16, .heads = 2, .seq = 8, .vocab = 30, .dropout = 0.1f};
     setup.clip = 0.05;
     setup.eval_batches = 1;
-    setup.fake_nodes = n_ranks > 1 ? routes[variant % 3].nodes : 1;
+    setup.fake_nodes = n_ranks > 1 ? route.nodes : 1;
     setup.plan = (zero_plan_input){
         .stage = stage,
         .type = type,
@@ -30,7 +24,7 @@ static test_setup setup_of(int n_ranks, int stage, zero_type type, bool reproduc
         .accumulation = GLOBAL_BATCH / n_ranks,
         .reproducible = reproducible,
         .partition = (zero_partition_scheme)(variant / 2 % 2),
-        .collectives = routes[variant % 3].algorithm,
+        .collectives = route.algorithm,
         .bucket = variant % 2 == 0 ? 1 << 20 : 2048,
         .serial = variant % 4 == 1,
         .recompute = variant % 4 == 2,
@@ -40,34 +34,15 @@ static test_setup setup_of(int n_ranks, int stage, zero_type type, bool reproduc
     return setup;
 }
 
-static test_outcome train(const test_setup *setup, int n_ranks)
-{
-    test_run run;
-    test_run_open(&run, setup, n_ranks);
-    test_outcome out = test_run_outcome(&run);
-    test_run_close(&run);
-    return out;
-}
-
-static void check(const test_setup *setup, int n_ranks, const test_outcome *want)
-{
-    test_outcome got = train(setup, n_ranks);
-    bool same = test_same_outcome(&got, want);
-    if (!same && test_rank == 0)
-        print_error("%d ranks, stage %d, %s: other bits\n", n_ranks, setup->plan.stage,
-                    zero_type_name(setup->plan.type));
-    assert_all(same);
-}
-
 TEST(a_reproducible_run_has_the_same_bits_at_all_world_sizes_and_stages)
 {
     for (zero_type type = ZERO_FP32; type <= ZERO_FP16; type++) {
         test_setup first = setup_of(1, 0, type, true);
-        test_outcome want = train(&first, 1);
+        test_outcome want = test_train(&first, 1);
         for (int n = 1; n <= test_size; n *= 2)
             for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++) {
                 test_setup setup = setup_of(n, stage, type, true);
-                check(&setup, n, &want);
+                test_expect_same(&setup, n, &want);
             }
     }
 }
@@ -76,7 +51,7 @@ TEST(without_it_the_bits_depend_on_the_world_size)
 {
     test_setup one = setup_of(1, 0, ZERO_FP32, false),
                all = setup_of(8, 0, ZERO_FP32, false);
-    test_outcome a = train(&one, 1), b = train(&all, 8);
+    test_outcome a = test_train(&one, 1), b = test_train(&all, 8);
     assert_all(!test_same_outcome(&a, &b));
     assert_all(fabs(a.norm[0] - b.norm[0]) < 1e-5 * a.norm[0]);
 }
@@ -86,12 +61,12 @@ TEST(without_it_stages_0_and_1_agree_and_2_and_3)
 {
     static const int ranks[] = {1, 2, 3, 4};
     for (zero_type type = ZERO_FP32; type <= ZERO_FP16; type++)
-        for (size_t i = 0; i < sizeof ranks / sizeof ranks[0]; i++)
+        for (size_t i = 0; i < COUNT(ranks); i++)
             for (int stage = 0; stage <= 2; stage += 2) {
                 test_setup one = setup_of(ranks[i], stage, type, false);
                 test_setup other = setup_of(ranks[i], stage + 1, type, false);
-                test_outcome want = train(&one, ranks[i]);
-                check(&other, ranks[i], &want);
+                test_outcome want = test_train(&one, ranks[i]);
+                test_expect_same(&other, ranks[i], &want);
             }
 }
 
@@ -101,14 +76,8 @@ TEST(without_it_stages_1_and_2_differ_on_several_ranks)
     for (int n = 1; n <= 2; n++) {
         test_setup one = setup_of(n, 1, ZERO_FP32, false);
         test_setup other = setup_of(n, 2, ZERO_FP32, false);
-        test_outcome a = train(&one, n), b = train(&other, n);
+        test_outcome a = test_train(&one, n), b = test_train(&other, n);
         assert_all(test_same_outcome(&a, &b) == (n == 1));
         assert_all(fabs(a.norm[0] - b.norm[0]) < 1e-5 * a.norm[0]);
     }
-}
-
-int main(int argc, char **argv)
-{
-    test_begin(&argc, &argv);
-    return test_end(run_here(NULL, NULL));
 }

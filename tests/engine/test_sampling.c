@@ -175,8 +175,3 @@ TEST(extreme_temperatures_are_numbers_like_others)
     how.temperature = 1e300;
     assert_int_equal(zero_sampling_draw(&how, logits, 0.5), V / 2);
 }
-
-int main(void)
-{
-    return run_here(NULL, NULL);
-}

@@ -1,10 +1,6 @@
 /* Texts with a cache of keys and values: several beside each other, token by token, have the logits of
  * whole texts, and a text does not depend on its company. */
-#include "support/test.h"
-
 #include "support/generate_test.h"
-
-#include <math.h>
 
 #include "base/number.h"
 #include "fake/fake.h"
@@ -133,6 +129,17 @@ TEST(tokens_have_the_logits_of_whole_texts)
         assert_all(error_of_texts(&fp32) < 1e-6);
         assert_all(error_of_texts(&bf16) < 2e-2);
         assert_all(error_of_texts(&fp16) < 2e-3);
+    }
+}
+
+TEST(tokens_have_the_logits_of_whole_texts_in_all_architectures)
+{
+    for (size_t i = 0; i < sizeof test_others / sizeof *test_others; i++) {
+        test_setup fp32 = texts_of(TEXTS, 3);
+        fp32.shape = test_others[i];
+        const test_setup bf16 = with_types(fp32, ZERO_BF16, ZERO_BF16);
+        assert_all(error_of_texts(&fp32) < 1e-6);
+        assert_all(error_of_texts(&bf16) < 3e-2);
     }
 }
 
@@ -299,10 +306,4 @@ TEST(a_run_whose_steps_need_less_has_no_cache)
     assert_all(!zero_schedule_has_cache(&run.engine.schedule));
     generate(&run, &sampling, 1, text);
     test_run_close(&run);
-}
-
-int main(int argc, char **argv)
-{
-    test_begin(&argc, &argv);
-    return test_end(run_here(NULL, NULL));
 }

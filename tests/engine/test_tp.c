@@ -2,9 +2,7 @@
  *
  * A launch has one world size, so groups of its first ranks train one after the other. */
 #include "support/gpt2_test.h"
-#include "support/test.h"
-
-#include "support/engine_test.h"
+#include "support/same_bits.h"
 
 enum { GLOBAL_BATCH = 8 }; /* microbatches */
 
@@ -19,25 +17,21 @@ static const zero_shape shape = {.layers = 2,
 /* The program's ways that must not matter, by number. */
 static test_setup setup_of(int n_ranks, int tp, int variant)
 {
-    static const struct {
-        zero_algorithm algorithm;
-        int nodes;
-    } routes[] = {
-        {ZERO_ALGORITHM_P2P, 1}, {ZERO_ALGORITHM_SHM, 1}, {ZERO_ALGORITHM_HIER, 2}};
+    const test_route route = test_routes[variant % 3];
     test_setup setup = test_standard;
     setup.shape = shape;
     setup.clip = 0.05;
     setup.eval_batches = 1;
     setup.tp = tp;
     setup.slices = 8;
-    setup.fake_nodes = n_ranks > 1 ? routes[variant % 3].nodes : 1;
+    setup.fake_nodes = n_ranks > 1 ? route.nodes : 1;
     setup.plan = (zero_plan_input){
         .stage = variant % ZERO_STAGE_COUNT,
         .micro_batch = 1,
         .accumulation = GLOBAL_BATCH / (n_ranks / tp),
         .reproducible = true,
         .partition = (zero_partition_scheme)(variant / 2 % 2),
-        .collectives = routes[variant % 3].algorithm,
+        .collectives = route.algorithm,
         .bucket = variant % 2 == 0 ? 1 << 20 : 2048,
         .serial = variant % 4 == 1,
         .recompute = variant % 4 >= 2,
@@ -49,44 +43,13 @@ static test_setup setup_of(int n_ranks, int tp, int variant)
     return setup;
 }
 
-static test_outcome train(const test_setup *setup, int n_ranks)
-{
-    test_run run;
-    test_run_open(&run, setup, n_ranks);
-    test_outcome out = test_run_outcome(&run);
-    test_run_close(&run);
-    return out;
-}
-
-static void tell_difference(const test_outcome *got, const test_outcome *want)
-{
-    for (int s = 0; s < TEST_STEPS; s++)
-        print_error("step %d: loss %.17g, norm %.17g; expected %.17g, %.17g\n", s,
-                    got->loss[s], got->norm[s], want->loss[s], want->norm[s]);
-    print_error("evaluated %.17g, digest %s; expected %.17g, %s; texts %s\n",
-                got->evaluated, got->digest.hex, want->evaluated, want->digest.hex,
-                memcmp(got->text, want->text, sizeof got->text) == 0 ? "equal" : "differ");
-}
-
-static void expect_same(const test_setup *setup, int n_ranks, const test_outcome *want)
-{
-    test_outcome got = train(setup, n_ranks);
-    bool same = test_same_outcome(&got, want);
-    if (!same && test_rank == 0)
-        print_error("%d ranks, TP groups of %d, stage %d, %s, %s: other bits\n", n_ranks,
-                    setup->tp, setup->plan.stage, zero_type_name(setup->plan.type),
-                    zero_algorithm_name(setup->plan.collectives));
-    if (!same && test_rank == 0) tell_difference(&got, want);
-    assert_all(same);
-}
-
 /* Each degree in all stages; routes, recomputation and the rest change from run to run. */
 static void check_degrees(zero_type type, const zero_backend *backend)
 {
     test_setup first = setup_of(1, 1, 0);
     first.plan.type = type;
     first.backend = backend;
-    test_outcome want = train(&first, 1);
+    test_outcome want = test_train(&first, 1);
     int variant = 0;
     for (int n = 2; n <= test_size; n *= 2)
         for (int tp = 1; tp <= n; tp *= 2)
@@ -95,7 +58,7 @@ static void check_degrees(zero_type type, const zero_backend *backend)
                 setup.plan.type = type;
                 setup.backend = backend;
                 if (k > 0 && n < test_size) continue;
-                expect_same(&setup, n, &want);
+                test_expect_same(&setup, n, &want);
             }
 }
 
@@ -120,13 +83,13 @@ TEST(three_ranks_have_the_bits_of_one)
         setup.shape.hidden = 48;
         setup.slices = slices[k];
         setup.plan.reproducible = false;
-        test_outcome want = train(&setup, 1);
+        test_outcome want = test_train(&setup, 1);
         for (int variant = k; variant < k + 3; variant++) {
             test_setup other = setup_of(3, 3, variant);
             other.shape = setup.shape;
             other.slices = setup.slices;
             other.plan.reproducible = false;
-            expect_same(&other, 3, &want);
+            test_expect_same(&other, 3, &want);
         }
     }
 }
@@ -144,11 +107,11 @@ TEST(without_common_slices_losses_are_near)
 {
     test_setup one = setup_of(1, 1, 0);
     one.slices = 1;
-    test_outcome want = train(&one, 1);
+    test_outcome want = test_train(&one, 1);
     for (int tp = 2; tp <= test_size; tp *= 2) {
         test_setup setup = setup_of(tp, tp, tp);
         setup.slices = tp;
-        test_outcome got = train(&setup, tp);
+        test_outcome got = test_train(&setup, tp);
         assert_all(!test_same(got.digest, want.digest));
         assert_all(difference(&got, &want) < 1e-5);
     }
@@ -161,11 +124,11 @@ TEST(every_vocabulary_can_be_shared)
     for (int k = 0; k < 4; k++) {
         test_setup one = setup_of(1, 1, k);
         one.shape.vocab = vocabularies[k];
-        test_outcome want = train(&one, 1);
+        test_outcome want = test_train(&one, 1);
         for (int tp = 2; tp <= test_size; tp *= 2) {
             test_setup setup = setup_of(tp, tp, k + tp);
             setup.shape.vocab = vocabularies[k];
-            expect_same(&setup, tp, &want);
+            test_expect_same(&setup, tp, &want);
         }
     }
 }
@@ -224,14 +187,8 @@ TEST(a_weight_that_is_not_finite_is_told_with_its_place)
             zero_status st = zero_engine_step(&run.engine, &source, &in, &run.last);
             assert_all(st == ZERO_ERR_DIVERGED);
             snprintf(place, sizeof place, "(d 0, p %d)", culprit % 2);
-            assert_all(strstr(zero_last_error(), place) != NULL);
-            assert_all(strstr(zero_last_error(), "forward pass of block 1") != NULL);
+            all_told(place);
+            all_told("forward pass of block 1");
             test_run_close(&run);
         }
-}
-
-int main(int argc, char **argv)
-{
-    test_begin(&argc, &argv);
-    return test_end(run_here(NULL, NULL));
 }

@@ -1,6 +1,4 @@
 /* The rings of a trace (state/trace.h): whole steps, in order, whatever the number of steps. */
-#include "support/test.h"
-
 #include "support/engine_test.h"
 
 #include "base/clock.h"
@@ -177,10 +175,4 @@ TEST(bits_are_those_without_a_trace)
     zero_engine_record(&run.engine, NULL);
     zero_trace_destroy(&t);
     test_run_close(&run);
-}
-
-int main(int argc, char **argv)
-{
-    test_begin(&argc, &argv);
-    return test_end(run_here(NULL, NULL));
 }

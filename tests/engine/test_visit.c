@@ -1,6 +1,4 @@
 /* Visits of states: which elements they hand out, and what a visitor writes. */
-#include "support/test.h"
-
 #include "support/engine_test.h"
 
 #include "base/range.h"
@@ -181,10 +179,4 @@ static void check_refusal(test_run *run)
 TEST(an_empty_range_is_not_visited_and_a_failure_ends_a_visit)
 {
     on_all(check_refusal);
-}
-
-int main(int argc, char **argv)
-{
-    test_begin(&argc, &argv);
-    return test_end(run_here(NULL, NULL));
 }

@@ -5,6 +5,7 @@
  * where AdamW divides a gradient near zero (the keys' bias) by the root of its square.
  *
  * With tensor parallelism each rank looks at its part of each tensor. */
+#define TEST_HAS_MAIN
 #include "support/mpi_cmocka.h"
 #include "support/states_test.h"
 

@@ -204,6 +204,12 @@ static inline int test_gpu_close_group(void **state)
     return 0;
 }
 
+__attribute__((constructor)) static void test_has_a_gpu(void)
+{
+    around.set_up = test_gpu_open_group;
+    around.tear_down = test_gpu_close_group;
+}
+
 /* NaN is equal to NaN whatever its payload; all else by its bits. */
 static inline void assert_same_typed(zero_type type, int64_t n, const void *got,
                                      const void *want)

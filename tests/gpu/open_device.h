@@ -107,10 +107,3 @@ static inline void *on_device(const device *d, const void *host)
 {
     return (char *)d->memory + ((const char *)host - d->host);
 }
-
-static inline void assert_fails(zero_status got, zero_status expected, const char *text)
-{
-    assert_int_equal(got, expected);
-    if (!strstr(zero_last_error(), text))
-        fail_msg("'%s' is not in: %s", text, zero_last_error());
-}

@@ -1,8 +1,6 @@
 /* The CUDA backend's glue, on the emulated device or on a GPU: memory, copies and their tickets,
  * products in pieces, and failures. The emulator's streams run late and in random orders, so a wait
  * that is missing changes numbers. */
-#include "support/test.h"
-
 #include "gpu/open_device.h"
 
 /* ---- memory and copies ---- */
@@ -205,7 +203,7 @@ static void compare_types(device *d, int64_t m, int64_t n, int64_t k, int64_t ga
                                    {H, F, H, F}, {H, F, F, F}, {B, B, B, B}, {H, H, H, H},
                                    {B, F, B, B}, {H, H, F, H}, {B, B, B, F}, {F, B, B, B},
                                    {H, F, F, B}};
-    for (size_t t = 0; t < sizeof types / sizeof types[0]; t++)
+    for (size_t t = 0; t < COUNT(types); t++)
         for (int bits = 0; bits < 8; bits++) {
             const bool ta = bits & 1, tb = bits & 2;
             const zero_gemm g = {.transpose_a = ta,
@@ -249,7 +247,7 @@ TEST(products_in_pieces_are_the_same)
     open_device(&d);
     zero_cuda *c = (zero_cuda *)d.math.state[0];
     const size_t rooms[] = {64 << 10, 96 << 10, 160 << 10};
-    for (size_t i = 0; i < sizeof rooms / sizeof rooms[0]; i++) {
+    for (size_t i = 0; i < COUNT(rooms); i++) {
         c->room.bytes = rooms[i];
         compare_types(&d, 150, 130, 140, 0);
         compare_types(&d, 30, 300, 70, 2);
@@ -325,9 +323,4 @@ TEST(devices_have_numbers)
     assert_fails(of->accepts(&d.math, ZERO_BF16), ZERO_ERR_UNSUPPORTED, "use --dtype fp16");
     assert_ok(of->accepts(&d.math, ZERO_FP16));
     close_device(&d);
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

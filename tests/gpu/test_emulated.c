@@ -1,5 +1,6 @@
 /* Each word of the kernels' dialect, on the emulator, in both orders of threads. */
 
+#define TEST_HAS_MAIN
 #include "support/test.h"
 
 #include "base/half.h"

@@ -1,6 +1,7 @@
 /* Products of the emulated cuBLASLt that end with a bias, GELU or its gradient, against plain loops; and
  * what it refuses. */
 
+#define TEST_HAS_MAIN
 #include <cublasLt.h>
 
 #include "support/test.h"

@@ -1,5 +1,6 @@
 /* Products of the emulated cuBLAS against plain loops, and what it refuses. */
 
+#define TEST_HAS_MAIN
 #include <cublas_v2.h>
 
 #include "support/test.h"

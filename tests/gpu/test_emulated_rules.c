@@ -1,14 +1,7 @@
 /* Kernels that break a rule: the emulator shows each of them, by NaN or by a message that names the
  * kernel, the block, a thread and its line. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "gpu/child.h"
 #include "gpu/emulated/emulator.h"
@@ -62,43 +55,6 @@ static int wrong_neighbours_of_warp(bool wrong, bool down)
     return bad;
 }
 
-/* Ascending threads read what nobody has written; descending ones hide the mistake. So every kernel
- * is tested in both orders. */
-static void one_order_shows_a_missing_barrier(void **state)
-{
-    (void)state;
-    assert_int_equal(wrong_neighbours(false, false), 0);
-    assert_int_equal(wrong_neighbours(false, true), 0);
-    assert_int_equal(wrong_neighbours(true, false), 2 * (block - 1));
-    assert_int_equal(wrong_neighbours(true, true), 0);
-}
-
-static void one_order_shows_a_missing_barrier_of_a_warp(void **state)
-{
-    (void)state;
-    assert_int_equal(wrong_neighbours_of_warp(false, false), 0);
-    assert_int_equal(wrong_neighbours_of_warp(false, true), 0);
-    assert_int_equal(wrong_neighbours_of_warp(true, false), 31);
-    assert_int_equal(wrong_neighbours_of_warp(true, true), 0);
-}
-
-static void both_orders_show_a_tile_that_is_overwritten_early(void **state)
-{
-    (void)state;
-    for (int kind = 0; kind < 4; kind++) {
-        const bool wrong = kind & 1;
-        float host[64], *out = room();
-        int bad = 0;
-        zero_emulated_threads(kind & 2);
-        run_tile_sums(wrong, 3, out);
-        assert_int_equal(cudaMemcpy(host, out, sizeof host, cudaMemcpyDeviceToHost),
-                         cudaSuccess);
-        for (int i = 0; i < 64; i++) bad += host[i] != 64.0f * (1 + 2 + 3);
-        assert_true(wrong ? bad > 0 : bad == 0);
-        assert_int_equal(cudaFree(out), cudaSuccess);
-    }
-}
-
 /* ---- messages ---- */
 
 static void run_and_wait(void (*run)(float *out))
@@ -112,9 +68,8 @@ static void leave_shuffle(void)
     run_and_wait(run_leaving_lane);
 }
 
-static void a_lane_that_leaves_before_a_shuffle_is_named(void **state)
+TEST(a_lane_that_leaves_before_a_shuffle_is_named)
 {
-    (void)state;
     assert_child_ends(leave_shuffle, "ZERO_EMULATED_THREADS=up",
                       "kernel leaving_lane, block (0,0,0), thread (0,0,0)",
                       "emulated_wrong.cu:",
@@ -130,9 +85,8 @@ static void leave_barrier(void)
     run_and_wait(run_leaving_thread);
 }
 
-static void a_thread_that_leaves_before_a_barrier_is_named(void **state)
+TEST(a_thread_that_leaves_before_a_barrier_is_named)
 {
-    (void)state;
     assert_child_ends(leave_barrier, "ZERO_EMULATED_THREADS=down",
                       "kernel leaving_thread, block (1,0,0), thread (0,0,0)",
                       "emulated_wrong.cu:",
@@ -144,9 +98,8 @@ static void meet_in_two_lines(void)
     run_and_wait(run_different_lines);
 }
 
-static void lanes_that_wait_in_different_lines_are_named(void **state)
+TEST(lanes_that_wait_in_different_lines_are_named)
 {
-    (void)state;
     assert_child_ends(meet_in_two_lines, NULL,
                       "kernel different_lines, block (0,0,0), thread (0,0,0)",
                       "__shfl_xor_sync() waits for thread (16,0,0), which waits in "
@@ -160,9 +113,8 @@ static void meet_at_two_barriers(void)
     cudaDeviceSynchronize();
 }
 
-static void barriers_in_different_lines_are_named(void **state)
+TEST(barriers_in_different_lines_are_named)
 {
-    (void)state;
     assert_child_ends(meet_at_two_barriers, NULL, "kernel different_barriers",
                       "__syncthreads() waits for thread (32,0,0), which waits in "
                       "__syncthreads() at ",
@@ -174,9 +126,8 @@ static void mix_barriers(void)
     run_and_wait(run_barrier_and_shuffle);
 }
 
-static void a_barrier_within_a_shuffle_is_named(void **state)
+TEST(a_barrier_within_a_shuffle_is_named)
 {
-    (void)state;
     assert_child_ends(mix_barriers, NULL, "thread (0,0,0)",
                       "__syncthreads() waits for thread (8,0,0), which waits in "
                       "__shfl_down_sync() at ",
@@ -204,9 +155,8 @@ static void shuffle_by_odd_width(void)
     cudaDeviceSynchronize();
 }
 
-static void masks_are_checked(void **state)
+TEST(masks_are_checked)
 {
-    (void)state;
     assert_child_ends(read_outside, NULL,
                       "kernel outside_of_mask, block (0,0,0), thread (0,0,0)",
                       "__shfl_sync(): reads lane 16, outside of its mask 0x0000ffff", NULL);
@@ -225,9 +175,8 @@ static void use_much(void)
     run_and_wait(run_much_shared_memory);
 }
 
-static void shared_memory_has_48_kib(void **state)
+TEST(shared_memory_has_48_kib)
 {
-    (void)state;
     assert_child_ends(use_much, NULL, "kernel much_shared_memory",
                       "emulated_wrong.cu:", "shared memory second needs 25600 bytes", NULL);
 }
@@ -237,9 +186,8 @@ static void store_crooked_tile(void)
     run_and_wait(run_crooked_tile);
 }
 
-static void tiles_are_aligned(void **state)
+TEST(tiles_are_aligned)
 {
-    (void)state;
     assert_child_ends(store_crooked_tile, NULL, "kernel crooked_tile",
                       "emulated_wrong.cu:", "store_matrix_sync()",
                       "not aligned to 32 bytes", NULL);
@@ -252,9 +200,8 @@ static void multiply_bf16(void)
     cudaDeviceSynchronize();
 }
 
-static void bf16_tiles_need_sm_80(void **state)
+TEST(bf16_tiles_need_sm_80)
 {
-    (void)state;
     assert_child_passes(multiply_bf16, "ZERO_EMULATED_SM=80");
     assert_child_ends(multiply_bf16, "ZERO_EMULATED_SM=75", "sm_75 has no products of bf16",
                       NULL);
@@ -272,9 +219,8 @@ static void write_before_the_beginning(void)
     cudaDeviceSynchronize();
 }
 
-static void the_address_sanitizer_sees_the_ends_of_shared_arrays(void **state)
+TEST(the_address_sanitizer_sees_the_ends_of_shared_arrays)
 {
-    (void)state;
     if (!ZERO_ADDRESS_SANITIZER) skip();
     assert_child_ends(write_past_the_end, NULL, "use-after-poison",
                       "emulated_wrong.cu:", NULL);
@@ -289,30 +235,42 @@ static void write_past_a_piece(void)
     cudaDeviceSynchronize();
 }
 
-static void a_kernel_faults_past_the_end_of_a_piece(void **state)
+TEST(a_kernel_faults_past_the_end_of_a_piece)
 {
-    (void)state;
     assert_child_ends(write_past_a_piece, NULL, "emulator: kernel write_one",
                       "emulated_wrong.cu:", "thread (0,0,0) touches 0x", NULL);
 }
 
-int main(void)
+/* Ascending threads read what nobody has written; descending ones hide the mistake. So every kernel
+ * is tested in both orders. */
+TEST(one_order_shows_a_missing_barrier)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_lane_that_leaves_before_a_shuffle_is_named),
-        cmocka_unit_test(a_thread_that_leaves_before_a_barrier_is_named),
-        cmocka_unit_test(lanes_that_wait_in_different_lines_are_named),
-        cmocka_unit_test(barriers_in_different_lines_are_named),
-        cmocka_unit_test(a_barrier_within_a_shuffle_is_named),
-        cmocka_unit_test(masks_are_checked),
-        cmocka_unit_test(shared_memory_has_48_kib),
-        cmocka_unit_test(tiles_are_aligned),
-        cmocka_unit_test(bf16_tiles_need_sm_80),
-        cmocka_unit_test(the_address_sanitizer_sees_the_ends_of_shared_arrays),
-        cmocka_unit_test(a_kernel_faults_past_the_end_of_a_piece),
-        cmocka_unit_test(one_order_shows_a_missing_barrier),
-        cmocka_unit_test(one_order_shows_a_missing_barrier_of_a_warp),
-        cmocka_unit_test(both_orders_show_a_tile_that_is_overwritten_early),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    assert_int_equal(wrong_neighbours(false, false), 0);
+    assert_int_equal(wrong_neighbours(false, true), 0);
+    assert_int_equal(wrong_neighbours(true, false), 2 * (block - 1));
+    assert_int_equal(wrong_neighbours(true, true), 0);
+}
+
+TEST(one_order_shows_a_missing_barrier_of_a_warp)
+{
+    assert_int_equal(wrong_neighbours_of_warp(false, false), 0);
+    assert_int_equal(wrong_neighbours_of_warp(false, true), 0);
+    assert_int_equal(wrong_neighbours_of_warp(true, false), 31);
+    assert_int_equal(wrong_neighbours_of_warp(true, true), 0);
+}
+
+TEST(both_orders_show_a_tile_that_is_overwritten_early)
+{
+    for (int kind = 0; kind < 4; kind++) {
+        const bool wrong = kind & 1;
+        float host[64], *out = room();
+        int bad = 0;
+        zero_emulated_threads(kind & 2);
+        run_tile_sums(wrong, 3, out);
+        assert_int_equal(cudaMemcpy(host, out, sizeof host, cudaMemcpyDeviceToHost),
+                         cudaSuccess);
+        for (int i = 0; i < 64; i++) bad += host[i] != 64.0f * (1 + 2 + 3);
+        assert_true(wrong ? bad > 0 : bad == 0);
+        assert_int_equal(cudaFree(out), cudaSuccess);
+    }
 }

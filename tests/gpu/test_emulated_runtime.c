@@ -1,14 +1,7 @@
 /* Memory, streams, events and errors of the emulated device. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "gpu/child.h"
 #include "gpu/emulated/emulator.h"
@@ -26,15 +19,6 @@ static float *room(void)
 }
 
 /* ---- memory ---- */
-
-static void fresh_memory_is_nan(void **state)
-{
-    (void)state;
-    float *memory = room();
-    assert_int_equal(cudaMemcpy(back, memory, bytes, cudaMemcpyDeviceToHost), cudaSuccess);
-    for (int i = 0; i < n; i++) assert_true(isnan(back[i]));
-    assert_int_equal(cudaFree(memory), cudaSuccess);
-}
 
 static void read_device_memory(void)
 {
@@ -61,9 +45,8 @@ static void write_file(void)
     child_assert(write(STDERR_FILENO, room(), 4) == -1);
 }
 
-static void the_host_cannot_touch_device_memory(void **state)
+TEST(the_host_cannot_touch_device_memory)
 {
-    (void)state;
     static const char *const ways[] = {"ZERO_EMULATED_KEYS=1", "ZERO_EMULATED_KEYS=0"};
     const char *message = "emulator: the host touches 0x";
     for (int i = 0; i < 2; i++) {
@@ -84,9 +67,8 @@ static void use_memory_of_another_device(void)
     cudaDeviceSynchronize();
 }
 
-static void a_kernel_cannot_touch_memory_of_another_device(void **state)
+TEST(a_kernel_cannot_touch_memory_of_another_device)
 {
-    (void)state;
     const char *message = "which is memory of device 1";
     assert_child_ends(use_memory_of_another_device, "ZERO_EMULATED_KEYS=1", message, NULL);
     assert_child_ends(use_memory_of_another_device, "ZERO_EMULATED_KEYS=0", message, NULL);
@@ -100,9 +82,8 @@ static void use_after_free(void)
     cudaDeviceSynchronize();
 }
 
-static void freed_memory_is_gone(void **state)
+TEST(freed_memory_is_gone)
 {
-    (void)state;
     assert_child_ends(use_after_free, NULL, "write_one", NULL);
 }
 
@@ -121,43 +102,12 @@ static void take_all_memory(void)
     child_assert(cudaMalloc(&second, 60000) == cudaSuccess);
 }
 
-static void a_device_has_the_memory_that_it_was_given(void **state)
+TEST(a_device_has_the_memory_that_it_was_given)
 {
-    (void)state;
     assert_child_passes(take_all_memory, "ZERO_EMULATED_MEMORY=100000");
 }
 
 /* ---- copies ---- */
-
-static void copies_are_checked(void **state)
-{
-    (void)state;
-    float *memory = room();
-    const enum cudaMemcpyKind down = cudaMemcpyDeviceToHost, up = cudaMemcpyHostToDevice;
-    assert_int_equal(cudaMemcpyAsync(memory, host, bytes, up, 0),
-                     cudaErrorInvalidHostPointer);
-    assert_int_equal(cudaHostRegister(host, bytes, 0), cudaSuccess);
-    assert_int_equal(cudaHostRegister(host + 16, 64, 0),
-                     cudaErrorHostMemoryAlreadyRegistered);
-    assert_int_equal(cudaMemcpyAsync(memory, host, bytes, up, 0), cudaSuccess);
-    assert_int_equal(cudaMemcpyAsync(memory, host + 1, bytes, up, 0),
-                     cudaErrorInvalidHostPointer);
-    assert_int_equal(cudaMemcpyAsync(memory + 1, host, bytes, up, 0),
-                     cudaErrorInvalidValue);
-    assert_int_equal(cudaMemcpyAsync(memory, host, bytes, down, 0), cudaErrorInvalidValue);
-    assert_int_equal(cudaMemcpyAsync(host, host, bytes, cudaMemcpyHostToHost, 0),
-                     cudaErrorInvalidMemcpyDirection);
-    assert_int_equal(cudaMemcpyAsync(memory, host, bytes, cudaMemcpyDefault, 0),
-                     cudaErrorInvalidMemcpyDirection);
-    assert_int_equal(cudaMemsetAsync(memory + 1, 0, bytes, 0), cudaErrorInvalidValue);
-    assert_int_equal(cudaHostUnregister(host), cudaSuccess);
-    assert_int_equal(cudaHostUnregister(host), cudaErrorHostMemoryNotRegistered);
-    assert_int_equal(cudaMemcpyAsync(host, memory, bytes, down, 0),
-                     cudaErrorInvalidHostPointer);
-    assert_int_equal(cudaFree(memory), cudaSuccess);
-    assert_int_equal(cudaFree(memory), cudaErrorInvalidValue);
-    cudaGetLastError();
-}
 
 /* ---- streams ---- */
 
@@ -224,125 +174,7 @@ static int wrong_orders(bool waits_for_store, bool waits_for_kernel)
     return wrong;
 }
 
-static void no_order_is_wrong_with_all_waits(void **state)
-{
-    (void)state;
-    assert_int_equal(wrong_orders(true, true), 0);
-}
-
-static void some_order_shows_a_missing_wait(void **state)
-{
-    (void)state;
-    const int without_store = wrong_orders(false, true);
-    const int without_kernel = wrong_orders(true, false);
-    assert_true(without_store >= 4 && without_store < 64);
-    assert_true(without_kernel >= 4 && without_kernel < 64);
-}
-
-static void at_once_nothing_is_late(void **state)
-{
-    (void)state;
-    queues q = make_queues();
-    zero_emulated_order(0);
-    assert_int_equal(send_through(q, false, false), n);
-    drop_queues(q);
-    zero_emulated_order(1);
-}
-
-static void memory_that_a_copy_fills_is_nan_until_then(void **state)
-{
-    (void)state;
-    int late = 0;
-    queues q = make_queues();
-    assert_int_equal(cudaMemsetAsync(q.memory, 0, bytes, q.down), cudaSuccess);
-    for (uint64_t seed = 1; seed <= 20; seed++) {
-        zero_emulated_order(seed);
-        for (int i = 0; i < n; i++) host[i] = 7;
-        cudaMemcpyAsync(host, q.memory, bytes, cudaMemcpyDeviceToHost, q.down);
-        assert_true(host[5] == 0 || isnan(host[5]));
-        late += host[5] != 0;
-        assert_int_equal(cudaStreamSynchronize(q.down), cudaSuccess);
-        assert_true(host[5] == 0);
-    }
-    assert_true(late > 0);
-    drop_queues(q);
-}
-
-/* Asking is enough: nobody has to wait. */
-static void events_pass_when_they_are_asked(void **state)
-{
-    (void)state;
-    int unfinished = 0;
-    queues q = make_queues();
-    for (uint64_t seed = 1; seed <= 20; seed++) {
-        zero_emulated_order(seed);
-        run_count(q.compute, 1, q.memory);
-        cudaEventRecord(q.computed, q.compute);
-        int turns = 0;
-        cudaError_t answer;
-        while ((answer = cudaEventQuery(q.computed)) == cudaErrorNotReady) turns++;
-        assert_int_equal(answer, cudaSuccess);
-        assert_true(turns < 100);
-        unfinished += turns > 0;
-    }
-    assert_true(unfinished > 0);
-    drop_queues(q);
-}
-
-static void the_legacy_stream_waits_for_blocking_ones(void **state)
-{
-    (void)state;
-    cudaStream_t blocking;
-    float *memory = room();
-    assert_int_equal(cudaStreamCreate(&blocking), cudaSuccess);
-    for (uint64_t seed = 1; seed <= 20; seed++) {
-        zero_emulated_order(seed);
-        assert_int_equal(cudaMemset(memory, 0, bytes), cudaSuccess);
-        for (int i = 0; i < 5; i++) run_count(i % 2 ? 0 : blocking, 1, memory);
-        run_scale(blocking, 1, 10.0f, memory);
-        run_count(0, 1, memory);
-        assert_int_equal(cudaMemcpy(back, memory, 4, cudaMemcpyDeviceToHost), cudaSuccess);
-        assert_true(back[0] == 51.0f);
-    }
-    assert_int_equal(cudaStreamDestroy(blocking), cudaSuccess);
-    assert_int_equal(cudaFree(memory), cudaSuccess);
-}
-
-static void events_tell_the_time(void **state)
-{
-    (void)state;
-    float *memory = room(), milliseconds = -1;
-    cudaEvent_t begin, end;
-    assert_int_equal(cudaEventCreate(&begin) | cudaEventCreate(&end), 0);
-    assert_int_equal(cudaEventElapsedTime(&milliseconds, begin, end),
-                     cudaErrorInvalidResourceHandle);
-    assert_int_equal(cudaEventRecord(begin, 0), cudaSuccess);
-    run_count(0, 1000000, memory);
-    assert_int_equal(cudaEventRecord(end, 0), cudaSuccess);
-    assert_int_equal(cudaEventSynchronize(end), cudaSuccess);
-    assert_int_equal(cudaEventElapsedTime(&milliseconds, begin, end), cudaSuccess);
-    assert_true(milliseconds > 0.1f && milliseconds < 60e3f);
-    assert_int_equal(cudaEventDestroy(begin) | cudaEventDestroy(end), 0);
-    assert_int_equal(cudaFree(memory), cudaSuccess);
-    cudaGetLastError();
-}
-
 /* ---- errors ---- */
-
-static void impossible_launches_are_errors(void **state)
-{
-    (void)state;
-    float *memory = room();
-    run_scale(0, 0, 1.0f, memory);
-    assert_int_equal(cudaPeekAtLastError(), cudaErrorInvalidConfiguration);
-    assert_int_equal(cudaGetLastError(), cudaErrorInvalidConfiguration);
-    assert_int_equal(cudaGetLastError(), cudaSuccess);
-    run_numbers((dim3){1, 1, 1}, (dim3){1025, 1, 1}, (int *)memory);
-    assert_int_equal(cudaGetLastError(), cudaErrorInvalidConfiguration);
-    run_scale((cudaStream_t)memory, 1, 1.0f, memory);
-    assert_int_equal(cudaGetLastError(), cudaErrorInvalidResourceHandle);
-    assert_int_equal(cudaFree(memory), cudaSuccess);
-}
 
 static void fail_twice(void)
 {
@@ -365,9 +197,8 @@ static void fail_twice(void)
     child_assert(cudaStreamDestroy(stream) == cudaSuccess);
 }
 
-static void failures_stay(void **state)
+TEST(failures_stay)
 {
-    (void)state;
     assert_child_passes(fail_twice, "ZERO_EMULATED_FAIL=3");
     assert_child_passes(fail_twice, "ZERO_EMULATED_FAIL=3 ZERO_EMULATED_ORDER=0");
 }
@@ -407,9 +238,8 @@ static void get_device(void)
     cudaGetDevice(&device);
 }
 
-static void the_environment_describes_the_devices(void **state)
+TEST(the_environment_describes_the_devices)
 {
-    (void)state;
     assert_child_passes(
         count_devices,
         "ZERO_EMULATED_DEVICES=3 ZERO_EMULATED_SM=75 ZERO_EMULATED_MEMORY=4096");
@@ -421,25 +251,149 @@ static void the_environment_describes_the_devices(void **state)
                       NULL);
 }
 
-int main(void)
+TEST(fresh_memory_is_nan)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_host_cannot_touch_device_memory),
-        cmocka_unit_test(a_kernel_cannot_touch_memory_of_another_device),
-        cmocka_unit_test(freed_memory_is_gone),
-        cmocka_unit_test(a_device_has_the_memory_that_it_was_given),
-        cmocka_unit_test(failures_stay),
-        cmocka_unit_test(the_environment_describes_the_devices),
-        cmocka_unit_test(fresh_memory_is_nan),
-        cmocka_unit_test(copies_are_checked),
-        cmocka_unit_test(no_order_is_wrong_with_all_waits),
-        cmocka_unit_test(some_order_shows_a_missing_wait),
-        cmocka_unit_test(at_once_nothing_is_late),
-        cmocka_unit_test(memory_that_a_copy_fills_is_nan_until_then),
-        cmocka_unit_test(events_pass_when_they_are_asked),
-        cmocka_unit_test(the_legacy_stream_waits_for_blocking_ones),
-        cmocka_unit_test(events_tell_the_time),
-        cmocka_unit_test(impossible_launches_are_errors),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    float *memory = room();
+    assert_int_equal(cudaMemcpy(back, memory, bytes, cudaMemcpyDeviceToHost), cudaSuccess);
+    for (int i = 0; i < n; i++) assert_true(isnan(back[i]));
+    assert_int_equal(cudaFree(memory), cudaSuccess);
+}
+
+TEST(copies_are_checked)
+{
+    float *memory = room();
+    const enum cudaMemcpyKind down = cudaMemcpyDeviceToHost, up = cudaMemcpyHostToDevice;
+    assert_int_equal(cudaMemcpyAsync(memory, host, bytes, up, 0),
+                     cudaErrorInvalidHostPointer);
+    assert_int_equal(cudaHostRegister(host, bytes, 0), cudaSuccess);
+    assert_int_equal(cudaHostRegister(host + 16, 64, 0),
+                     cudaErrorHostMemoryAlreadyRegistered);
+    assert_int_equal(cudaMemcpyAsync(memory, host, bytes, up, 0), cudaSuccess);
+    assert_int_equal(cudaMemcpyAsync(memory, host + 1, bytes, up, 0),
+                     cudaErrorInvalidHostPointer);
+    assert_int_equal(cudaMemcpyAsync(memory + 1, host, bytes, up, 0),
+                     cudaErrorInvalidValue);
+    assert_int_equal(cudaMemcpyAsync(memory, host, bytes, down, 0), cudaErrorInvalidValue);
+    assert_int_equal(cudaMemcpyAsync(host, host, bytes, cudaMemcpyHostToHost, 0),
+                     cudaErrorInvalidMemcpyDirection);
+    assert_int_equal(cudaMemcpyAsync(memory, host, bytes, cudaMemcpyDefault, 0),
+                     cudaErrorInvalidMemcpyDirection);
+    assert_int_equal(cudaMemsetAsync(memory + 1, 0, bytes, 0), cudaErrorInvalidValue);
+    assert_int_equal(cudaHostUnregister(host), cudaSuccess);
+    assert_int_equal(cudaHostUnregister(host), cudaErrorHostMemoryNotRegistered);
+    assert_int_equal(cudaMemcpyAsync(host, memory, bytes, down, 0),
+                     cudaErrorInvalidHostPointer);
+    assert_int_equal(cudaFree(memory), cudaSuccess);
+    assert_int_equal(cudaFree(memory), cudaErrorInvalidValue);
+    cudaGetLastError();
+}
+
+TEST(no_order_is_wrong_with_all_waits)
+{
+    assert_int_equal(wrong_orders(true, true), 0);
+}
+
+TEST(some_order_shows_a_missing_wait)
+{
+    const int without_store = wrong_orders(false, true);
+    const int without_kernel = wrong_orders(true, false);
+    assert_true(without_store >= 4 && without_store < 64);
+    assert_true(without_kernel >= 4 && without_kernel < 64);
+}
+
+TEST(at_once_nothing_is_late)
+{
+    queues q = make_queues();
+    zero_emulated_order(0);
+    assert_int_equal(send_through(q, false, false), n);
+    drop_queues(q);
+    zero_emulated_order(1);
+}
+
+TEST(memory_that_a_copy_fills_is_nan_until_then)
+{
+    int late = 0;
+    queues q = make_queues();
+    assert_int_equal(cudaMemsetAsync(q.memory, 0, bytes, q.down), cudaSuccess);
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        zero_emulated_order(seed);
+        for (int i = 0; i < n; i++) host[i] = 7;
+        cudaMemcpyAsync(host, q.memory, bytes, cudaMemcpyDeviceToHost, q.down);
+        assert_true(host[5] == 0 || isnan(host[5]));
+        late += host[5] != 0;
+        assert_int_equal(cudaStreamSynchronize(q.down), cudaSuccess);
+        assert_true(host[5] == 0);
+    }
+    assert_true(late > 0);
+    drop_queues(q);
+}
+
+/* Asking is enough: nobody has to wait. */
+TEST(events_pass_when_they_are_asked)
+{
+    int unfinished = 0;
+    queues q = make_queues();
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        zero_emulated_order(seed);
+        run_count(q.compute, 1, q.memory);
+        cudaEventRecord(q.computed, q.compute);
+        int turns = 0;
+        cudaError_t answer;
+        while ((answer = cudaEventQuery(q.computed)) == cudaErrorNotReady) turns++;
+        assert_int_equal(answer, cudaSuccess);
+        assert_true(turns < 100);
+        unfinished += turns > 0;
+    }
+    assert_true(unfinished > 0);
+    drop_queues(q);
+}
+
+TEST(the_legacy_stream_waits_for_blocking_ones)
+{
+    cudaStream_t blocking;
+    float *memory = room();
+    assert_int_equal(cudaStreamCreate(&blocking), cudaSuccess);
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        zero_emulated_order(seed);
+        assert_int_equal(cudaMemset(memory, 0, bytes), cudaSuccess);
+        for (int i = 0; i < 5; i++) run_count(i % 2 ? 0 : blocking, 1, memory);
+        run_scale(blocking, 1, 10.0f, memory);
+        run_count(0, 1, memory);
+        assert_int_equal(cudaMemcpy(back, memory, 4, cudaMemcpyDeviceToHost), cudaSuccess);
+        assert_true(back[0] == 51.0f);
+    }
+    assert_int_equal(cudaStreamDestroy(blocking), cudaSuccess);
+    assert_int_equal(cudaFree(memory), cudaSuccess);
+}
+
+TEST(events_tell_the_time)
+{
+    float *memory = room(), milliseconds = -1;
+    cudaEvent_t begin, end;
+    assert_int_equal(cudaEventCreate(&begin) | cudaEventCreate(&end), 0);
+    assert_int_equal(cudaEventElapsedTime(&milliseconds, begin, end),
+                     cudaErrorInvalidResourceHandle);
+    assert_int_equal(cudaEventRecord(begin, 0), cudaSuccess);
+    run_count(0, 1000000, memory);
+    assert_int_equal(cudaEventRecord(end, 0), cudaSuccess);
+    assert_int_equal(cudaEventSynchronize(end), cudaSuccess);
+    assert_int_equal(cudaEventElapsedTime(&milliseconds, begin, end), cudaSuccess);
+    assert_true(milliseconds > 0.1f && milliseconds < 60e3f);
+    assert_int_equal(cudaEventDestroy(begin) | cudaEventDestroy(end), 0);
+    assert_int_equal(cudaFree(memory), cudaSuccess);
+    cudaGetLastError();
+}
+
+TEST(impossible_launches_are_errors)
+{
+    float *memory = room();
+    run_scale(0, 0, 1.0f, memory);
+    assert_int_equal(cudaPeekAtLastError(), cudaErrorInvalidConfiguration);
+    assert_int_equal(cudaGetLastError(), cudaErrorInvalidConfiguration);
+    assert_int_equal(cudaGetLastError(), cudaSuccess);
+    run_numbers((dim3){1, 1, 1}, (dim3){1025, 1, 1}, (int *)memory);
+    assert_int_equal(cudaGetLastError(), cudaErrorInvalidConfiguration);
+    run_scale((cudaStream_t)memory, 1, 1.0f, memory);
+    assert_int_equal(cudaGetLastError(), cudaErrorInvalidResourceHandle);
+    assert_int_equal(cudaFree(memory), cudaSuccess);
 }

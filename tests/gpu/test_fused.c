@@ -1,10 +1,7 @@
 /* Products and what follows them as one call, against the oracle's two calls: rounded once where
  * cuBLASLt makes both, and the bits of the device's two calls elsewhere. */
-#include "support/test.h"
-
+#define TEST_HAS_MAIN
 #include "gpu/open_device.h"
-
-#include <math.h>
 
 #include "base/half.h"
 
@@ -307,8 +304,7 @@ TEST(other_products_are_two_calls)
         }
         others[12].dropout = 0.5f;
         if (end != ADD_BRANCH) others[12].k = 44;
-        for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
-            assert_true(are_same(&d, &others[i]));
+        for (size_t i = 0; i < COUNT(others); i++) assert_true(are_same(&d, &others[i]));
         const int64_t so_far = inside(&d)->n_choices;
         assert_false(are_same(&d, &s)); /* this one is rounded once */
         assert_int_equal(inside(&d)->n_choices, so_far + 1);

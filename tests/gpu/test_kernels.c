@@ -73,7 +73,7 @@ static void check_bias_backward(test_pool *pool, int64_t rows, int64_t cols, int
     assert_close(cols, test_gpu_result(&g, out), dbias);
 }
 
-static void biases_agree(void **state)
+TEST(biases_agree)
 {
     for (size_t s = 0; s < COUNT(shapes); s++) {
         const int64_t rows = shapes[s][0], cols = shapes[s][1];
@@ -159,7 +159,7 @@ static void check_gelu_backward(test_pool *pool, int64_t rows, int64_t cols, int
     assert_close(cols, test_gpu_result(&g, out), dbias);
 }
 
-static void gelu_agrees(void **state)
+TEST(gelu_agrees)
 {
     for (size_t s = 0; s < COUNT(shapes); s++)
         for (int shift = 0; shift < 2; shift++) {
@@ -170,9 +170,8 @@ static void gelu_agrees(void **state)
         }
 }
 
-static void gelu_is_right_far_from_zero(void **state)
+TEST(gelu_is_right_far_from_zero)
 {
-    (void)state;
     const float one[] = {1, 1, 1, 1}, zeros[4] = {0};
     const float values[] = {0, 0, 1e4f, 1e30f}, slopes[] = {0, 0, 1, 1};
     const float at[] = {-1e30f, -1e4f, 1e4f, 1e30f};
@@ -306,7 +305,7 @@ static void check_norm_backward(test_pool *pool, zero_type type, int64_t rows, i
 
 /* Parameters lie where their group puts them, and 16-bit ones are widened elsewhere: neither
  * may show in a bit. */
-static void alignment_does_not_show_in_layer_norms(void **state)
+TEST(alignment_does_not_show_in_layer_norms)
 {
     static const int shifts[][2] = {{0, 0}, {4, 0}, {0, 4}, {8, 8}, {0, 12}};
     static const int64_t widths[] = {4, 36, 768, 1344};
@@ -332,7 +331,7 @@ static void alignment_does_not_show_in_layer_norms(void **state)
     }
 }
 
-static void layer_norms_agree(void **state)
+TEST(layer_norms_agree)
 {
     for (size_t s = 0; s < COUNT(shapes); s++)
         for (size_t t = 0; t < COUNT(types); t++)
@@ -346,7 +345,7 @@ static void layer_norms_agree(void **state)
 }
 
 /* More rows than all blocks take at once. */
-static void many_rows_take_several_turns(void **state)
+TEST(many_rows_take_several_turns)
 {
     check_norm(*state, ZERO_FP32, 8 * 2048 + 11, 4, 0);
     check_norm_backward(*state, ZERO_FP32, 8 * 2048 + 11, 3, 0, false, 65536);
@@ -391,7 +390,7 @@ static void check_spread_head(test_pool *pool, int64_t rows, int64_t V, int64_t 
 }
 
 /* Rows that begin at multiples of 4 floats, and others; shorter and longer than a turn of a block. */
-static void rows_of_logits_may_lie_apart(void **state)
+TEST(rows_of_logits_may_lie_apart)
 {
     static const int64_t cases[][2] = {{1, 4},        {31, 32},     {257, 320},
                                        {257, 259},    {2048, 2048}, {5000, 5056},
@@ -426,7 +425,7 @@ static void check_head(test_pool *pool, int64_t rows, int64_t V, float dscale, i
     if (dscale == 0.0f) assert_same(rows * V, test_gpu_result(&g, gradient), x);
 }
 
-static void cross_entropy_agrees(void **state)
+TEST(cross_entropy_agrees)
 {
     static const int64_t cases[][2] = {{1, 1},     {3, 2},    {5, 31},   {4, 257},
                                        {2, 1023},  {3, 1024}, {2, 1025}, {2, 5000},
@@ -439,7 +438,7 @@ static void cross_entropy_agrees(void **state)
 }
 
 /* Huge logits, rows of one value, logits of probability 0, and NaN in every place. */
-static void odd_logits_agree(void **state)
+TEST(odd_logits_agree)
 {
     enum { V = 300 };
     float x[6 * V];
@@ -462,20 +461,4 @@ static void odd_logits_agree(void **state)
         nan[at] = NAN;
         check_head(pool, 2, V, 0.5f, 0, nan);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        test_with_pool(biases_agree),
-        test_with_pool(gelu_agrees),
-        test_with_pool(gelu_is_right_far_from_zero),
-        test_with_pool(layer_norms_agree),
-        test_with_pool(alignment_does_not_show_in_layer_norms),
-        test_with_pool(many_rows_take_several_turns),
-        test_with_pool(cross_entropy_agrees),
-        test_with_pool(rows_of_logits_may_lie_apart),
-        test_with_pool(odd_logits_agree),
-    };
-    return cmocka_run_group_tests(tests, test_gpu_open_group, test_gpu_close_group);
 }

@@ -99,13 +99,13 @@ static void check_adamw(test_pool *pool, zero_type type, int64_t n, bool shifted
     check_adamw_at(pool, type, n, shifted, &h);
 }
 
-static void the_optimizer_has_the_cpus_bits(void **state)
+TEST(the_optimizer_has_the_cpus_bits)
 {
     for_all(*state, check_adamw);
 }
 
 /* Other recipes: no decay, large eps, late steps, gradients scaled far down. */
-static void the_optimizer_has_the_cpus_bits_with_other_recipes(void **state)
+TEST(the_optimizer_has_the_cpus_bits_with_other_recipes)
 {
     for (int i = 0; i < 12; i++) {
         zero_adamw h = test_recipe();
@@ -150,13 +150,13 @@ static void check_changes(test_pool *pool, zero_type type, int64_t n, bool shift
     }
 }
 
-static void the_optimizer_tells_the_first_changed_parameter(void **state)
+TEST(the_optimizer_tells_the_first_changed_parameter)
 {
     for_all(*state, check_changes);
 }
 
 /* Only one of the arrays is not aligned: none may be taken as if it were. */
-static void each_array_of_the_optimizer_may_be_aligned_to_its_elements(void **state)
+TEST(each_array_of_the_optimizer_may_be_aligned_to_its_elements)
 {
     const int64_t n = 261;
     const zero_adamw h = test_recipe();
@@ -181,7 +181,7 @@ static void each_array_of_the_optimizer_may_be_aligned_to_its_elements(void **st
 }
 
 /* First moments that move no parameter: a master of zero shows it. */
-static void tiny_moments_move_nothing(void **state)
+TEST(tiny_moments_move_nothing)
 {
     enum { N = 64 };
     const float grad[N] = {0}, zeros[N] = {0};
@@ -218,14 +218,14 @@ static void check_round(test_pool *pool, zero_type type, int64_t n, bool shifted
     assert_same_typed(type, n, test_gpu_result(&g, out), want);
 }
 
-static void numbers_are_rounded_as_on_the_cpu(void **state)
+TEST(numbers_are_rounded_as_on_the_cpu)
 {
     for_all(*state, check_round);
 }
 
 /* Every number of 16 bits, and its neighbours among fp32: ties, and what is just beside
  * them. */
-static void all_numbers_of_16_bits_and_their_borders_are_rounded_alike(void **state)
+TEST(all_numbers_of_16_bits_and_their_borders_are_rounded_alike)
 {
     enum { N = 4 * 65536 };
     for (int t = 1; t < 3; t++) {
@@ -249,25 +249,6 @@ static void all_numbers_of_16_bits_and_their_borders_are_rounded_alike(void **st
         while (test_gpu_next(&g)) zero_cuda_round(g.stream, type, N, in, out);
         zero_convert(ZERO_FP32, type, N, x, want);
         assert_same_typed(type, N, test_gpu_result(&g, out), want);
-    }
-}
-
-/* Longer than what all blocks take at once. */
-static void long_ranges_take_several_turns(void **state)
-{
-    const int64_t n = ((int64_t)8192 + 77) * 1024 + 3;
-    zero_math math = test_opened(cpu);
-    uint16_t *want = (uint16_t *)test_bytes(*state, 2 * n);
-    float *x = (float *)test_bytes(*state, 4 * n);
-    for (int64_t i = 0; i < n; i++) x[i] = (float)(i % 1000003);
-    for (int shifted = 0; shifted < 2; shifted++) {
-        test_gpu g = test_gpu_begin(test_gpu_shared);
-        const int64_t len = shifted ? n / 4 : n;
-        const float *in = (const float *)test_gpu_in(&g, x, 4 * len, 4 * shifted);
-        void *out = test_gpu_out(&g, NULL, 2 * len, 2 * shifted);
-        while (test_gpu_next(&g)) zero_cuda_round(g.stream, ZERO_BF16, len, in, out);
-        cpu->round(&math, ZERO_BF16, len, x, want);
-        assert_memory_equal(test_gpu_result(&g, out), want, (size_t)(2 * len));
     }
 }
 
@@ -299,7 +280,7 @@ static void check_accumulate(test_pool *pool, zero_type type, int64_t n, bool sh
     assert_same_typed(ZERO_FP32, n, test_gpu_result(&g, on_leaf), both);
 }
 
-static void gradients_are_accumulated_as_on_the_cpu(void **state)
+TEST(gradients_are_accumulated_as_on_the_cpu)
 {
     for_all(*state, check_accumulate);
 }
@@ -316,7 +297,7 @@ static void check_clear(test_pool *pool, zero_type type, int64_t n, bool shifted
     assert_same(n, test_gpu_result(&g, x), zeros);
 }
 
-static void ranges_are_cleared(void **state)
+TEST(ranges_are_cleared)
 {
     for_all(*state, check_clear);
 }
@@ -350,7 +331,7 @@ static void check_convert(test_pool *pool, zero_type from, zero_type to,
     assert_same_typed(to, n_out, test_gpu_result(&g, out), want);
 }
 
-static void tables_are_converted_between_all_types(void **state)
+TEST(tables_are_converted_between_all_types)
 {
     static const int64_t shapes[][3] = {{1, 1, 1},     {1, 4097, 4097}, {3, 64, 64},
                                         {7, 64, 96},   {9, 20, 22},     {17, 33, 40},
@@ -360,15 +341,6 @@ static void tables_are_converted_between_all_types(void **state)
             for (size_t s = 0; s < COUNT(shapes); s++)
                 for (int shifted = 0; shifted < 2; shifted++)
                     check_convert(*state, types[from], types[to], shapes[s], shifted);
-}
-
-/* More rows, and more columns, than all blocks take at once. */
-static void large_tables_take_several_turns(void **state)
-{
-    check_convert(*state, ZERO_FP32, ZERO_BF16, (const int64_t[]){8 * 8192 + 9, 1, 2},
-                  false);
-    check_convert(*state, ZERO_FP32, ZERO_FP16,
-                  (const int64_t[]){1, 32 * 8192 + 5, 32 * 8192 + 5}, false);
 }
 
 /* ---- sums of squares ---- */
@@ -397,25 +369,12 @@ static void check_squares(test_pool *pool, zero_type type, int64_t n, bool shift
     check_squares_in(pool, type, x, n, shifted, 65536);
 }
 
-static void squares_are_summed_over_the_tree(void **state)
+TEST(squares_are_summed_over_the_tree)
 {
     for_all(*state, check_squares);
 }
 
-/* Many blocks, and so little room that each takes many turns. */
-static void long_sums_of_squares_take_several_turns(void **state)
-{
-    static const int64_t sizes[] = {8191, 65537, 131072, 200000, 300001};
-    static const int64_t rooms[] = {8, 24, 128, 65536};
-    for (size_t t = 0; t < COUNT(types); t++)
-        for (size_t s = 0; s < COUNT(sizes); s++)
-            for (size_t r = 0; r < COUNT(rooms); r++) {
-                const void *x = test_numbers(*state, types[t], sizes[s]);
-                check_squares_in(*state, types[t], x, sizes[s], r % 2, rooms[r]);
-            }
-}
-
-static void squares_of_denormals_infinities_and_nan_are_summed_alike(void **state)
+TEST(squares_of_denormals_infinities_and_nan_are_summed_alike)
 {
     static const float odd[] = {1e-40f, 1e-30f, 3e38f, INFINITY, NAN};
     for (size_t t = 0; t < COUNT(types); t++)
@@ -429,26 +388,44 @@ static void squares_of_denormals_infinities_and_nan_are_summed_alike(void **stat
         }
 }
 
-int main(void)
+/* Longer than what all blocks take at once. Last: on CPUs without protection keys the emulator
+ * protects all memory that was ever used at each launch. */
+TEST(long_ranges_take_several_turns)
 {
-    const struct CMUnitTest tests[] = {
-        test_with_pool(the_optimizer_has_the_cpus_bits),
-        test_with_pool(the_optimizer_tells_the_first_changed_parameter),
-        test_with_pool(the_optimizer_has_the_cpus_bits_with_other_recipes),
-        test_with_pool(each_array_of_the_optimizer_may_be_aligned_to_its_elements),
-        test_with_pool(tiny_moments_move_nothing),
-        test_with_pool(numbers_are_rounded_as_on_the_cpu),
-        test_with_pool(all_numbers_of_16_bits_and_their_borders_are_rounded_alike),
-        test_with_pool(gradients_are_accumulated_as_on_the_cpu),
-        test_with_pool(ranges_are_cleared),
-        test_with_pool(tables_are_converted_between_all_types),
-        test_with_pool(squares_are_summed_over_the_tree),
-        test_with_pool(squares_of_denormals_infinities_and_nan_are_summed_alike),
-        /* Last: on CPUs without protection keys the emulator protects all memory that was ever used at
-         * each launch. */
-        test_with_pool(long_ranges_take_several_turns),
-        test_with_pool(large_tables_take_several_turns),
-        test_with_pool(long_sums_of_squares_take_several_turns),
-    };
-    return cmocka_run_group_tests(tests, test_gpu_open_group, test_gpu_close_group);
+    const int64_t n = ((int64_t)8192 + 77) * 1024 + 3;
+    zero_math math = test_opened(cpu);
+    uint16_t *want = (uint16_t *)test_bytes(*state, 2 * n);
+    float *x = (float *)test_bytes(*state, 4 * n);
+    for (int64_t i = 0; i < n; i++) x[i] = (float)(i % 1000003);
+    for (int shifted = 0; shifted < 2; shifted++) {
+        test_gpu g = test_gpu_begin(test_gpu_shared);
+        const int64_t len = shifted ? n / 4 : n;
+        const float *in = (const float *)test_gpu_in(&g, x, 4 * len, 4 * shifted);
+        void *out = test_gpu_out(&g, NULL, 2 * len, 2 * shifted);
+        while (test_gpu_next(&g)) zero_cuda_round(g.stream, ZERO_BF16, len, in, out);
+        cpu->round(&math, ZERO_BF16, len, x, want);
+        assert_memory_equal(test_gpu_result(&g, out), want, (size_t)(2 * len));
+    }
+}
+
+/* More rows, and more columns, than all blocks take at once. */
+TEST(large_tables_take_several_turns)
+{
+    check_convert(*state, ZERO_FP32, ZERO_BF16, (const int64_t[]){8 * 8192 + 9, 1, 2},
+                  false);
+    check_convert(*state, ZERO_FP32, ZERO_FP16,
+                  (const int64_t[]){1, 32 * 8192 + 5, 32 * 8192 + 5}, false);
+}
+
+/* Many blocks, and so little room that each takes many turns. */
+TEST(long_sums_of_squares_take_several_turns)
+{
+    static const int64_t sizes[] = {8191, 65537, 131072, 200000, 300001};
+    static const int64_t rooms[] = {8, 24, 128, 65536};
+    for (size_t t = 0; t < COUNT(types); t++)
+        for (size_t s = 0; s < COUNT(sizes); s++)
+            for (size_t r = 0; r < COUNT(rooms); r++) {
+                const void *x = test_numbers(*state, types[t], sizes[s]);
+                check_squares_in(*state, types[t], x, sizes[s], r % 2, rooms[r]);
+            }
 }

@@ -31,7 +31,7 @@ static void check_dropout(test_pool *pool, float p, int64_t B, int64_t n, int sh
     assert_same_typed(ZERO_FP32, B * n, test_gpu_result(&g, y), want);
 }
 
-static void dropout_has_the_cpus_masks(void **state)
+TEST(dropout_has_the_cpus_masks)
 {
     static const int64_t lengths[] = {1,  3,  4,   7,    8,    9,    12,  15,
                                       16, 31, 257, 2047, 2048, 2052, 4097};
@@ -45,7 +45,7 @@ static void dropout_has_the_cpus_masks(void **state)
 
 /* An element is dropped if its 32 bits are less than p. Where they are equal to it, and one
  * more or less, shows which side the border is on. */
-static void masks_have_the_cpus_borders(void **state)
+TEST(masks_have_the_cpus_borders)
 {
     const zero_dropout d = dropout_of(0.5f);
     int found = 0;
@@ -62,7 +62,7 @@ static void masks_have_the_cpus_borders(void **state)
     assert_int_equal(found, 4);
 }
 
-static void long_samples_take_several_turns(void **state)
+TEST(long_samples_take_several_turns)
 {
     check_dropout(*state, 0.2f, 1, (int64_t)2048 * 2048 + 4100, 0, true);
 }
@@ -87,7 +87,7 @@ static void check_branch(test_pool *pool, zero_branch b, int shift, bool in_plac
     assert_same_typed(ZERO_FP32, n, test_gpu_result(&g, on.out), want);
 }
 
-static void branches_end_with_the_cpus_bits(void **state)
+TEST(branches_end_with_the_cpus_bits)
 {
     for (size_t s = 0; s < COUNT(shapes); s++)
         for (size_t t = 0; t < COUNT(types); t++)
@@ -148,7 +148,7 @@ static void check_embedding_backward(test_pool *pool, const int64_t shape[4], in
 
 /* B, T, C, V: few words, so that most positions share one; many; more columns than a block
  * takes. */
-static void embeddings_have_the_cpus_bits(void **state)
+TEST(embeddings_have_the_cpus_bits)
 {
     static const int64_t cases[][4] = {{1, 1, 1, 1},     {2, 7, 5, 3},    {3, 100, 12, 2},
                                        {2, 150, 64, 40}, {2, 9, 1030, 4}, {4, 5, 2060, 1},
@@ -160,16 +160,4 @@ static void embeddings_have_the_cpus_bits(void **state)
             check_embedding_backward(*state, cases[c], shift);
         }
     check_embedding_backward(*state, (const int64_t[]){1, 2100, 2, 900}, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        test_with_pool(dropout_has_the_cpus_masks),
-        test_with_pool(masks_have_the_cpus_borders),
-        test_with_pool(long_samples_take_several_turns),
-        test_with_pool(branches_end_with_the_cpus_bits),
-        test_with_pool(embeddings_have_the_cpus_bits),
-    };
-    return cmocka_run_group_tests(tests, test_gpu_open_group, test_gpu_close_group);
 }

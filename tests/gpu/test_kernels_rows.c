@@ -337,7 +337,7 @@ static void check_all(test_pool *pool, problem p, int variant)
     compare(pool, &p, layernorm_backward);
 }
 
-static void rows_of_16_bits_are_widened_and_rounded_once(void **state)
+TEST(rows_of_16_bits_are_widened_and_rounded_once)
 {
     static const int64_t shapes[][2] = {{1, 1},    {2, 7},    {3, 8},     {9, 12},
                                         {6, 257},  {5, 768},  {130, 136}, {201, 44},
@@ -355,7 +355,7 @@ static void rows_of_16_bits_are_widened_and_rounded_once(void **state)
 }
 
 /* Numbers that are too large or too small, ties, infinity and NaN. */
-static void odd_numbers_are_rounded_as_on_the_cpu(void **state)
+TEST(odd_numbers_are_rounded_as_on_the_cpu)
 {
     static const zero_type types[] = {ZERO_BF16, ZERO_FP16};
     for (size_t t = 0; t < COUNT(types); t++)
@@ -429,7 +429,7 @@ static void check_attention(zero_type type, const int64_t size[4], zero_type fac
 
 /* B T C H: heads whose channels are loaded eight at once, or one by one; below, at and above whole
  * tiles. */
-static void attention_of_rows_of_16_bits_is_that_of_fp32(void **state)
+TEST(attention_of_rows_of_16_bits_is_that_of_fp32)
 {
     static const int64_t sizes[][4] = {{1, 1, 1, 1},   {2, 5, 16, 2},   {1, 67, 64, 1},
                                        {2, 33, 80, 2}, {1, 65, 72, 2},  {1, 20, 97, 1},
@@ -443,14 +443,4 @@ static void attention_of_rows_of_16_bits_is_that_of_fp32(void **state)
             check_attention(type, sizes[i], ZERO_FP32, 80, (int)i % 2);
             check_attention(type, sizes[i], type, 60, (int)i % 2);
         }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        test_with_pool(rows_of_16_bits_are_widened_and_rounded_once),
-        test_with_pool(odd_numbers_are_rounded_as_on_the_cpu),
-        test_with_pool(attention_of_rows_of_16_bits_is_that_of_fp32),
-    };
-    return cmocka_run_group_tests(tests, test_gpu_open_group, test_gpu_close_group);
 }

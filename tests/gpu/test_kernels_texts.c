@@ -149,9 +149,8 @@ static void check_texts(test_pool *pool, const texts *t, zero_type type)
     assert_same_typed(type, n, got.out, rounded);
 }
 
-static void a_token_attends_to_what_is_kept(void **state)
+TEST(a_token_attends_to_what_is_kept)
 {
-    (void)state;
     for (size_t s = 0; s < COUNT(shapes); s++)
         for (size_t i = 0; i < COUNT(types); i++) {
             void *pool = NULL;
@@ -162,7 +161,7 @@ static void a_token_attends_to_what_is_kept(void **state)
 }
 
 /* A prompt is kept in the place of its text: T positions, from the first one on. */
-static void a_prompt_is_kept(void **state)
+TEST(a_prompt_is_kept)
 {
     enum { T = 9, C = 48, H = 2, ROOM = 12 };
     for (size_t i = 0; i < COUNT(types); i++) {
@@ -186,7 +185,7 @@ static void a_prompt_is_kept(void **state)
 }
 
 /* Positions count from those before, with the CPU's bits. */
-static void tokens_have_positions_of_their_own(void **state)
+TEST(tokens_have_positions_of_their_own)
 {
     enum { B = 3, V = 11, C = 24, T = 50 };
     static const int64_t past[B] = {49, 0, 7};
@@ -269,9 +268,8 @@ static void check_product(test_pool *pool, const int64_t size[4], zero_type type
                         (size_t)test_type_bytes(rows, f.m * f.n));
 }
 
-static void products_of_few_rows_agree_and_do_not_depend_on_each_other(void **state)
+TEST(products_of_few_rows_agree_and_do_not_depend_on_each_other)
 {
-    (void)state;
     for (size_t s = 0; s < COUNT(sizes); s++)
         for (size_t i = 0; i < COUNT(types); i++)
             for (int way = 0; way < 4; way++) {
@@ -282,15 +280,4 @@ static void products_of_few_rows_agree_and_do_not_depend_on_each_other(void **st
                               way & 1 ? types[i] : ZERO_FP32, way & 2);
                 test_pool_free(&pool);
             }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_token_attends_to_what_is_kept),
-        test_with_pool(a_prompt_is_kept),
-        test_with_pool(tokens_have_positions_of_their_own),
-        cmocka_unit_test(products_of_few_rows_agree_and_do_not_depend_on_each_other),
-    };
-    return cmocka_run_group_tests(tests, test_gpu_open_group, test_gpu_close_group);
 }

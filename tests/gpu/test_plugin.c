@@ -24,7 +24,7 @@ static void assert_says(const char *message, const char *text)
 TEST(a_plugin_that_is_nowhere_names_the_remedy)
 {
     const char *const nowhere[] = {NULL, "", ":", "/nonexistent", "/nonexistent::" PLACE};
-    for (size_t i = 0; i < sizeof nowhere / sizeof nowhere[0]; i++) {
+    for (size_t i = 0; i < COUNT(nowhere); i++) {
         const char *message = refused(nowhere[i], ZERO_ERR_UNSUPPORTED);
         assert_says(message, "configure with -DZERO_CUDA=ON");
         assert_says(message, "ZERO_PLUGINS to the folder of libzero_cuda_emulated.so");
@@ -65,7 +65,7 @@ TEST(devices_are_read_from_text)
     const char *const wrong[] = {
         "",        "cud",     "cudax",     "cuda:",   "cuda:,",     "cuda:1,",
         "cuda:-1", "cuda:1 ", "cuda:1,01", "cuda: 1", "cuda:99999", "cpu:0"};
-    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+    for (size_t i = 0; i < COUNT(wrong); i++)
         assert_int_equal(zero_device_read(wrong[i], "--device", &c), ZERO_ERR_INVALID);
     assert_int_equal(c.n, 3); /* set only on success */
 }
@@ -91,9 +91,4 @@ TEST(devices_that_a_machine_lacks_are_refused)
     assert_int_equal(about.capability, 80);
     assert_true(about.bytes >= about.bytes_free && about.bytes_free > about.bytes_own);
     assert_true(strlen(about.bus) > 0 && strlen(about.name) > 0);
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

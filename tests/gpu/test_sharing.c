@@ -2,6 +2,7 @@
  * names: a neighbour takes memory and fills it; this process opens it, copies from it and adds it up.
  * Each test is a process of its own with a neighbour of its own, since a device is used by the process
  * that opened it. */
+#define TEST_HAS_MAIN
 #define _GNU_SOURCE /* MAP_ANONYMOUS */
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -319,7 +320,7 @@ static void add_neighbours_numbers(void)
     open_device(&d, 0);
     child_assert(d.sharing->open(&d.math, &n.handle, &theirs) == ZERO_OK);
     for (int terms = 1; terms <= ZERO_MEMORY_TERMS; terms += terms < 18 ? 1 : 11)
-        for (size_t t = 0; t < sizeof types / sizeof types[0]; t++)
+        for (size_t t = 0; t < COUNT(types); t++)
             add_up(&d, theirs, (const char *)real, terms, types[t]);
     add_up(&d, theirs, (const char *)real, ZERO_MEMORY_TERMS, types[0]);
     end_neighbour(&n);

@@ -1,4 +1,5 @@
 /* A disk's trial gives rates and leaves nothing; blocks are moved as asked and keep their bytes. */
+#define TEST_HAS_MAIN
 #include "support/test.h"
 
 #include "io/disk_trial.h"
@@ -24,14 +25,14 @@ static zero_scratch_file opened(void)
 {
     zero_scratch_file file;
     zero_status st = zero_scratch_file_open(place, BLOCKS * ZERO_DISK_BLOCK, &file);
-    if (st != ZERO_OK) fail_msg("%s", zero_last_error());
+    assert_ok(st);
     return file;
 }
 
 static zero_disk_moved moved_by(const zero_scratch_file *file, zero_disk_load load)
 {
     zero_disk_moved moved;
-    if (zero_disk_move(file, &load, &moved) != ZERO_OK) fail_msg("%s", zero_last_error());
+    assert_ok(zero_disk_move(file, &load, &moved));
     assert_true(moved.seconds > 0.0);
     return moved;
 }
@@ -102,7 +103,7 @@ TEST(wrong_loads_are_refused)
         {.n_blocks = BLOCKS, .threads = 2, .seconds = -1.0},
         {.n_blocks = BLOCKS, .threads = 2, .seconds = NAN},
     };
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+    for (size_t i = 0; i < COUNT(wrong); i++)
         if (zero_disk_move(&file, &wrong[i], &moved) != ZERO_ERR_INVALID)
             fail_msg("load %zu", i);
     zero_scratch_file_close(&file);
@@ -113,7 +114,7 @@ TEST(wrong_loads_are_refused)
 TEST(a_trial_gives_rates_and_leaves_nothing)
 {
     zero_disk_rates rates;
-    if (zero_disk_trial(place, &rates) != ZERO_OK) fail_msg("%s", zero_last_error());
+    assert_ok(zero_disk_trial(place, &rates));
     assert_true(rates.read > 0.0 && rates.write > 0.0 && rates.mixed > 0.0);
     assert_true(isfinite(rates.read) && isfinite(rates.write) && isfinite(rates.mixed));
     assert_true(rates.bytes >= ZERO_DISK_LEAST_BLOCKS * ZERO_DISK_BLOCK);
@@ -126,9 +127,9 @@ static void expect_refusal(const char *directory, zero_status status, const char
     zero_disk_rates rates;
     zero_scratch_place found;
     assert_int_equal(zero_scratch_place_read(directory, &found), status);
-    assert_non_null(strstr(zero_last_error(), text));
+    assert_told(text);
     assert_int_equal(zero_disk_trial(directory, &rates), status);
-    assert_non_null(strstr(zero_last_error(), text));
+    assert_told(text);
 }
 
 TEST(wrong_directories_are_refused)

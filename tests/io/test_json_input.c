@@ -1,6 +1,6 @@
 
 
-#include "support/test.h"
+#include "support/table.h"
 
 #include "io/json_input.h"
 
@@ -8,9 +8,8 @@
 
 static void assert_says(const char *text)
 {
-    if (!strstr(zero_last_error(), text))
-        fail_msg("'%s' lacks '%s'", zero_last_error(), text);
-    if (!strstr(zero_last_error(), F)) fail_msg("'%s' lacks the file", zero_last_error());
+    assert_told(text);
+    assert_told(F);
     for (const char *c = zero_last_error(); *c; c++)
         if ((unsigned char)*c < 0x20 || *c == 0x7f)
             fail_msg("'%s' holds a control character", zero_last_error());
@@ -63,67 +62,13 @@ TEST(what_is_json_is_read)
         "\"[[[{{{\\\"[[[\"",
         "9223372036854775807",
         "-9223372036854775808"};
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
-        json_decref(taken(texts[i]));
+    for (size_t i = 0; i < COUNT(texts); i++) json_decref(taken(texts[i]));
 }
-
-static const struct {
-    const char *text, *reason;
-} attacks[] = {
-    {"", "found nothing"},
-    {" ", "end of file"},
-    {"{", "end of file"},
-    {"{\"a\": 1", "file.json:1:7: at byte 6"},
-    {"{\"a\": 1}}", "end of file expected"},
-    {"{\"a\": 1} x", "end of file expected"},
-    {"[1, 2,]", "unexpected token"},
-    {"{\"a\": 1,\n \"a\": 2}",
-     "file.json:2:4: at byte 12 of the JSON: duplicate object key"},
-    {"{\"a\": {\"b\": 1, \"b\": 1}}", "duplicate object key"},
-    {"\xef\xbb\xbf{}", "byte order mark"},
-    {"[\"\xff\"]", "at byte 2 of the JSON: expected UTF-8, found the byte 0xff"},
-    {"[\"\xc0\xaf\"]", "expected UTF-8, found the byte 0xc0"}, /* a long way to write '/' */
-    {"[\"\xe0\x80\xaf\"]", "expected UTF-8, found the byte 0xe0"},
-    {"[\"\xf0\x80\x80\xaf\"]", "expected UTF-8, found the byte 0xf0"},
-    {"[\"\xed\xa0\x80\"]",
-     "expected UTF-8, found the byte 0xed"}, /* half of a surrogate pair */
-    {"[\"\xf4\x90\x80\x80\"]", "expected UTF-8, found the byte 0xf4"}, /* beyond U+10FFFF */
-    {"[\"\xf8\x88\x80\x80\x80\"]", "expected UTF-8, found the byte 0xf8"},
-    {"[\"\x80\"]", "expected UTF-8, found the byte 0x80"},
-    {"[\"\xe2\x82\"]", "expected UTF-8, found the byte 0xe2"},
-    {"\"\xe2\x82", "expected UTF-8, found the byte 0xe2"},
-    {"[\"\\ud800\"]", "invalid Unicode"},
-    {"[\"\\u0000\"]", "\\u0000"},
-    {"{\"\\u0000\": 1}", "NUL byte in object key"},
-    {"[\"a\nb\"]", "unexpected newline"},
-    {"[\"a\x01\"]", "control character 0x1"},
-    {"[\"\\x\"]", "invalid escape"},
-    {"1e999", "real number overflow"},
-    {"-1e999", "real number overflow"},
-    {"9223372036854775808", "too big integer"},
-    {"18446744073709551617", "too big integer"},
-    {"-9223372036854775809", "too big negative integer"},
-    {"01", "invalid token"},
-    {"+1", "invalid token"},
-    {".5", "invalid token"},
-    {"0x10", "end of file expected"},
-    {"NaN", "invalid token"},
-    {"Infinity", "invalid token"},
-    {"-Infinity", "invalid token"},
-    {"{a: 1}", "string or '}' expected"},
-    {"{'a': 1}", "string or '}' expected"},
-    {"{\"a\" 1}", "':' expected"},
-    {"[1 2]", "']' expected"},
-    {"[1] // one", "end of file expected"},
-    {"\x1b[31m", "invalid token"}, /* no terminal escapes in messages */
-    {"}", "unexpected token"},
-    {"]]]]", "unexpected token"},
-};
 
 TEST(texts_that_are_not_json_are_refused_with_place_and_reason)
 {
-    for (size_t i = 0; i < sizeof attacks / sizeof attacks[0]; i++)
-        refused(attacks[i].text, strlen(attacks[i].text), attacks[i].reason);
+    for (test_table t = table_open("io/not_json.txt"); table_next(&t);)
+        refused(t.field[0], strlen(t.field[0]), t.field[1]);
     refused("[1,\0 2]", 7, "at byte 3 of the JSON: expected text, found a NUL byte");
     refused("{}\0", 3, "at byte 2 of the JSON: expected text, found a NUL byte");
 }
@@ -246,9 +191,4 @@ TEST(long_names_are_cut_in_messages)
     assert_string_equal(shown + ZERO_JSON_SHOWN - 4, "...");
     name[ZERO_JSON_SHOWN - 1] = '\0';
     assert_string_equal(zero_json_shown(name, shown), name);
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

@@ -1,4 +1,5 @@
 /* Lines of a file or a pipe are there completely or not at all, and lost ones are counted. */
+#define TEST_HAS_MAIN
 #include "support/test.h"
 
 #include "io/line_file.h"
@@ -233,7 +234,7 @@ TEST(a_link_is_followed_only_if_nobody_else_can_make_it)
                  {nobody, own, 0755, false}, {own, nobody, 0755, false},
                  {own, nobody, 01777, false}};
     assert_int_equal(mkdir("shared", 0755), 0);
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         bool has_others = cases[i].folder == nobody || cases[i].link == nobody;
         if (has_others && own != 0) continue;
         int fd = open("m", O_CREAT | O_TRUNC | O_WRONLY, 0600);

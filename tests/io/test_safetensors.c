@@ -1,7 +1,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "support/test.h"
+#include "support/table.h"
 
 #include "io/safetensors.h"
 
@@ -9,9 +9,8 @@
 
 static void assert_says(const char *text)
 {
-    if (!strstr(zero_last_error(), text))
-        fail_msg("'%s' lacks '%s'", zero_last_error(), text);
-    if (!strstr(zero_last_error(), F)) fail_msg("'%s' lacks the file", zero_last_error());
+    assert_told(text);
+    assert_told(F);
 }
 
 static void append(zero_bytes *text, const void *bytes, size_t len)
@@ -58,7 +57,7 @@ TEST(a_table_is_in_the_order_of_the_data)
         "\"__metadata__\":{\"format\":\"pt\",\"#\":\"no index\"},"
         "\"empty\":{\"dtype\":\"I64\",\"shape\":[4,0],\"data_offsets\":[2,2]},"
         "\"one\":{\"data_offsets\":[0,2],\"shape\":[],\"dtype\":\"BF16\"}}   ";
-    if (parse(json, 26, &table) != ZERO_OK) fail_msg("%s", zero_last_error());
+    assert_ok(parse(json, 26, &table));
     uint64_t data = 8 + strlen(json);
     assert_int_equal(table.n, 3);
     const zero_safetensors_entry *e = table.entries;
@@ -82,7 +81,7 @@ TEST(a_table_is_in_the_order_of_the_data)
 TEST(a_file_may_hold_no_tensor)
 {
     zero_safetensors table;
-    if (parse("{}", 0, &table) != ZERO_OK) fail_msg("%s", zero_last_error());
+    assert_ok(parse("{}", 0, &table));
     assert_int_equal(table.n, 0);
     assert_null(zero_safetensors_find(&table, "a"));
     assert_null(zero_safetensors_metadata(&table, "a"));
@@ -101,8 +100,7 @@ TEST(what_is_written_is_read_back)
     zero_bytes header = {0};
     zero_safetensors table;
     append(&header, "before", 6); /* the header is appended */
-    if (zero_safetensors_write_header(4, entries, texts, &header) != ZERO_OK)
-        fail_msg("%s", zero_last_error());
+    assert_ok(zero_safetensors_write_header(4, entries, texts, &header));
     json_decref(texts);
     assert_memory_equal(header.bytes, "before", 6);
     header.len -= 6;
@@ -110,8 +108,7 @@ TEST(what_is_written_is_read_back)
     assert_int_equal(header.len % 8, 0);
     assert_int_equal(entries[0].begin, header.len);
     assert_int_equal(entries[3].end, header.len + 60 + 56 + 1);
-    if (zero_safetensors_parse(F, entries[3].end, &header, &table) != ZERO_OK)
-        fail_msg("%s", zero_last_error());
+    assert_ok(zero_safetensors_parse(F, entries[3].end, &header, &table));
     assert_int_equal(table.n, 4);
     for (int i = 0; i < 4; i++) {
         const zero_safetensors_entry *e = zero_safetensors_find(&table, entries[i].name);
@@ -146,14 +143,14 @@ TEST(what_cannot_be_written_is_refused)
         {{{.name = "a", .type = "F32", .n_dims = 1, .dims = {INT64_C(1) << 62}}, {0}},
          "bytes"},
     };
-    for (size_t i = 0; i < sizeof wishes / sizeof wishes[0]; i++) {
+    for (size_t i = 0; i < COUNT(wishes); i++) {
         zero_safetensors_entry tensors[2];
         zero_bytes header = {0};
         memcpy(tensors, wishes[i].tensors, sizeof tensors);
         int n = tensors[1].name ? 2 : 1;
         if (zero_safetensors_write_header(n, tensors, NULL, &header) == ZERO_OK)
             fail_msg("written: %s", wishes[i].reason);
-        if (!strstr(zero_last_error(), wishes[i].reason)) fail_msg("%s", zero_last_error());
+        assert_told(wishes[i].reason);
         assert_int_equal(header.len, 0);
         zero_bytes_destroy(&header);
     }
@@ -161,84 +158,10 @@ TEST(what_cannot_be_written_is_refused)
 
 /* ---- attacks ---- */
 
-#define T(dtype, shape, offsets) \
-    "{\"dtype\":" dtype ",\"shape\":" shape ",\"data_offsets\":" offsets "}"
-#define ONE(dtype, shape, offsets) "{\"a\":" T(dtype, shape, offsets) "}"
-#define FOUR_BYTES(offsets)        T("\"U8\"", "[4]", offsets)
-#define TWO(a, b)                  "{\"a\":" FOUR_BYTES(a) ",\"b\":" FOUR_BYTES(b) "}"
-
 TEST(attacks_on_the_table_are_refused)
 {
-    static const struct {
-        const char *json;
-        uint64_t data;
-        const char *reason;
-    } attacks[] = {
-        {"[]", 0, "at byte 8: expected the {"},
-        {" {}", 0, "at byte 8: expected the {"},
-        {"{}\n", 0, "only spaces after it, found the byte 0x0a"},
-        {"{} x", 0, "only spaces after it"},
-        {"{}}", 0, "end of file expected"},
-        {"{]", 0, "expected the }"},
-        {"{\"a\":1}", 0, "tensor \"a\": expected an object of dtype"},
-        {"{\"a\":{}}", 0, "tensor \"a\": \"dtype\" is missing"},
-        {"{\"a\":{\"dtype\":\"U8\",\"shape\":[]}}", 0, "\"data_offsets\" is missing"},
-        {"{\"a\":{\"dtype\":\"U8\",\"data_offsets\":[0,1]}}", 1, "\"shape\" is missing"},
-        {"{\"a\":{\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[0,1],\"strides\":[]}}", 1,
-         "\"strides\": no such key"},
-        {"{\"a\":{\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[0,1],\"#\":0}}", 1,
-         "\"#\": no such key"},
-        {"{\"a\":{\"dtype\":\"U8\",\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[0,1]}}",
-         1, "duplicate object key"},
-        {ONE("\"Q4\"", "[1]", "[0,1]"), 1, "dtype \"Q4\": expected one of the types F32"},
-        {ONE("4", "[1]", "[0,1]"), 1, "\"dtype\": expected a text"},
-        {ONE("\"f32\"", "[1]", "[0,4]"), 4, "dtype \"f32\""},
-        {ONE("\"U8\"", "[-1]", "[0,1]"), 1, "dimensions of 0 or more"},
-        {ONE("\"U8\"", "[-1,-1]", "[0,1]"), 1, "dimensions of 0 or more"},
-        {ONE("\"U8\"", "[1.0]", "[0,1]"), 1, "[0] is not one"},
-        {ONE("\"U8\"", "[1,\"1\"]", "[0,1]"), 1, "[1] is not one"},
-        {ONE("\"U8\"", "1", "[0,1]"), 1, "\"shape\": expected a list"},
-        {ONE("\"U8\"", "[1,1,1,1,1,1,1,1,1]", "[0,1]"), 1, "at most 8 dimensions, found 9"},
-        {ONE("\"U8\"", "[99999999999999999999]", "[0,1]"), 1, "too big integer"},
-        /* Wraps to 4 in 64 bits: published against safetensors-cpp. */
-        {ONE("\"U8\"", "[4194305,4194305,211106198978564]", "[0,4]"), 4,
-         "at most 2^63 - 1 elements"},
-        {ONE("\"F32\"", "[4611686018427387904,4]", "[0,0]"), 0,
-         "at most 2^63 - 1 elements"},
-        {ONE("\"F32\"", "[4611686018427387904]", "[0,0]"), 0, "at most 2^64 - 1 bytes"},
-        {ONE("\"F32\"", "[2]", "[0,4]"), 4, "make 8 bytes, but \"data_offsets\" leave 4"},
-        {ONE("\"F32\"", "[]", "[0,0]"), 0, "make 4 bytes, but \"data_offsets\" leave 0"},
-        {ONE("\"U8\"", "[1]", "[-1,0]"), 0, "expected 0 <= begin <= end <= 0"},
-        {ONE("\"U8\"", "[1]", "[1,0]"), 1, "found [1, 0]"},
-        {ONE("\"U8\"", "[2]", "[0,2]"), 1,
-         "<= 1 (the bytes after the header), found [0, 2]"},
-        {ONE("\"U8\"", "[1]", "[9223372036854775806,9223372036854775807]"), 1, "<= 1"},
-        {ONE("\"U8\"", "[1]", "[0,18446744073709551616]"), 1, "too big integer"},
-        {ONE("\"U8\"", "[1]", "[0.0,1.0]"), 1, "two whole numbers"},
-        {ONE("\"U8\"", "[1]", "[0]"), 1, "two whole numbers"},
-        {ONE("\"U8\"", "[1]", "[0,1,2]"), 1, "two whole numbers"},
-        {ONE("\"U8\"", "[1]", "{}"), 1, "\"data_offsets\": expected a list"},
-        {ONE("\"U8\"", "[1]", "[1,2]"), 2, "leaving a hole"},
-        {ONE("\"U8\"", "[1]", "[0,1]"), 2, "the tensors end at byte"},
-        {TWO("[0,4]", "[2,6]"), 6, "tensor \"b\" begins at byte"},
-        {TWO("[0,4]", "[2,6]"), 6, "overlapping"},
-        {TWO("[0,4]", "[0,4]"), 4, "overlapping"},
-        {TWO("[0,4]", "[5,9]"), 9, "leaving a hole"},
-        {TWO("[4,8]", "[0,4]"), 9, "but the file has"},
-        {"{\"a\":" T("\"U8\"", "[4]", "[0,4]") ",\"e\":" T("\"U8\"", "[0]", "[2,2]") "}", 4,
-         "overlapping"},
-        {"{\"a\":" T("\"U8\"", "[0]", "[0,0]") ",\"a\":" T("\"U8\"", "[0]", "[0,0]") "}", 0,
-         "duplicate object key"},
-        {"{\"a\\u0000b\":" T("\"U8\"", "[0]", "[0,0]") "}", 0, "\\u0000"},
-        {"{\"\xff\":" T("\"U8\"", "[0]", "[0,0]") "}", 0, "expected UTF-8"},
-        {"{\"__metadata__\":[]}", 0, "expected an object of texts"},
-        {"{\"__metadata__\":{\"a\":1}}", 0, "expected a text as \"a\""},
-        {"{\"__metadata__\":{\"a\":{\"b\":\"c\"}}}", 0, "expected a text as \"a\""},
-        {"{\"__metadata__\":" T("\"U8\"", "[1]", "[0,1]") "}", 1,
-         "expected a text as \"shape\""},
-    };
-    for (size_t i = 0; i < sizeof attacks / sizeof attacks[0]; i++)
-        refused(attacks[i].json, attacks[i].data, attacks[i].reason);
+    for (test_table t = table_open("io/attacks.txt"); table_next(&t);)
+        refused(t.field[0], strtoull(t.field[1], NULL, 10), t.field[2]);
 }
 
 TEST(attacks_on_the_length_are_refused)
@@ -254,7 +177,7 @@ TEST(attacks_on_the_length_are_refused)
                    {100000001, UINT64_MAX, "found 100000001"},
                    {UINT64_C(1) << 63, 10, "found 9223372036854775808"},
                    {UINT64_MAX - 7, 10, "found 18446744073709551608"}};
-    for (size_t i = 0; i < sizeof attacks / sizeof attacks[0]; i++) {
+    for (size_t i = 0; i < COUNT(attacks); i++) {
         zero_safetensors table;
         zero_bytes header = header_of(attacks[i].n, "{}", 2);
         assert_int_equal(zero_safetensors_parse(F, attacks[i].file_bytes, &header, &table),
@@ -321,8 +244,8 @@ static zero_status join(const char *json, const char *one, const char *two,
     return st;
 }
 
-#define A           ONE("\"U8\"", "[4]", "[0,4]")
-#define NAMED(name) "{\"" name "\":" FOUR_BYTES("[0,4]") "}"
+#define NAMED(name) "{\"" name "\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[0,4]}}"
+#define A           NAMED("a")
 
 TEST(tensors_of_several_files_make_one_table)
 {
@@ -333,8 +256,7 @@ TEST(tensors_of_several_files_make_one_table)
     assert_string_equal(index.files[0], "one");
     assert_string_equal(index.files[1], "two");
     zero_safetensors_destroy_index(&index);
-    if (join(MAP("\"b\":\"two\",\"a\":\"one\""), A, NAMED("b"), &all) != ZERO_OK)
-        fail_msg("%s", zero_last_error());
+    assert_ok(join(MAP("\"b\":\"two\",\"a\":\"one\""), A, NAMED("b"), &all));
     assert_int_equal(all.n, 2);
     const zero_safetensors_entry *a = zero_safetensors_find(&all, "a"),
                                  *b = zero_safetensors_find(&all, "b");
@@ -370,13 +292,13 @@ TEST(an_index_that_lies_is_refused)
          "the file \"two\" does not have the tensor \"c\""},
         {MAP("\"a\":\"one\""), NAMED("b"), "expected the 2 tensors of its files, found 1"},
     };
-    for (size_t i = 0; i < sizeof indexes / sizeof indexes[0]; i++) {
+    for (size_t i = 0; i < COUNT(indexes); i++) {
         zero_safetensors_index index = {.n_files = 42};
         assert_int_equal(read_index(indexes[i].json, &index), ZERO_ERR_FORMAT);
         assert_says(indexes[i].reason);
         assert_int_equal(index.n_files, 42);
     }
-    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+    for (size_t i = 0; i < COUNT(pairs); i++) {
         zero_safetensors all;
         assert_int_equal(join(pairs[i].json, A, pairs[i].two, &all), ZERO_ERR_FORMAT);
         assert_says(pairs[i].reason);
@@ -445,9 +367,4 @@ TEST(lengths_are_checked_before_memory_is_taken)
         assert_null(header.bytes);
         zero_bytes_destroy(&file);
     }
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

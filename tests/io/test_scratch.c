@@ -1,4 +1,5 @@
 /* A scratch file returns what was written, names what a disk got wrong, and leaves nothing. */
+#define TEST_HAS_MAIN
 #include "support/test.h"
 
 #include "io/scratch.h"
@@ -33,7 +34,7 @@ static zero_scratch_input input(void)
 static zero_scratch *opened(zero_scratch_input in)
 {
     zero_scratch *s = NULL;
-    if (zero_scratch_open(&in, &s) != ZERO_OK) fail_msg("%s", zero_last_error());
+    assert_ok(zero_scratch_open(&in, &s));
     return s;
 }
 
@@ -158,7 +159,7 @@ TEST(a_flipped_bit_on_the_disk_is_found)
             assert_int_equal(read_block(s, b), b == block ? ZERO_ERR_FORMAT : ZERO_OK);
         assert_int_equal(read_block(s, block), ZERO_ERR_FORMAT);
         snprintf(text, sizeof text, "block %d of the scratch file", block);
-        assert_non_null(strstr(zero_last_error(), text));
+        assert_told(text);
         assert_ok(write_block(s, block));
         assert_ok(read_block(s, block));
         zero_scratch_close(s);
@@ -174,8 +175,7 @@ TEST(a_file_that_was_cut_is_an_error)
     assert_int_equal(ftruncate(fd, (off_t)offset_of[last]), 0);
     close(fd);
     assert_ok(read_block(s, last - 1));
-    assert_int_equal(read_block(s, last), ZERO_ERR_ENV);
-    assert_non_null(strstr(zero_last_error(), "the file ends there"));
+    assert_fails(read_block(s, last), ZERO_ERR_ENV, "the file ends there");
     zero_scratch_close(s);
 }
 
@@ -185,16 +185,16 @@ TEST(wrong_transfers_are_refused)
 {
     zero_scratch *s = opened(input());
     int t[DEPTH], more;
-    assert_int_equal(zero_scratch_begin_read(s, 0, slot[0], &more), ZERO_ERR_INVALID);
-    assert_non_null(strstr(zero_last_error(), "never written"));
+    assert_fails(zero_scratch_begin_read(s, 0, slot[0], &more), ZERO_ERR_INVALID,
+                 "never written");
     assert_int_equal(zero_scratch_begin_write(s, 0, slot[0] + 512, &more),
                      ZERO_ERR_INVALID);
     for (int i = 0; i < DEPTH; i++)
         assert_ok(zero_scratch_begin_write(s, i, slot[i], &t[i]));
-    assert_int_equal(zero_scratch_begin_write(s, 1, slot[0], &more), ZERO_ERR_INVALID);
-    assert_non_null(strstr(zero_last_error(), "moving already"));
-    assert_int_equal(zero_scratch_begin_write(s, DEPTH, slot[0], &more), ZERO_ERR_INVALID);
-    assert_non_null(strstr(zero_last_error(), "in flight"));
+    assert_fails(zero_scratch_begin_write(s, 1, slot[0], &more), ZERO_ERR_INVALID,
+                 "moving already");
+    assert_fails(zero_scratch_begin_write(s, DEPTH, slot[0], &more), ZERO_ERR_INVALID,
+                 "in flight");
     for (int i = 0; i < DEPTH; i++) assert_ok(zero_scratch_end(s, t[i]));
     zero_scratch_close(s);
 }
@@ -225,8 +225,7 @@ static void expect_failure(const char *directory, size_t bytes, zero_status stat
     zero_scratch_input in = {
         .directory = directory, .n_blocks = 1, .bytes = &bytes, .depth = 1, .threads = 1};
     assert_int_equal(zero_scratch_open(&in, &s), status);
-    if (!strstr(zero_last_error(), text))
-        fail_msg("expected '%s' in: %s", text, zero_last_error());
+    assert_told(text);
 }
 
 TEST(directories_that_cannot_serve_are_refused)
@@ -243,7 +242,7 @@ TEST(directories_that_cannot_serve_are_refused)
 TEST(too_little_space_is_an_error_before_anything_is_written)
 {
     expect_failure(place, (size_t)1 << 52, ZERO_ERR_ENV, "cannot be reserved");
-    assert_non_null(strstr(zero_last_error(), "MiB are free there"));
+    assert_told("MiB are free there");
     assert_int_equal(disk_place_names(place), 0);
 }
 

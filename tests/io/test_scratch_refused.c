@@ -1,5 +1,6 @@
 /* A scratch file where the file system lacks something, or the disk fails. Each case runs in a
  * child whose system calls the kernel refuses. */
+#define TEST_HAS_MAIN
 #define _GNU_SOURCE /* O_TMPFILE, O_DIRECT */
 #include "support/test.h"
 
@@ -110,7 +111,7 @@ TEST(it_works_where_the_file_system_lacks_something)
         {{SYS_fallocate, 0, any, any, EOPNOTSUPP}, true, true},
         {{SYS_statx, 0, any, any, ENOSYS}, true, true},
     };
-    for (size_t i = 0; i < sizeof lacks / sizeof *lacks; i++)
+    for (size_t i = 0; i < COUNT(lacks); i++)
         if (in_a_child(use_it, &lacks[i]) != GOOD) fail_msg("lack %zu", i);
 }
 

@@ -106,9 +106,3 @@ TEST(a_flipped_bit_ends_a_step_or_a_save)
     snprintf(command, sizeof command, "rm -r %s", path);
     if (test_rank == 0) assert_int_equal(system(command), 0);
 }
-
-int main(int argc, char **argv)
-{
-    test_begin(&argc, &argv);
-    return test_end(run_here(NULL, NULL));
-}

@@ -1,10 +1,7 @@
 /* Other people's programs: models of their own under any stage, through include/zero. */
 #define _POSIX_C_SOURCE 200809L
-#include "support/test.h"
-
 #include "support/library_test.h"
 
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -292,10 +289,4 @@ TEST(states_follow_the_table)
             zero_comm_close(&comm);
         }
     zero_model_destroy(&model);
-}
-
-int main(int argc, char **argv)
-{
-    test_begin(&argc, &argv);
-    return test_end(run_here(NULL, NULL));
 }

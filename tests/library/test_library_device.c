@@ -1,6 +1,4 @@
 /* Trainers on a device, the fake one: every number that a program can read is the CPU's. */
-#include "support/test.h"
-
 #include "support/device_fault.h"
 #include "support/library_test.h"
 
@@ -64,7 +62,7 @@ static void read_all(zero_trainer *t, const zero_model *model, read_function *re
     assert_true(model->n_params <= MOST_PARAMS);
     for (int i = 0; i < model->n_tensors; i++) {
         const zero_tensor *tensor = &model->tensors[i];
-        if (read(t, tensor->name, values) != ZERO_OK) fail_msg("%s", zero_last_error());
+        assert_ok(read(t, tensor->name, values));
         values += tensor->rows * tensor->cols;
     }
 }
@@ -250,16 +248,15 @@ TEST(wrong_devices_are_refused)
 {
     static const struct {
         zero_trainer_spec spec;
-        refusal expected;
+        const char *expected;
     } wrong[] = {
-        {{.device = "abacus"}, {ZERO_ERR_INVALID, "device 'abacus': expected one of"}},
-        {{.device = "cuda:"}, {ZERO_ERR_INVALID, "device 'cuda:': expected numbers"}},
-        {{.device = "fake:0"}, {ZERO_ERR_INVALID, "fake has no numbers"}},
-        {{.device = "fake", .backend = "naive"},
-         {ZERO_ERR_INVALID, "backend 'naive' with device 'fake'"}},
+        {{.device = "abacus"}, "device 'abacus': expected one of"},
+        {{.device = "cuda:"}, "device 'cuda:': expected numbers"},
+        {{.device = "fake:0"}, "fake has no numbers"},
+        {{.device = "fake", .backend = "naive"}, "backend 'naive' with device 'fake'"},
         {{.device = "fake", .stage = 3, .offload = ".", .offload_parameters = true},
-         {ZERO_ERR_INVALID, "--offload-parameters with --device"}},
-        {{.offload = "host"}, {ZERO_ERR_INVALID, "lie in the host's memory already"}},
+         "--offload-parameters with --device"},
+        {{.offload = "host"}, "lie in the host's memory already"},
     };
     zero_comm *comm = open_world();
     zero_trainer *t = NULL;
@@ -270,13 +267,13 @@ TEST(wrong_devices_are_refused)
         zero_trainer_spec spec = wrong[i].spec;
         spec.model = &model;
         zero_status st = zero_trainer_open(&spec, comm, &t);
-        assert_refusal("spec", (int)i, st, &wrong[i].expected);
+        assert_refusal("spec", (int)i, st, wrong[i].expected);
     }
     zero_trainer_spec spec = {.model = &model};
     if (test_size > 1) {
         if (test_rank == test_size - 1) spec.device = "fake";
         zero_status st = zero_trainer_open(&spec, comm, &t);
-        assert_refusal("one rank", 0, st, &(refusal){ZERO_ERR_INVALID, "device"});
+        assert_refusal("one rank", 0, st, "device");
     }
     zero_model_destroy(&model);
     zero_comm_close(&comm);
@@ -293,14 +290,8 @@ TEST(units_with_loops_are_refused)
     zero_trainer_spec spec = tied_spec(&model);
     spec.device = "fake";
     zero_status st = zero_trainer_open(&spec, comm, &t);
-    assert_refusal("unit", 0, st, &(refusal){ZERO_ERR_INVALID, "unit 'in'"});
-    assert_refusal("flag", 0, st, &(refusal){ZERO_ERR_INVALID, "computes_by_layers"});
+    assert_refusal("unit", 0, st, "unit 'in'");
+    assert_refusal("flag", 0, st, "computes_by_layers");
     zero_model_destroy(&model);
     zero_comm_close(&comm);
-}
-
-int main(int argc, char **argv)
-{
-    test_begin(&argc, &argv);
-    return test_end(run_here(NULL, NULL));
 }

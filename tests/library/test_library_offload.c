@@ -1,9 +1,5 @@
 /* Trainers whose optimizer states lie in a scratch file. */
-#include "support/test.h"
-
 #include "support/library_test.h"
-
-#include <string.h>
 
 #define DIR   "." /* the build tree, on a disk */
 #define STEPS 4
@@ -153,7 +149,7 @@ TEST(wrong_specs_are_refused)
     for (size_t i = 0; i < COUNT(wrong); i++) {
         wrong[i].model = &model;
         zero_status st = zero_trainer_open(&wrong[i], comm, &t);
-        assert_refusal("spec", (int)i, st, &(refusal){ZERO_ERR_INVALID, told[i]});
+        assert_refusal("spec", (int)i, st, told[i]);
     }
     zero_model_destroy(&model);
     zero_comm_close(&comm);
@@ -178,16 +174,10 @@ TEST(a_refused_step_updates_nothing)
     all_ok(zero_trainer_digest(t, before));
     bool is_last = test_rank == test_size - 1;
     zero_status st = zero_trainer_step(t, &tied_source, is_last ? &clipped : &in, &result);
-    assert_refusal("step", 0, st, &(refusal){ZERO_ERR_INVALID, "backward"});
+    assert_refusal("step", 0, st, "backward");
     all_ok(zero_trainer_digest(t, after));
     assert_string_equal(before, after);
     zero_trainer_close(&t);
     zero_model_destroy(&model);
     zero_comm_close(&comm);
-}
-
-int main(int argc, char **argv)
-{
-    test_begin(&argc, &argv);
-    return test_end(run_here(NULL, NULL));
 }

@@ -5,8 +5,6 @@
 
 #include <zero/optimizer.h>
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 enum { STEPS = 5, ROWS = 3 };
 
 static const zero_step_input hyper = {
@@ -240,10 +238,4 @@ TEST(a_spec_that_cannot_be_is_refused)
     s.n_no_decay = 0, s.n_params = 4 - (test_rank == 1);
     if (test_size > 1)
         assert_refused(&s, params, ZERO_ERR_INVALID, "rank 1: the spec's n_params is 3");
-}
-
-int main(int argc, char **argv)
-{
-    test_begin(&argc, &argv);
-    return test_end(run_here(NULL, NULL));
 }

@@ -6,8 +6,6 @@
 #include <zero/check.h>
 #include <zero/gpt2.h>
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 static const zero_source tied_source = {.sample = tied_sample};
 
 /* ---- sound units ---- */
@@ -17,8 +15,7 @@ static void check_all(const zero_model *model, const zero_source *source,
 {
     for (int u = 0; u < model->n_units; u++) {
         zero_unit_check_result worst;
-        if (zero_unit_check(model, u, source, spec, &worst) != ZERO_OK)
-            fail_msg("%s", zero_last_error());
+        assert_ok(zero_unit_check(model, u, source, spec, &worst));
         assert_true(worst.deviation <= 0.02);
     }
 }
@@ -205,10 +202,4 @@ TEST(each_mistake_is_found_and_named)
         if (st == ZERO_ERR_DIFFERENT) assert_true(worst.deviation > 0.02);
         zero_model_destroy(&model);
     }
-}
-
-int main(int argc, char **argv)
-{
-    test_begin(&argc, &argv);
-    return test_end(run_here(NULL, NULL));
 }

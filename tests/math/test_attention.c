@@ -1,6 +1,6 @@
 /* Attention of the cpu backend, by each kind of panels that this machine runs, against the oracle;
  * and which inputs an output may depend on. */
-#include "support/math_test.h"
+#include "support/attention_laws.h"
 
 #include "math/backends.h"
 #include "math/cpu_state.h"
@@ -10,35 +10,6 @@
 
 static const zero_backend *const cpu = &zero_backend_cpu;
 static const zero_backend *const naive = &zero_backend_naive;
-
-/* Everything that forward and backward read and write. */
-typedef struct {
-    zero_attention s;      /* without workspace */
-    int64_t n, n_in, rows; /* B T H D, B T (H + 2 K) D, B H T */
-    float *qkv, *dout, *dqkv;
-} problem;
-
-static problem make_problem(test_pool *pool, zero_attention s)
-{
-    problem x = {.s = s, .n = s.B * s.T * s.H * s.D, .rows = s.B * s.H * s.T};
-    x.n_in = s.B * s.T * (s.H + 2 * s.K) * s.D;
-    x.qkv = test_floats(pool, x.n_in);
-    x.s.dout = x.dout = test_floats(pool, x.n);
-    x.s.out = test_floats(pool, x.n), x.s.lse = test_floats(pool, x.rows);
-    x.dqkv = test_floats(pool, x.n_in);
-    zero_attention_rows(&x.s, x.qkv, x.dqkv);
-    return x;
-}
-
-/* The same inputs, with outputs of its own. */
-static problem same_inputs(test_pool *pool, const problem *of)
-{
-    problem x = *of;
-    x.s.out = test_floats(pool, x.n), x.s.lse = test_floats(pool, x.rows);
-    x.dqkv = test_floats(pool, x.n_in);
-    zero_attention_rows(&x.s, x.qkv, x.dqkv);
-    return x;
-}
 
 /* The workspace's old contents and its alignment must not matter, and nothing may be written
  * past its end. */
@@ -56,11 +27,16 @@ static void solve(test_pool *pool, const zero_backend *ops, const zero_math *mat
     assert_true(memory[0] == 3.0f && work[len] == 3.0f);
 }
 
-static void check_close(const problem *got, const problem *want, double tolerance)
+static void solve_by_cpu(test_pool *pool, const problem *x)
 {
-    assert_true(test_error(want->n, got->s.out, want->s.out) < tolerance);
-    assert_true(test_error(want->rows, got->s.lse, want->s.lse) < tolerance);
-    assert_true(test_error(want->n_in, got->dqkv, want->dqkv) < tolerance);
+    zero_math math = test_opened(cpu);
+    solve(pool, cpu, &math, x);
+}
+
+static void solve_naively(test_pool *pool, const problem *x)
+{
+    zero_math math = test_opened(naive);
+    solve(pool, naive, &math, x);
 }
 
 /* Runs all panels, then all kernels for bf16, whose factors are off by up to 2^-9, and sums by
@@ -96,9 +72,8 @@ static const int64_t sizes[][4] = {
     {1, 65, 34, 2}, {1, 95, 256, 1}, {1, 130, 20, 4}, {2, 200, 14, 2},
 };
 
-static void attention_agrees_with_and_without_dropout(void **state)
+TEST(attention_agrees_with_and_without_dropout)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(sizes); i++)
         for (int p = 0; p < 2; p++)
             for (int64_t K = 1; K <= sizes[i][3]; K++)
@@ -133,10 +108,9 @@ static problem with_copied_keys(test_pool *pool, const problem *few)
 }
 
 /* Sharing is a matter of addresses; only dk and dv are other sums. */
-static void shared_keys_have_the_bits_of_copied_ones(void **state)
+TEST(shared_keys_have_the_bits_of_copied_ones)
 {
     enum { H = 6, T = 101, D = 20 };
-    (void)state;
     zero_math math = test_opened(cpu);
     for (int64_t K = 1; K <= H; K++)
         for (int p = 0; p < 4 && H % K == 0; p++) {
@@ -158,7 +132,7 @@ static void shared_keys_have_the_bits_of_copied_ones(void **state)
 }
 
 /* Rows of [H, (q, k, v), D], and three arrays. */
-static void bits_do_not_depend_on_where_heads_lie(void **state)
+TEST(bits_do_not_depend_on_where_heads_lie)
 {
     enum { H = 3, T = 70, D = 24, ROWS = 2 * T };
     const zero_backend *const both[] = {cpu, naive};
@@ -199,14 +173,13 @@ static void bits_do_not_depend_on_where_heads_lie(void **state)
 }
 
 /* More than one chunk of the sums of exponentials. */
-static void attention_agrees_over_long_rows(void **state)
+TEST(attention_agrees_over_long_rows)
 {
-    (void)state;
     check_against_oracle((zero_attention){.B = 1, .T = 1100, .H = 1, .K = 1, .D = 8});
 }
 
 /* The output of a query that sees one key is its value, rounded if the kernels round. */
-static void values_are_rounded_where_factors_are_bf16(void **state)
+TEST(values_are_rounded_where_factors_are_bf16)
 {
     zero_math math = test_opened(cpu);
     problem x = make_problem(
@@ -225,112 +198,33 @@ static void values_are_rounded_where_factors_are_bf16(void **state)
     assert_memory_equal(x.s.out, values, sizeof rounded);
 }
 
-static void check_batch(void **state, zero_type factors)
+TEST(a_sample_has_the_bits_of_its_own_in_any_batch)
 {
-    zero_math math = test_opened(cpu);
-    const int64_t T = 61, C = 40, H = 2, n = T * C;
-    zero_attention shape = {.B = 3, .T = T, .H = H, .K = H, .D = C / H, .factors = factors};
-    shape.dropout = (zero_dropout){{.purpose = ZERO_RNG_TEST}, 0.2f};
-    problem all = make_problem(*state, shape);
-    solve(*state, cpu, &math, &all);
-    for (int64_t b = 0; b < 3; b++) {
-        shape.B = 1;
-        shape.dropout.stream.sample = (uint64_t)b;
-        problem one = make_problem(*state, shape);
-        memcpy(one.qkv, all.qkv + b * 3 * n, (size_t)(3 * n) * sizeof(float));
-        memcpy(one.dout, all.dout + b * n, (size_t)n * sizeof(float));
-        solve(*state, cpu, &math, &one);
-        assert_same(n, one.s.out, (float *)all.s.out + b * n);
-        assert_same(H * T, one.s.lse, all.s.lse + b * H * T);
-        assert_same(3 * n, one.dqkv, all.dqkv + b * 3 * n);
-    }
+    check_batch(*state, solve_by_cpu, ZERO_FP32);
+    check_batch(*state, solve_by_cpu, ZERO_BF16);
 }
 
-static void a_sample_has_the_bits_of_its_own_in_any_batch(void **state)
+TEST(an_output_depends_on_the_past_alone)
 {
-    check_batch(state, ZERO_FP32);
-    check_batch(state, ZERO_BF16);
+    check_past(*state, solve_by_cpu, ZERO_FP32);
+    check_past(*state, solve_by_cpu, ZERO_BF16);
 }
 
-/* Changing positions from `t` on changes nothing before them. */
-static void check_past(void **state, zero_type factors)
+TEST(large_scores_neither_overflow_nor_vanish)
 {
-    zero_math math = test_opened(cpu);
-    const int64_t T = 100, C = 48, cuts[] = {1, 12, 40, 48, 77, 99};
-    problem was = make_problem(
-        *state,
-        (zero_attention){.B = 1, .T = T, .H = 2, .K = 2, .D = C / 2, .factors = factors});
-    solve(*state, cpu, &math, &was);
-    for (size_t i = 0; i < COUNT(cuts); i++) {
-        const int64_t t = cuts[i];
-        problem is = same_inputs(*state, &was);
-        is.qkv = test_floats(*state, is.n_in);
-        memcpy(is.qkv, was.qkv, (size_t)(t * 3 * C) * sizeof(float));
-        zero_attention_rows(&is.s, is.qkv, is.dqkv);
-        solve(*state, cpu, &math, &is);
-        assert_same(t * C, is.s.out, was.s.out);
-        for (int64_t h = 0; h < 2; h++) assert_same(t, is.s.lse + h * T, was.s.lse + h * T);
-        assert_memory_not_equal(is.s.out, was.s.out, (size_t)is.n * sizeof(float));
-    }
+    check_large_scores(*state, solve_by_cpu, solve_naively, TOLERANCE);
 }
 
-static void an_output_depends_on_the_past_alone(void **state)
+TEST(positions_that_no_loss_uses_have_no_gradient)
 {
-    check_past(state, ZERO_FP32);
-    check_past(state, ZERO_BF16);
+    check_future(*state, solve_by_cpu, ZERO_FP32);
+    check_future(*state, solve_by_cpu, ZERO_BF16);
 }
 
-/* Scores whose exponentials, or their sum, leave the range of floats. */
-static void large_scores_neither_overflow_nor_vanish(void **state)
+TEST(nan_and_infinity_show)
 {
-    zero_math slow = test_opened(naive), fast = test_opened(cpu);
-    problem want =
-        make_problem(*state, (zero_attention){.B = 1, .T = 70, .H = 1, .K = 1, .D = 16});
-    for (int64_t i = 0; i < 3 * want.n; i++) want.qkv[i] *= i % 48 < 32 ? 30.0f : 1.0f;
-    problem got = same_inputs(*state, &want);
-    solve(*state, naive, &slow, &want);
-    solve(*state, cpu, &fast, &got);
-    /* Scores are thousands, so their rounding alone is 1e-4. */
-    assert_true(test_error(want.n, got.s.out, want.s.out) < 1e-3);
-    assert_true(test_error(want.rows, got.s.lse, want.s.lse) < TOLERANCE);
-    assert_true(test_error(want.n_in, got.dqkv, want.dqkv) < 1e-3);
-}
-
-static bool is_wrong(float x)
-{
-    return isnan(x) || isinf(x);
-}
-
-static void nan_and_infinity_show(void **state)
-{
-    const zero_backend *const both[] = {cpu, naive};
-    for (int i = 0; i < 2; i++) {
-        zero_math math = test_opened(both[i]);
-        problem x =
-            make_problem(*state, (zero_attention){.B = 1, .T = 30, .H = 1, .K = 1, .D = 4});
-        problem y = make_problem(*state, x.s);
-        x.qkv[20 * 12 + 5] = NAN;      /* a key */
-        y.qkv[20 * 12 + 9] = INFINITY; /* a value */
-        solve(*state, both[i], &math, &x);
-        solve(*state, both[i], &math, &y);
-        assert_true(is_wrong(x.s.lse[20]) && is_wrong(((float *)x.s.out)[29 * 4]));
-        assert_true(is_wrong(x.dqkv[29 * 12]) && is_wrong(((float *)y.s.out)[29 * 4 + 1]));
-        assert_true(!is_wrong(y.s.lse[29]));
-    }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        test_with_pool(attention_agrees_with_and_without_dropout),
-        test_with_pool(attention_agrees_over_long_rows),
-        test_with_pool(shared_keys_have_the_bits_of_copied_ones),
-        test_with_pool(bits_do_not_depend_on_where_heads_lie),
-        test_with_pool(values_are_rounded_where_factors_are_bf16),
-        test_with_pool(a_sample_has_the_bits_of_its_own_in_any_batch),
-        test_with_pool(an_output_depends_on_the_past_alone),
-        test_with_pool(large_scores_neither_overflow_nor_vanish),
-        test_with_pool(nan_and_infinity_show),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    check_wrong(*state, solve_by_cpu, ZERO_FP32, NAN);
+    check_wrong(*state, solve_by_cpu, ZERO_FP32, INFINITY);
+    check_wrong(*state, solve_naively, ZERO_FP32, NAN);
+    check_wrong(*state, solve_naively, ZERO_FP32, INFINITY);
 }

@@ -1,7 +1,5 @@
 /* Attention on rows of 16 bits: the bits of the call in fp32 on these numbers widened, its results
  * rounded. Backward reads what forward has stored. */
-#include "support/test.h"
-
 #include "support/math_test.h"
 
 #include "math/backends.h"
@@ -142,9 +140,4 @@ TEST(rows_of_bf16_are_widened_and_rounded_once)
 TEST(rows_of_fp16_are_widened_and_rounded_once)
 {
     check_type(ZERO_FP16);
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

@@ -43,7 +43,7 @@ static const int64_t sizes[][3] = {{1, 1, 1},    {1, 70, 33},  {2, 513, 17}, {3,
                                    {8, 1100, 5}, {5, 31, 700}, {1, 16, 0},   {17, 40, 64}};
 
 /* Factors are not rounded, whatever the type of the weights. */
-static void products_of_few_rows_agree_with_the_oracle(void **state)
+TEST(products_of_few_rows_agree_with_the_oracle)
 {
     zero_math fast = test_opened(cpu), slow = test_opened(naive);
     for (size_t s = 0; s < COUNT(sizes); s++)
@@ -61,7 +61,7 @@ static void products_of_few_rows_agree_with_the_oracle(void **state)
 }
 
 /* Element (i, j) is that of row i alone and of columns j .. alone. */
-static void a_cut_of_rows_or_columns_changes_no_bits(void **state)
+TEST(a_cut_of_rows_or_columns_changes_no_bits)
 {
     zero_math math = test_opened(cpu);
     for (size_t t = 0; t < COUNT(types); t++)
@@ -81,7 +81,7 @@ static void a_cut_of_rows_or_columns_changes_no_bits(void **state)
 }
 
 /* Two ranks with two slices each, added along the tree, have the sum of one with four. */
-static void slices_add_up_as_the_tree_says(void **state)
+TEST(slices_add_up_as_the_tree_says)
 {
     zero_math math = test_opened(cpu), slow = test_opened(naive);
     for (size_t t = 0; t < COUNT(types); t++) {
@@ -104,7 +104,7 @@ static void slices_add_up_as_the_tree_says(void **state)
     }
 }
 
-static void every_instruction_set_gives_the_same_bits(void **state)
+TEST(every_instruction_set_gives_the_same_bits)
 {
     const zero_cpu_kernels *best = zero_cpu_kernels_at(0), *kernels;
     for (int level = 1; (kernels = zero_cpu_kernels_at(level)); level++)
@@ -132,7 +132,7 @@ static void every_instruction_set_gives_the_same_bits(void **state)
             }
 }
 
-static void long_products_poll(void **state)
+TEST(long_products_poll)
 {
     int polls = 0;
     zero_math math = test_opened(cpu);
@@ -208,20 +208,7 @@ static void check_texts(void **state, int64_t K)
     assert_memory_not_equal(got, want, B * T * C * sizeof *got); /* they were computed */
 }
 
-static void tokens_attend_as_whole_texts_do(void **state)
+TEST(tokens_attend_as_whole_texts_do)
 {
     for (int64_t K = 1; K <= H; K *= 2) check_texts(state, K);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        test_with_pool(products_of_few_rows_agree_with_the_oracle),
-        test_with_pool(a_cut_of_rows_or_columns_changes_no_bits),
-        test_with_pool(slices_add_up_as_the_tree_says),
-        test_with_pool(every_instruction_set_gives_the_same_bits),
-        test_with_pool(long_products_poll),
-        test_with_pool(tokens_attend_as_whole_texts_do),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,5 @@
 /* The fake device computes what the cpu backend does, in any order of its queues, on memory that
  * the host cannot touch. */
-#include "support/test.h"
-
 #include "support/device_test.h"
 
 #include <errno.h>
@@ -417,9 +415,4 @@ TEST(devices_of_one_process_are_apart)
     assert_int_equal(a.host[5], 1);
     device_close(&b);
     device_close(&a);
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

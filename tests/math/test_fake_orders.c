@@ -1,6 +1,4 @@
 /* The queues of the fake device: what they wait for, and that a wait that is left out shows. */
-#include "support/test.h"
-
 #include "support/device_test.h"
 
 /* A mistake shows in one order at least. */
@@ -317,9 +315,4 @@ TEST(each_call_polls_once)
         assert_int_equal(zero_fake_counted(&d.math).copies, 3000);
         device_close(&d);
     }
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

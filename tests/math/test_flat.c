@@ -11,7 +11,7 @@ static const int64_t lengths[] = {1, 2, 7, 15, 16, 17, 61, 257, 1031, 4096, 4097
 
 /* ---- the optimizer ---- */
 
-static void adamw_agrees_to_the_bit(void **state)
+TEST(adamw_agrees_to_the_bit)
 {
     const zero_adamw recipe = test_recipe();
     zero_math fast = test_opened(cpu), slow = test_opened(naive);
@@ -35,9 +35,8 @@ static void adamw_agrees_to_the_bit(void **state)
 /* Under a constant gradient g, m / (1 - beta1^t) stays g and the root of v / (1 - beta2^t)
  * stays |g|: after the decay, each step moves by lr g / (|g| + eps). A large eps shows that it
  * is outside the root. */
-static void adamw_moves_as_its_equation_says_under_constant_gradients(void **state)
+TEST(adamw_moves_as_its_equation_says_under_constant_gradients)
 {
-    (void)state;
     const zero_backend *const both[] = {cpu, naive};
     for (int k = 0; k < 2; k++) {
         zero_math math = test_opened(both[k]);
@@ -111,8 +110,7 @@ static void check_adamw(test_pool *pool, const machine *m, int machines, zero_ty
     }
 }
 
-static void
-adamw_moves_the_masters_as_in_fp32_and_rounds_them_to_the_parameters(void **state)
+TEST(adamw_moves_the_masters_as_in_fp32_and_rounds_them_to_the_parameters)
 {
     machine m[MACHINES];
     int n = make_machines(*state, m);
@@ -146,7 +144,7 @@ static void check_changes(test_pool *pool, const machine *m, zero_type type, int
     assert_true(word == (flips ? zero_changed(first + low) : 0));
 }
 
-static void adamw_tells_the_first_parameter_that_is_not_its_master(void **state)
+TEST(adamw_tells_the_first_parameter_that_is_not_its_master)
 {
     machine m[MACHINES];
     int n = make_machines(*state, m);
@@ -189,7 +187,7 @@ static void check_without_gradients(test_pool *pool, const machine *m)
 }
 
 /* A denormal number costs 20 times the time of another, in each step of the rest of the run. */
-static void moments_without_gradients_become_zero_and_are_never_denormal(void **state)
+TEST(moments_without_gradients_become_zero_and_are_never_denormal)
 {
     machine m[MACHINES];
     int n = make_machines(*state, m);
@@ -245,7 +243,7 @@ static void check_accumulate(test_pool *pool, const machine *m, zero_type type, 
     assert_same_numbers(n, alone_on_leaf, alone);
 }
 
-static void gradients_are_rounded_and_accumulated_as_each_number_alone(void **state)
+TEST(gradients_are_rounded_and_accumulated_as_each_number_alone)
 {
     machine m[MACHINES];
     int n = make_machines(*state, m);
@@ -258,7 +256,7 @@ static void gradients_are_rounded_and_accumulated_as_each_number_alone(void **st
 }
 
 /* Long enough to be stored past the caches; aligned for that, and not. */
-static void long_groups_are_rounded_as_short_ones(void **state)
+TEST(long_groups_are_rounded_as_short_ones)
 {
     const int64_t n = ((int64_t)1 << 20) + 77;
     const float *in = odd_floats(*state, n);
@@ -273,7 +271,7 @@ static void long_groups_are_rounded_as_short_ones(void **state)
         }
 }
 
-static void rounding_to_fp32_copies_in_place_too(void **state)
+TEST(rounding_to_fp32_copies_in_place_too)
 {
     machine m[MACHINES];
     int n = make_machines(*state, m);
@@ -292,7 +290,7 @@ static double squares(const zero_backend *ops, const zero_math *math, zero_type 
     return sum;
 }
 
-static void sums_of_squares_agree_to_the_bit_and_split_like_the_tree(void **state)
+TEST(sums_of_squares_agree_to_the_bit_and_split_like_the_tree)
 {
     zero_math fast = test_opened(cpu), slow = test_opened(naive);
     const int64_t n = 300001;
@@ -307,7 +305,7 @@ static void sums_of_squares_agree_to_the_bit_and_split_like_the_tree(void **stat
 }
 
 /* In any cut, on top of what is there already. */
-static void exact_sums_agree_in_any_cut(void **state)
+TEST(exact_sums_agree_in_any_cut)
 {
     const int64_t sizes[] = {0, 1, 63, 4097, 65537, 200000};
     machine m[MACHINES];
@@ -331,7 +329,7 @@ static void exact_sums_agree_in_any_cut(void **state)
     }
 }
 
-static void sums_of_squares_have_the_bits_of_widened_numbers(void **state)
+TEST(sums_of_squares_have_the_bits_of_widened_numbers)
 {
     const int64_t sizes[] = {0, 1, 63, 65, 4096, 4097, 65537, 131072, 200000};
     machine m[MACHINES];
@@ -354,7 +352,7 @@ static void sums_of_squares_have_the_bits_of_widened_numbers(void **state)
 
 /* ---- cuts ---- */
 
-static void a_cut_range_gives_the_same_bits_in_fp32(void **state)
+TEST(a_cut_range_gives_the_same_bits_in_fp32)
 {
     const zero_adamw recipe = test_recipe();
     zero_math fast = test_opened(cpu);
@@ -407,7 +405,7 @@ static void run_range(const machine *m, zero_type type, int64_t at, int64_t n,
     m->ops->round(&m->math, type, n, sum + at, out + at);
 }
 
-static void a_cut_range_gives_the_same_bits(void **state)
+TEST(a_cut_range_gives_the_same_bits)
 {
     const int64_t n = 70001, cuts[] = {1, 16, 61, 4096, 65537};
     machine m[MACHINES];
@@ -431,25 +429,4 @@ static void a_cut_range_gives_the_same_bits(void **state)
             assert_memory_equal(out2, out, (size_t)(2 * n));
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        test_with_pool(adamw_agrees_to_the_bit),
-        test_with_pool(moments_without_gradients_become_zero_and_are_never_denormal),
-        test_with_pool(adamw_moves_as_its_equation_says_under_constant_gradients),
-        test_with_pool(
-            adamw_moves_the_masters_as_in_fp32_and_rounds_them_to_the_parameters),
-        test_with_pool(adamw_tells_the_first_parameter_that_is_not_its_master),
-        test_with_pool(gradients_are_rounded_and_accumulated_as_each_number_alone),
-        test_with_pool(long_groups_are_rounded_as_short_ones),
-        test_with_pool(rounding_to_fp32_copies_in_place_too),
-        test_with_pool(sums_of_squares_agree_to_the_bit_and_split_like_the_tree),
-        test_with_pool(exact_sums_agree_in_any_cut),
-        test_with_pool(sums_of_squares_have_the_bits_of_widened_numbers),
-        test_with_pool(a_cut_range_gives_the_same_bits_in_fp32),
-        test_with_pool(a_cut_range_gives_the_same_bits),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -136,7 +136,7 @@ static void embedding_backward(layer *l)
                                                           .dwpe = l->grad[1]});
 }
 
-static void embedding_has_the_gradient_of_its_forward(void **state)
+TEST(embedding_has_the_gradient_of_its_forward)
 {
     layer l = {embedding_forward, embedding_backward, .B = 3, .T = 7, .C = 5, .V = 11};
     l.tokens = test_tokens(*state, l.B * l.T, l.V);
@@ -157,7 +157,7 @@ static void linear_layer_backward(layer *l)
                     l->grad[1], l->grad[2]);
 }
 
-static void linear_has_the_gradient_of_its_forward(void **state)
+TEST(linear_has_the_gradient_of_its_forward)
 {
     layer l = {linear_layer_forward, linear_layer_backward, .B = 2, .T = 5, .C = 7, .V = 9};
     add_input(*state, &l, l.B * l.T * l.C);
@@ -194,7 +194,7 @@ static void layernorm_backward(layer *l)
                                                                .dbias = l->grad[2]});
 }
 
-static void layernorm_has_the_gradient_of_its_forward(void **state)
+TEST(layernorm_has_the_gradient_of_its_forward)
 {
     layer l = {layernorm_forward, layernorm_backward, .B = 2, .T = 5, .C = 24};
     add_input(*state, &l, l.B * l.T * l.C);
@@ -227,7 +227,7 @@ static void bias_gelu_backward(layer *l)
                                                      .dbias = l->grad[1]});
 }
 
-static void bias_and_gelu_have_the_gradient_of_their_forward(void **state)
+TEST(bias_and_gelu_have_the_gradient_of_their_forward)
 {
     layer l = {bias_gelu_forward, bias_gelu_backward, .T = 7, .C = 33};
     add_input(*state, &l, l.T * l.C);
@@ -262,14 +262,14 @@ static void check_attention(test_pool *pool, float p, int64_t H, int64_t K)
     check(pool, &l);
 }
 
-static void attention_has_the_gradient_of_its_forward(void **state)
+TEST(attention_has_the_gradient_of_its_forward)
 {
     check_attention(*state, 0.0f, 3, 3);
     for (int64_t K = 1; K <= 4; K++)
         if (4 % K == 0) check_attention(*state, 0.0f, 4, K);
 }
 
-static void attention_with_dropout_has_the_gradient_of_its_forward(void **state)
+TEST(attention_with_dropout_has_the_gradient_of_its_forward)
 {
     check_attention(*state, 0.4f, 3, 3);
     check_attention(*state, 0.4f, 4, 2);
@@ -305,7 +305,7 @@ static void mlp_backward(layer *l)
     product(l->in[0], true, d, false, (const int64_t[]){l->C, l->V, rows}, l->grad[1]);
 }
 
-static void mlp_has_the_gradient_of_its_forward(void **state)
+TEST(mlp_has_the_gradient_of_its_forward)
 {
     layer l = {mlp_forward, mlp_backward, .B = 2, .T = 3, .C = 6, .V = 24};
     add_input(*state, &l, l.B * l.T * l.C);
@@ -341,7 +341,7 @@ static void turn_backward(layer *l)
     ops->turn_backward(&math, &call);
 }
 
-static void turning_has_the_gradient_of_its_forward(void **state)
+TEST(turning_has_the_gradient_of_its_forward)
 {
     for (int with = 0; with < 2; with++) {
         zero_turn t = {.B = 2, .T = 5, .H = 4, .K = 2, .D = 6, .R = 4, .eps = 1e-3f};
@@ -374,7 +374,7 @@ static void swiglu_backward(layer *l)
         &math, &(zero_swiglu){.rows = l->B, .F = l->C, .x = l->in[0], .d = l->grad[0]});
 }
 
-static void swiglu_has_the_gradient_of_its_forward(void **state)
+TEST(swiglu_has_the_gradient_of_its_forward)
 {
     layer l = {swiglu_forward, swiglu_backward, .B = 7, .C = 9};
     add_input(*state, &l, l.B * 2 * l.C);
@@ -406,7 +406,7 @@ static void rms_norm_backward(layer *l)
                                                                .dgain = l->grad[1]});
 }
 
-static void rms_norm_has_the_gradient_of_its_forward(void **state)
+TEST(rms_norm_has_the_gradient_of_its_forward)
 {
     layer l = {rms_norm_forward, rms_norm_backward, .B = 5, .C = 12};
     add_input(*state, &l, l.B * l.C);
@@ -438,7 +438,7 @@ static void cross_entropy_backward(layer *l)
                                                     .loss = l->out});
 }
 
-static void cross_entropy_has_the_gradient_of_its_forward(void **state)
+TEST(cross_entropy_has_the_gradient_of_its_forward)
 {
     layer l = {cross_entropy_forward, cross_entropy_backward, .B = 6, .V = 19};
     l.tokens = test_tokens(*state, l.B, l.V);
@@ -446,22 +446,4 @@ static void cross_entropy_has_the_gradient_of_its_forward(void **state)
     set_output(*state, &l, l.B);
     for (int64_t r = 0; r < l.B; r++) l.dout[r] = 0.75f;
     check(*state, &l);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        test_with_pool(embedding_has_the_gradient_of_its_forward),
-        test_with_pool(linear_has_the_gradient_of_its_forward),
-        test_with_pool(layernorm_has_the_gradient_of_its_forward),
-        test_with_pool(bias_and_gelu_have_the_gradient_of_their_forward),
-        test_with_pool(attention_has_the_gradient_of_its_forward),
-        test_with_pool(attention_with_dropout_has_the_gradient_of_its_forward),
-        test_with_pool(turning_has_the_gradient_of_its_forward),
-        test_with_pool(swiglu_has_the_gradient_of_its_forward),
-        test_with_pool(rms_norm_has_the_gradient_of_its_forward),
-        test_with_pool(mlp_has_the_gradient_of_its_forward),
-        test_with_pool(cross_entropy_has_the_gradient_of_its_forward),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

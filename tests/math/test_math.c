@@ -37,7 +37,7 @@ static void check_gemm(test_pool *pool, const int64_t size[3], int flags, int64_
     assert_close(len_c, got, want); /* with what lies between the rows */
 }
 
-static void gemm_agrees_for_all_transposes_strides_and_sums(void **state)
+TEST(gemm_agrees_for_all_transposes_strides_and_sums)
 {
     const int64_t sizes[][3] = {{1, 1, 1},     {1, 17, 5},   {7, 1, 64},
                                 {61, 53, 47},  {16, 32, 0},  {257, 65, 3},
@@ -48,7 +48,7 @@ static void gemm_agrees_for_all_transposes_strides_and_sums(void **state)
                 check_gemm(*state, sizes[s], flags, pad);
 }
 
-static void biases_agree(void **state)
+TEST(biases_agree)
 {
     zero_math fast = test_opened(cpu), slow = test_opened(naive);
     for (size_t s = 0; s < COUNT(shapes); s++) {
@@ -83,7 +83,7 @@ static void biases_agree(void **state)
     }
 }
 
-static void dropout_agrees_to_the_bit(void **state)
+TEST(dropout_agrees_to_the_bit)
 {
     zero_math fast = test_opened(cpu), slow = test_opened(naive);
     for (size_t s = 0; s < COUNT(lengths); s++) {
@@ -104,7 +104,7 @@ static void dropout_agrees_to_the_bit(void **state)
 }
 
 /* Both backends, and the steps one by one: bias, dropout, sum. Two samples: their masks differ. */
-static void branches_end_to_the_bit(void **state)
+TEST(branches_end_to_the_bit)
 {
     zero_math fast = test_opened(cpu), slow = test_opened(naive);
     for (size_t s = 0; s < COUNT(shapes); s++) {
@@ -184,7 +184,7 @@ static void check_gelu(test_pool *pool, int64_t rows, int64_t cols)
     }
 }
 
-static void gelu_agrees_also_far_from_zero(void **state)
+TEST(gelu_agrees_also_far_from_zero)
 {
     zero_math fast = test_opened(cpu);
     for (size_t s = 0; s < COUNT(lengths); s++) check_gelu(*state, 1, lengths[s]);
@@ -206,9 +206,8 @@ static void gelu_agrees_also_far_from_zero(void **state)
 }
 
 /* 2^-126 .. 2^127, through the only operation that shows single values of the exponential. */
-static void the_exponential_is_exact_to_single_precision(void **state)
+TEST(the_exponential_is_exact_to_single_precision)
 {
-    (void)state;
     zero_math fast = test_opened(cpu);
     double worst = 0.0;
     for (int i = 0; i <= 20000; i++) {
@@ -263,14 +262,14 @@ static void check_layernorm(test_pool *pool, int64_t rows, int64_t C, bool accum
     assert_close(C, dbias[1], dbias[0]);
 }
 
-static void layernorm_agrees(void **state)
+TEST(layernorm_agrees)
 {
     for (size_t s = 0; s < COUNT(shapes); s++)
         for (int accumulate = 0; accumulate < 2; accumulate++)
             check_layernorm(*state, shapes[s][0], shapes[s][1], accumulate);
 }
 
-static void embeddings_agree_to_the_bit(void **state)
+TEST(embeddings_agree_to_the_bit)
 {
     zero_math fast = test_opened(cpu), slow = test_opened(naive);
     const int64_t sizes[][4] = {
@@ -297,7 +296,7 @@ static void embeddings_agree_to_the_bit(void **state)
     }
 }
 
-static void cross_entropy_agrees_and_leaves_the_logits_if_asked(void **state)
+TEST(cross_entropy_agrees_and_leaves_the_logits_if_asked)
 {
     zero_math fast = test_opened(cpu), slow = test_opened(naive);
     const int64_t sizes[][2] = {{1, 1}, {3, 2}, {5, 16}, {4, 257}, {3, 1031}, {2, 50257}};
@@ -339,9 +338,8 @@ static void cross_entropy_agrees_and_leaves_the_logits_if_asked(void **state)
     }
 }
 
-static void losses_and_activations_keep_nan_and_infinity(void **state)
+TEST(losses_and_activations_keep_nan_and_infinity)
 {
-    (void)state;
     const zero_backend *const both[] = {cpu, naive};
     for (int k = 0; k < 2; k++) {
         zero_math math = test_opened(both[k]);
@@ -384,21 +382,4 @@ static void losses_and_activations_keep_nan_and_infinity(void **state)
                                                             .loss = loss});
         assert_true(isnan(loss[0]) || isinf(loss[0]));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        test_with_pool(gemm_agrees_for_all_transposes_strides_and_sums),
-        test_with_pool(biases_agree),
-        test_with_pool(dropout_agrees_to_the_bit),
-        test_with_pool(branches_end_to_the_bit),
-        test_with_pool(gelu_agrees_also_far_from_zero),
-        test_with_pool(the_exponential_is_exact_to_single_precision),
-        test_with_pool(layernorm_agrees),
-        test_with_pool(embeddings_agree_to_the_bit),
-        test_with_pool(cross_entropy_agrees_and_leaves_the_logits_if_asked),
-        test_with_pool(losses_and_activations_keep_nan_and_infinity),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

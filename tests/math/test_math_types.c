@@ -26,7 +26,7 @@ static void check_gemm(test_pool *pool, const machine *m, zero_type type,
     assert_same(len, got, want);
 }
 
-static void products_have_the_bits_of_widened_weights(void **state)
+TEST(products_have_the_bits_of_widened_weights)
 {
     const int64_t sizes[][3] = {{1, 1, 1},    {1, 17, 5},    {61, 53, 47},
                                 {16, 32, 0},  {257, 65, 3},  {3, 1100, 2},
@@ -134,7 +134,7 @@ static void check_embedding(test_pool *pool, const machine *m, zero_type type, i
     assert_same(n, got, want);
 }
 
-static void biases_norms_and_embeddings_have_the_bits_of_widened_weights(void **state)
+TEST(biases_norms_and_embeddings_have_the_bits_of_widened_weights)
 {
     const int64_t shapes[][2] = {{1, 1}, {3, 17}, {5, 768}, {131, 1025}, {1, 262144}};
     machine m[MACHINES];
@@ -147,13 +147,4 @@ static void biases_norms_and_embeddings_have_the_bits_of_widened_weights(void **
                 check_layernorm(*state, &m[i], halves[t], shapes[s][0], shapes[s][1]);
                 check_embedding(*state, &m[i], halves[t], shapes[s][0], shapes[s][1]);
             }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        test_with_pool(products_have_the_bits_of_widened_weights),
-        test_with_pool(biases_norms_and_embeddings_have_the_bits_of_widened_weights),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

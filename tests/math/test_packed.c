@@ -1,11 +1,7 @@
 /* Packed products by each kernel that this machine runs: against the oracle (those in bf16 on
  * factors rounded one by one), and laws that hold for all sizes. */
-#include "support/test.h"
-
 #include "support/math_test.h"
 #include "support/share.h"
-
-#include <stdio.h>
 
 #include "base/half.h"
 #include "math/cpu_state.h"
@@ -166,9 +162,8 @@ static void check_sizes(const int64_t size[3], int every)
     }
 }
 
-static void all_sizes_from_1_to_70_agree_with_the_oracle(void **state)
+TEST(all_sizes_from_1_to_70_agree_with_the_oracle)
 {
-    (void)state;
     for (int64_t s = 1; s <= 70; s += TEST_SHARE(7)) {
         const int64_t others[][3] = {{s, 33, 35}, {31, s, 17}, {5, 34, s}};
         for (int i = 0; i < 3; i++) check_sizes(others[i], 1);
@@ -176,17 +171,15 @@ static void all_sizes_from_1_to_70_agree_with_the_oracle(void **state)
 }
 
 /* Several blocks of m, k and n: of all kernels at most 516, 768 and 832. */
-static void larger_sizes_and_empty_sums_agree_with_the_oracle(void **state)
+TEST(larger_sizes_and_empty_sums_agree_with_the_oracle)
 {
-    (void)state;
     const int64_t sizes[][3] = {
         {517, 35, 769}, {40, 1025, 65}, {3, 7, 2051}, {16, 32, 0}, {97, 129, 1000}};
-    for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++)
-        check_sizes(sizes[s], TEST_SHARE(5));
+    for (size_t s = 0; s < COUNT(sizes); s++) check_sizes(sizes[s], TEST_SHARE(5));
 }
 
 /* fp32 weights and the same weights in bf16; c zero and added to, or not. */
-static void factors_in_fp32_and_in_bf16_give_the_same_bits(void **state)
+TEST(factors_in_fp32_and_in_bf16_give_the_same_bits)
 {
     machine m[ZERO_PACKED_VARIANTS];
     int n = make_machines(*state, m);
@@ -227,9 +220,8 @@ static void check_cuts(test_pool *pool, const machine *m, product x)
     }
 }
 
-static void a_cut_of_rows_or_columns_gives_the_same_bits(void **state)
+TEST(a_cut_of_rows_or_columns_gives_the_same_bits)
 {
-    (void)state;
     for (int flags = 0; flags < 16; flags += 3 * TEST_SHARE(5)) {
         void *pool;
         machine m[ZERO_PACKED_VARIANTS];
@@ -243,7 +235,7 @@ static void a_cut_of_rows_or_columns_gives_the_same_bits(void **state)
 
 /* In bf16 accumulating continues the sum: a k cut at the end of an AMX tile has the bits of the
  * whole. In fp32 each block of k is summed separately. */
-static void a_continued_sum_has_the_bits_of_one(void **state)
+TEST(a_continued_sum_has_the_bits_of_one)
 {
     machine m[ZERO_PACKED_VARIANTS];
     int n = make_machines(*state, m);
@@ -263,12 +255,12 @@ static void a_continued_sum_has_the_bits_of_one(void **state)
 }
 
 /* 0 1 denormal tie large infinite NaN, met by ones: rounded as zero_to_bf16 does. */
-static void factors_are_rounded_as_half_h_says(void **state)
+TEST(factors_are_rounded_as_half_h_says)
 {
     const float odd[] = {0.0f,        1.0f,        1e-39f,         -1e-39f,  1.00390625f,
                          1.01171875f, 1.00390637f, 3.4e38f,        INFINITY, NAN,
                          -INFINITY,   -2.5f,       1.17549421e-38f};
-    enum { ODD = sizeof odd / sizeof odd[0] };
+    enum { ODD = COUNT(odd) };
     machine m[ZERO_PACKED_VARIANTS];
     int n = make_machines(*state, m);
     for (int i = 0; i < n; i++)
@@ -290,7 +282,7 @@ static void factors_are_rounded_as_half_h_says(void **state)
 }
 
 /* Row 3 meets a NaN, column 5 an infinity: no other rows and columns change. */
-static void what_is_not_finite_stays_in_its_row_and_column(void **state)
+TEST(what_is_not_finite_stays_in_its_row_and_column)
 {
     machine m[ZERO_PACKED_VARIANTS];
     int n = make_machines(*state, m);
@@ -309,7 +301,7 @@ static void what_is_not_finite_stays_in_its_row_and_column(void **state)
 
 /* One block of the largest size, or two blocks each along m, n and k: half as long, so a block may
  * have twice as many rows. */
-static void blocks_poll_and_the_largest_fit_the_scratch(void **state)
+TEST(blocks_poll_and_the_largest_fit_the_scratch)
 {
     machine m[ZERO_PACKED_VARIANTS];
     int n = make_machines(*state, m), polls = 0;
@@ -327,7 +319,7 @@ static void blocks_poll_and_the_largest_fit_the_scratch(void **state)
 }
 
 /* Twice the rows of half the length fill as much scratch, so b is packed once. */
-static void blocks_that_are_shorter_along_k_have_more_rows(void **state)
+TEST(blocks_that_are_shorter_along_k_have_more_rows)
 {
     machine m[ZERO_PACKED_VARIANTS];
     int n = make_machines(*state, m), polls = 0;
@@ -342,7 +334,7 @@ static void blocks_that_are_shorter_along_k_have_more_rows(void **state)
     }
 }
 
-static void without_kernels_for_bf16_weights_are_widened(void **state)
+TEST(without_kernels_for_bf16_weights_are_widened)
 {
     machine m[ZERO_PACKED_VARIANTS];
     int n = make_machines(*state, m);
@@ -389,7 +381,7 @@ static void multiply(const one_tile *t, bool add, float *c)
 }
 
 /* adds_sums: (the sum of a b) + c, rounded once. The tree takes this for an addition. */
-static void kernels_add_as_they_promise(void **state)
+TEST(kernels_add_as_they_promise)
 {
     const zero_packed_kernels *kernels;
     for (int i = 0; (kernels = zero_packed_at(i)); i++) {
@@ -410,7 +402,7 @@ static void kernels_add_as_they_promise(void **state)
     }
 }
 
-static void parts_of_panels_are_packed_where_they_belong(void **state)
+TEST(parts_of_panels_are_packed_where_they_belong)
 {
     const zero_packed_kernels *kernels;
     for (int i = 0; (kernels = zero_packed_at(i)); i++)
@@ -429,23 +421,4 @@ static void parts_of_panels_are_packed_where_they_belong(void **state)
             kernels->pack_b(&x, lanes, k - cut, parts);
             assert_memory_equal(parts, whole, bytes);
         }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_sizes_from_1_to_70_agree_with_the_oracle),
-        cmocka_unit_test(larger_sizes_and_empty_sums_agree_with_the_oracle),
-        test_with_pool(factors_in_fp32_and_in_bf16_give_the_same_bits),
-        cmocka_unit_test(a_cut_of_rows_or_columns_gives_the_same_bits),
-        test_with_pool(a_continued_sum_has_the_bits_of_one),
-        test_with_pool(factors_are_rounded_as_half_h_says),
-        test_with_pool(what_is_not_finite_stays_in_its_row_and_column),
-        test_with_pool(blocks_poll_and_the_largest_fit_the_scratch),
-        test_with_pool(blocks_that_are_shorter_along_k_have_more_rows),
-        test_with_pool(without_kernels_for_bf16_weights_are_widened),
-        test_with_pool(kernels_add_as_they_promise),
-        test_with_pool(parts_of_panels_are_packed_where_they_belong),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

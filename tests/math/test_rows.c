@@ -1,8 +1,6 @@
 /* Rows of 16 bits: every call on them has the bits of the same call on the same numbers widened to
  * fp32, its results rounded once, for the oracle and for the cpu backend on each instruction set and
  * with several threads; and the cpu backend agrees with the oracle. */
-#include "support/test.h"
-
 #include "support/rows_test.h"
 
 /* ---- biases ---- */
@@ -389,14 +387,14 @@ static void check_all(test_pool *pool, const machine *m, int n)
     for (size_t i = 0; i < COUNT(pointwise); i++) check_operation(pool, pointwise[i], m, n);
 }
 
-static void results_are_rounded_once_by_every_instruction_set(void **state)
+TEST(results_are_rounded_once_by_every_instruction_set)
 {
     machine m[MACHINES];
     check_all(*state, m, make_machines(*state, m));
 }
 
 /* Each thread has a scratch. */
-static void results_are_rounded_once_by_several_threads(void **state)
+TEST(results_are_rounded_once_by_several_threads)
 {
     machine m[2] = {{&zero_backend_naive, {0}}, {&zero_backend_cpu, {0}}};
     const int64_t bytes = 3 * zero_math_scratch() * (int64_t)sizeof(float);
@@ -407,13 +405,4 @@ static void results_are_rounded_once_by_several_threads(void **state)
         m[1].math.threads = threads;
         check_all(*state, m, 2);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        test_with_pool(results_are_rounded_once_by_every_instruction_set),
-        test_with_pool(results_are_rounded_once_by_several_threads),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -51,18 +51,10 @@ static void gemm(call *c)
     }
 }
 
-static void the_oracle_rounds_results_once(void **state)
+TEST(the_oracle_rounds_results_once)
 {
     machine m[MACHINES];
     make_machines(*state, m);
     check_operation(*state, attention, m, 1);
     check_operation(*state, gemm, m, 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        test_with_pool(the_oracle_rounds_results_once),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

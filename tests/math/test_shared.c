@@ -61,7 +61,7 @@ static void check_heads(test_pool *pool, const zero_backend *ops, zero_type fact
     assert_same(3 * n, dqkv, whole.dq.x);
 }
 
-static void some_heads_alone_have_the_bits_of_all(void **state)
+TEST(some_heads_alone_have_the_bits_of_all)
 {
     for (size_t k = 0; k < COUNT(both); k++) {
         check_heads(*state, both[k], ZERO_FP32);
@@ -112,7 +112,7 @@ static void check_words(test_pool *pool, const zero_backend *ops, int64_t C)
     assert_same(n, sum, whole);
 }
 
-static void words_alone_have_the_bits_of_all(void **state)
+TEST(words_alone_have_the_bits_of_all)
 {
     static const int64_t widths[] = {1, 17, 768, 2600};
     for (size_t k = 0; k < COUNT(both); k++)
@@ -140,7 +140,7 @@ static void check_gradients_of_words(test_pool *pool, const zero_backend *ops, i
     }
 }
 
-static void gradients_of_words_alone_have_the_bits_of_all(void **state)
+TEST(gradients_of_words_alone_have_the_bits_of_all)
 {
     for (size_t k = 0; k < COUNT(both); k++) {
         check_gradients_of_words(*state, both[k], 5);
@@ -245,7 +245,7 @@ static void check_dealings(test_pool *pool, const zero_backend *ops, int64_t V, 
     }
 }
 
-static void any_dealing_of_slices_has_the_same_loss_and_gradient(void **state)
+TEST(any_dealing_of_slices_has_the_same_loss_and_gradient)
 {
     static const int64_t words[] = {17, 257, 5003};
     static const int slices[] = {1, 2, 3, 4, 6, 8};
@@ -255,7 +255,7 @@ static void any_dealing_of_slices_has_the_same_loss_and_gradient(void **state)
                 check_dealings(*state, both[k], words[v], slices[s]);
 }
 
-static void the_loss_agrees_with_the_oracle(void **state)
+TEST(the_loss_agrees_with_the_oracle)
 {
     const problem p = make_problem(*state, 7, 1031, 4);
     float *loss[2], *gradient[2];
@@ -287,9 +287,8 @@ static float loss_of(const zero_backend *ops, int ranks, int slices, const float
 }
 
 /* Sums of slices that differ so much that another order shows in the loss. */
-static void slices_are_added_along_the_tree(void **state)
+TEST(slices_are_added_along_the_tree)
 {
-    (void)state;
     for (int trial = 0; trial < 4096; trial++) {
         float sums[6] = {1.0f};
         double exact[6] = {1.0};
@@ -305,7 +304,7 @@ static void slices_are_added_along_the_tree(void **state)
 
 /* A slice of words that are ruled out has no number above -infinity, yet no NaN. Without dscale only
  * the loss is asked for. */
-static void not_a_number_spoils_its_row_alone(void **state)
+TEST(not_a_number_spoils_its_row_alone)
 {
     enum { ROWS = 4, V = 40 };
     float gradient[ROWS * V], loss[ROWS], plain[ROWS];
@@ -324,18 +323,4 @@ static void not_a_number_spoils_its_row_alone(void **state)
         assert_true(isnan(loss[1]) && isnan(loss[3]));
         assert_true(plain[0] == loss[0] && plain[2] == loss[2]);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        test_with_pool(some_heads_alone_have_the_bits_of_all),
-        test_with_pool(words_alone_have_the_bits_of_all),
-        test_with_pool(gradients_of_words_alone_have_the_bits_of_all),
-        test_with_pool(any_dealing_of_slices_has_the_same_loss_and_gradient),
-        test_with_pool(the_loss_agrees_with_the_oracle),
-        test_with_pool(slices_are_added_along_the_tree),
-        test_with_pool(not_a_number_spoils_its_row_alone),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

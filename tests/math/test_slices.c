@@ -1,11 +1,7 @@
 /* Products whose sum over k is a tree of slices, by the oracle, each packed kernel that this machine
  * runs, and as on a CPU where BLAS multiplies: any subtree has the bits of a product of it alone. */
-#include "support/test.h"
-
 #include "support/math_test.h"
 #include "support/share.h"
-
-#include <stdio.h>
 
 #include "base/half.h"
 #include "base/tree.h"
@@ -221,9 +217,8 @@ static void check_all_ranks(const kind *x, int first)
 static const zero_type types[] = {ZERO_FP32, ZERO_BF16, ZERO_FP16};
 
 /* Edges of tiles; pieces that begin and end within AMX tiles, and those that do not. */
-static void ranks_that_add_along_the_tree_have_the_bits_of_one(void **state)
+TEST(ranks_that_add_along_the_tree_have_the_bits_of_one)
 {
-    (void)state;
     const shape shapes[] = {{37, 45, 7, 4, 3},  {33, 67, 32, 8, 1},  {5, 3, 50, 3, 1},
                             {24, 64, 64, 6, 3}, {13, 33, 16, 12, 3}, {40, 70, 192, 4, 1},
                             {64, 96, 1, 16, 1}, {31, 40, 96, 2, 3}};
@@ -259,9 +254,8 @@ static void check_oracle(const kind *x)
     test_pool_free(&pool);
 }
 
-static void products_in_slices_agree_with_the_oracle(void **state)
+TEST(products_in_slices_agree_with_the_oracle)
 {
-    (void)state;
     const shape shapes[] = {{37, 45, 7, 4, 3}, {33, 67, 32, 8, 1}, {70, 130, 20, 6, 3},
                             {5, 3, 50, 3, 1},  {1, 1, 1, 2, 1},    {13, 33, 800, 4, 1}};
     for (size_t s = 0; s < COUNT(shapes); s++)
@@ -274,9 +268,8 @@ static void products_in_slices_agree_with_the_oracle(void **state)
 
 /* Slices of several blocks of k, with and without room to pack one at once; buffers; groups whose
  * rows and columns are cut otherwise than those of one slice. */
-static void long_slices_and_many_rows_keep_the_bits(void **state)
+TEST(long_slices_and_many_rows_keep_the_bits)
 {
-    (void)state;
     const shape shapes[] = {{13, 33, 800, 4, 1},   {25, 40, 300, 4, 3},
                             {13, 33, 20000, 4, 1}, {530, 40, 200, 4, 1},
                             {30, 500, 768, 4, 1},  {270, 130, 390, 8, 1}};
@@ -287,7 +280,7 @@ static void long_slices_and_many_rows_keep_the_bits(void **state)
 }
 
 /* The oracle's tree is that of base/tree.h: with k = slices each is one product. */
-static void the_oracle_adds_in_fp32_along_the_tree(void **state)
+TEST(the_oracle_adds_in_fp32_along_the_tree)
 {
     machine m[ALL_MACHINES];
     make_machines(*state, m);
@@ -308,7 +301,7 @@ static void the_oracle_adds_in_fp32_along_the_tree(void **state)
 }
 
 /* Where there are kernels, 0 and 1 are one product; empty ones are zeros. */
-static void one_slice_is_a_plain_product(void **state)
+TEST(one_slice_is_a_plain_product)
 {
     machine m[ALL_MACHINES];
     int n = make_machines(*state, m);
@@ -327,7 +320,7 @@ static void one_slice_is_a_plain_product(void **state)
     for (int i = 0; i < n; i++) m[i].ops->gemm(&m[i].math, &g);
 }
 
-static void weights_of_16_bits_have_the_bits_of_widened_ones(void **state)
+TEST(weights_of_16_bits_have_the_bits_of_widened_ones)
 {
     machine m[ALL_MACHINES];
     int n = make_machines(*state, m);
@@ -347,7 +340,7 @@ static void weights_of_16_bits_have_the_bits_of_widened_ones(void **state)
 }
 
 /* As often as a whole product of the largest blocks, or nearly: communication waits for it. */
-static void slices_poll_between_blocks(void **state)
+TEST(slices_poll_between_blocks)
 {
     machine m[ALL_MACHINES];
     int n = make_machines(*state, m), polls = 0;
@@ -369,7 +362,7 @@ static void slices_poll_between_blocks(void **state)
 }
 
 /* Rows and columns cut in two are planned otherwise. */
-static void a_cut_of_rows_or_columns_keeps_the_bits(void **state)
+TEST(a_cut_of_rows_or_columns_keeps_the_bits)
 {
     machine m[ALL_MACHINES];
     int n = make_machines(*state, m);
@@ -393,19 +386,4 @@ static void a_cut_of_rows_or_columns_keeps_the_bits(void **state)
             }
         assert_rows(&m[i], &x, "cut in four", got, want);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        test_with_pool(the_oracle_adds_in_fp32_along_the_tree),
-        cmocka_unit_test(products_in_slices_agree_with_the_oracle),
-        cmocka_unit_test(ranks_that_add_along_the_tree_have_the_bits_of_one),
-        cmocka_unit_test(long_slices_and_many_rows_keep_the_bits),
-        test_with_pool(one_slice_is_a_plain_product),
-        test_with_pool(weights_of_16_bits_have_the_bits_of_widened_ones),
-        test_with_pool(slices_poll_between_blocks),
-        test_with_pool(a_cut_of_rows_or_columns_keeps_the_bits),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

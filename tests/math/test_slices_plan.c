@@ -1,6 +1,4 @@
 /* How products in slices are divided: into the scratch, whatever their shape. */
-#include "support/test.h"
-
 #include "support/math_test.h"
 
 #include "math/cpu_panel.h"
@@ -69,9 +67,4 @@ TEST(plans_follow_the_shape)
         assert_int_equal(plan.group, cases[i].group);
         assert_int_equal(plan.buffers, cases[i].buffers);
     }
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

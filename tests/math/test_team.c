@@ -70,7 +70,7 @@ static void products_by_blas(const zero_math *math, test_pool *pool, float *out)
     products_by(&blas, pool, 0, out);
 }
 
-static void products_do_not_depend_on_threads(void **state)
+TEST(products_do_not_depend_on_threads)
 {
     check(state, whole_products);
     check(state, sliced_products);
@@ -90,7 +90,7 @@ static void product_kernels(const zero_math *math, test_pool *pool, float *out)
     }
 }
 
-static void no_kernel_for_products_depends_on_threads(void **state)
+TEST(no_kernel_for_products_depends_on_threads)
 {
     check(state, product_kernels);
 }
@@ -122,7 +122,7 @@ static void attention(const zero_math *math, test_pool *pool, float *out)
     attend(math, pool, ZERO_BF16, out + RESULT / 2);
 }
 
-static void attention_does_not_depend_on_threads(void **state)
+TEST(attention_does_not_depend_on_threads)
 {
     check(state, attention);
 }
@@ -178,7 +178,7 @@ static void tokens(const zero_math *math, test_pool *pool, float *out)
     kept(math, pool, out);
 }
 
-static void tokens_do_not_depend_on_threads(void **state)
+TEST(tokens_do_not_depend_on_threads)
 {
     check(state, tokens);
 }
@@ -228,9 +228,8 @@ static void sit_once_more(void *arg)
     zero_team_hold(s->math, sit, s); /* held already */
 }
 
-static void threads_wait_for_each_other_awake_or_asleep(void **state)
+TEST(threads_wait_for_each_other_awake_or_asleep)
 {
-    (void)state;
     if (!zero_team_is_built()) skip();
     for (size_t i = 0; i < COUNT(teams); i++) {
         zero_math math = {.threads = teams[i]};
@@ -241,20 +240,4 @@ static void threads_wait_for_each_other_awake_or_asleep(void **state)
         sit(&s); /* OpenMP waits */
         assert_int_equal(s.table.seen, CALLS * teams[i]);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(threads_wait_for_each_other_awake_or_asleep),
-        cmocka_unit_test_setup_teardown(products_do_not_depend_on_threads, test_pool_make,
-                                        test_pool_free),
-        cmocka_unit_test_setup_teardown(no_kernel_for_products_depends_on_threads,
-                                        test_pool_make, test_pool_free),
-        cmocka_unit_test_setup_teardown(attention_does_not_depend_on_threads,
-                                        test_pool_make, test_pool_free),
-        cmocka_unit_test_setup_teardown(tokens_do_not_depend_on_threads, test_pool_make,
-                                        test_pool_free),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -64,7 +64,7 @@ static void work_often(void *arg)
     }
 }
 
-static void a_call_in_a_poll_is_the_first_threads_alone(void **state)
+TEST(a_call_in_a_poll_is_the_first_threads_alone)
 {
     test_pool *pool = *state;
     if (!zero_team_is_built()) skip();
@@ -169,7 +169,7 @@ static void multiply_and_update(void *arg)
     while (j->states.at < STATES) update_next(&j->states);
 }
 
-static void updates_in_polls_change_no_bits(void **state)
+TEST(updates_in_polls_change_no_bits)
 {
     enum { RESULTS = 700 * 520 + 4 * STATES };
     (void)state;
@@ -190,14 +190,4 @@ static void updates_in_polls_change_no_bits(void **state)
     }
     free(want);
     free(got);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_call_in_a_poll_is_the_first_threads_alone,
-                                        test_pool_make, test_pool_free),
-        cmocka_unit_test(updates_in_polls_change_no_bits),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

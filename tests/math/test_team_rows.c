@@ -175,7 +175,7 @@ static void loss(const zero_math *math, test_pool *pool, float *out)
     zero_backend_cpu.softmax_loss(math, &s);
 }
 
-static void operations_on_rows_do_not_depend_on_threads(void **state)
+TEST(operations_on_rows_do_not_depend_on_threads)
 {
     check(state, rows);
     check(state, norms);
@@ -215,18 +215,7 @@ static void flat(const zero_math *math, test_pool *pool, float *out)
     memcpy(out + 2 * n, y, (size_t)(n / 2) * sizeof *y);
 }
 
-static void operations_on_flat_ranges_do_not_depend_on_threads(void **state)
+TEST(operations_on_flat_ranges_do_not_depend_on_threads)
 {
     check(state, flat);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(operations_on_rows_do_not_depend_on_threads,
-                                        test_pool_make, test_pool_free),
-        cmocka_unit_test_setup_teardown(operations_on_flat_ranges_do_not_depend_on_threads,
-                                        test_pool_make, test_pool_free),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

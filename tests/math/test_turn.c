@@ -241,8 +241,3 @@ TEST(swiglu_agrees_with_the_oracle_on_every_instruction_set_and_by_threads)
     assert_true(test_error(6, dx[1], dx[0]) < TOLERANCE);
     test_pool_free(&pool);
 }
-
-int main(void)
-{
-    return run_here(NULL, NULL);
-}

@@ -1,12 +1,8 @@
 /* Products whose arrays have 16 bits: the bits of the same product of widened factors, its c rounded
  * once. By each packed kernel that this machine runs, as on a CPU where BLAS multiplies floats, by
  * products of few rows, and by one thread or several. */
-#include "support/test.h"
-
 #include "support/math_test.h"
 #include "support/share.h"
-
-#include <stdio.h>
 
 #include "base/type.h"
 #include "math/cpu_state.h"
@@ -228,9 +224,4 @@ TEST(products_of_few_rows_have_the_bits_of_floats)
                 test_pool_free(&pool);
             }
     (void)state;
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

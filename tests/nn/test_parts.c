@@ -1,12 +1,8 @@
 /* Units in parts: however many ranks share a model in S slices, all results have the same
  * bits, and without slices nearly these. */
-#include "support/test.h"
-
 #include "support/gpt2_test.h"
 #include "support/lockstep.h"
 #include "support/share.h"
-
-#include <stdio.h>
 
 #define MAX_TENSORS 40
 
@@ -306,9 +302,4 @@ TEST(other_architectures_have_the_same_bits)
         check_all(&others[i], &zero_backend_cpu);
         check_half_rows(&others[i], &zero_backend_cpu);
     }
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

@@ -1,7 +1,5 @@
 /* The parts of ranks tile the whole model, whatever is cut and however; and which shares of a GPT-2
  * are refused. */
-#include "support/test.h"
-
 #include "support/gpt2_test.h"
 
 #include "base/fail.h"
@@ -13,7 +11,7 @@ static void share_of(const zero_model *whole, int ranks, int rank, int slices,
                      zero_model *part)
 {
     zero_status st = zero_model_share(whole, (zero_share){ranks, rank, slices}, part);
-    if (st != ZERO_OK) fail_msg("%s", zero_last_error());
+    assert_ok(st);
 }
 
 /* Marks the whole elements that a rank has, from its own elements `begin` to `end`; each once. */
@@ -226,9 +224,4 @@ TEST(the_papers_models_can_be_shared_as_the_paper_did)
         zero_model_destroy(&part);
         zero_model_destroy(&whole);
     }
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

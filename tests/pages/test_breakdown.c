@@ -150,8 +150,3 @@ TEST(delays_are_added_up_for_each_rank)
     }
     zero_breakdown_destroy(&b);
 }
-
-int main(void)
-{
-    return run_here(NULL, NULL);
-}

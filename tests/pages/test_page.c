@@ -4,8 +4,6 @@
 #include "small_run.h"
 #include "well_formed.h"
 
-#include <math.h>
-
 #include "pages/page.h"
 #include "pages/study.h"
 
@@ -20,7 +18,7 @@ static char *print(const zero_page *page)
     well_state well;
     FILE *out = open_memstream(&text, &n);
     assert_non_null(out);
-    if (zero_page_print(page, out) != ZERO_OK) fail_msg("%s", zero_last_error());
+    assert_ok(zero_page_print(page, out));
     assert_int_equal(fclose(out), 0);
     if (well_formed(text, &well)[0]) fail_msg("not well-formed: %s", well.why);
     assert_null(strstr(text, "http"));
@@ -34,8 +32,7 @@ static char *print(const zero_page *page)
 static char *page_of(const char *path, const char *file, const zero_traced *trace)
 {
     zero_run run;
-    if (zero_run_parse(&run, path, file, strlen(file)) != ZERO_OK)
-        fail_msg("%s", zero_last_error());
+    assert_ok(zero_run_parse(&run, path, file, strlen(file)));
     zero_page page = {.runs = &run, .n_runs = 1, .trace = trace};
     char *text = print(&page);
     zero_run_destroy(&run);
@@ -161,8 +158,7 @@ TEST(a_study_draws_its_stages)
             "4", "2700", "0.5") ", " POINT("1", "900", "1") ", " POINT("2", "null",
                                                                        "null") "]}";
     json_t *study;
-    if (zero_study_parse(&study, "<study>", file, strlen(file)) != ZERO_OK)
-        fail_msg("%s", zero_last_error());
+    assert_ok(zero_study_parse(&study, "<study>", file, strlen(file)));
     zero_page page = {.studies = &study, .n_studies = 1};
     char *text = print(&page);
     assert_has(text, "Strong scaling");
@@ -261,9 +257,4 @@ TEST(a_trace_without_spans_says_so)
     char *text = page_of("small.jsonl", SMALL_FILE, &trace);
     assert_has(text, "The trace has no spans");
     free(text);
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

@@ -1,11 +1,8 @@
-#include "support/test.h"
-
 #include "small_run.h"
-
-#include <math.h>
 
 #include "base/fail.h"
 #include "pages/run.h"
+#include "support/table.h"
 
 #define PATH "small.jsonl"
 
@@ -17,7 +14,7 @@ static zero_status parse(zero_run *run, const char *text)
 static zero_run parsed(const char *text)
 {
     zero_run run;
-    if (parse(&run, text) != ZERO_OK) fail_msg("%s", zero_last_error());
+    assert_ok(parse(&run, text));
     return run;
 }
 
@@ -126,7 +123,7 @@ TEST(one_rank_hides_nothing)
                                 {"\"bytes_sent\": 100", "\"bytes_sent\": 0"},
                                 {"\"bytes_received\": 101", "\"bytes_received\": 0"}};
     char *text = strdup(SMALL_FILE);
-    for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
+    for (size_t i = 0; i < COUNT(changes); i++) {
         char *next = small_file_with(text, changes[i][0], changes[i][1]);
         free(text);
         text = next;
@@ -237,7 +234,7 @@ TEST(keys_of_newer_versions_are_ignored)
         {"\"collectives\": \"shm\", \"reduce\"", "\"new\": 7, \"reduce\""},
         {"\"step\": {\"least\"", "\"new\": {\"ranks\": 7}, \"step\": {\"least\""},
     };
-    for (size_t i = 0; i < sizeof more / sizeof more[0]; i++) {
+    for (size_t i = 0; i < COUNT(more); i++) {
         char *text = small_file_with(SMALL_FILE, more[i][0], more[i][1]);
         zero_run r = parsed(text);
         assert_int_equal(r.n, 4);
@@ -248,75 +245,15 @@ TEST(keys_of_newer_versions_are_ignored)
 
 /* ---- damage ---- */
 
-/* `from` becomes `to`: the message names `line` and says `message`. */
-static const struct {
-    const char *from, *to, *line, *message;
-} damage[] = {
-    {"\"ranks\": 2, \"tp\"", "\"ranks\": 0, \"tp\"", "line 1", "from 1 to 1048576"},
-    {"\"ranks\": 2, \"tp\"", "\"ranks\": \"2\", \"tp\"", "line 1", "found a text"},
-    {"\"stage\": 3, \"dtype\"", "\"stage\": 4, \"dtype\"", "line 1", "0 to 3"},
-    {"\"stage\": 3, \"dtype\"", "\"dtype\"", "line 1", "\"stage\" is missing"},
-    {"bf16", "fp8", "line 1", "expected fp32, bf16 or fp16, found fp8"},
-    {"bf16", "brainfloat16", "line 1", "at most 7 bytes"},
-    {"\"count\": 1", "\"count\": 3", "line 1", "from 1 to 2"},
-    {"\"fake\": false", "\"fake\": 0", "line 1", "true or false"},
-    {"\"tiny\"", "7", "line 1", "expected a text"},
-    {"\"parameters\": 300", "\"parameters\": -1", "line 1", "\"parameters\""},
-    {"\"options\": {\"steps\": 4}", "\"options\": []", "line 1", "an object"},
-    {"\"peak\": 3", "\"peak\": 6", "line 1", "from 1 to 5"},
-    {"\"live\": [10, 90]", "\"live\": [1, 2]", "line 1", "and more at 1"},
-    {"\"length\": 5", "\"length\": 6", "line 1", "expected 3, found 2"},
-    {"\"parameters\", \"activations\"], \"length\"", "\"parameters\"], \"length\"",
-     "line 1", "expected 1 numbers, found 2"},
-    {"\"activations\"], \"length\"", "\"parameters\"], \"length\"", "line 1", "twice"},
-    {"\"activations\"], \"length\"", "\"nonsense\"], \"length\"", "line 1",
-     "found nonsense"},
-    {"\"live\": [10, 0]", "\"live\": [10, -1]", "line 1", "instruction 1"},
-    {"\"peak_instruction\"", "\"other\"", "line 1", "\"peak_instruction\" is missing"},
-    {"\"loss\": 5.5", "\"loss\": \"5.5\"", "line 2", "expected a finite number"},
-    {"\"lr\": 0.001, ", "", "line 2", "\"lr\" is missing"},
-    {"\"lr\": 0.001", "\"lr\": -0.001", "line 2", "at least 0"},
-    {"\"tokens\": 64", "\"tokens\": 6.5", "line 2", "expected a whole number"},
-    {"\"step_seconds\": 0.5", "\"step_seconds\": -1", "line 2", "found -1"},
-    {"\"step\": 2", "\"step\": 0", "line 3", "from 1"},
-    {"\"skipped\": true", "\"skipped\": 1", "line 3", "true or false"},
-    {"\"val_loss\": 4.75", "\"val_loss\": []", "line 4", "\"val_loss\""},
-    {"\"final\": true", "\"final\": 1", "line 6", "\"final\""},
-    {"00112233445566778899aabbccddeeff", "00112233445566778899aabbccddeeff0", "line 6",
-     "at most 32 bytes"},
-    {"\"ranks\": 2, \"memory\"", "\"ranks\": 3, \"memory\"", "line 6",
-     "expected 2 as in the first line, found 3"},
-    {"\"measured_bytes\": {\"parameters\": 10, ", "\"measured_bytes\": {", "line 6",
-     "found 2 and 1"},
-    {"\"host_measured_peak_bytes\": 6", "\"other\": 6", "line 6", "is missing"},
-    {"\"bytes_written\": 22", "\"bytes_written\": 2.5", "line 6", "\"bytes_written\""},
-    {"\"planned_peak_bytes\": 100", "\"planned_peak_bytes\": -1", "line 6", "-1"},
-    {"\"reduce\"", "\"reduced\"", "line 6", "\"reduce\" is missing"},
-    {"\"bytes_sent\": 100", "\"bytes_sent\": null", "line 6: \"reduce\"", "found null"},
-    {"\"count\": 4", "\"count\": -4", "line 6: \"FORWARD\"", "\"count\""},
-    {"\"units\": {", "\"units\": 7, \"other\": {", "line 6", "\"units\""},
-    {"\"node_of\": [0, 0]", "\"node_of\": [0]", "line 6", "expected 2, found 1"},
-    {"\"node_of\": [0, 0]", "\"node_of\": [0, 2]", "line 6", "from 0 to 1"},
-    {"[[0, 200], [200, 0]]", "[[0, 200]]", "line 6", "\"planned\""},
-    {"[201, 0]", "[201]", "line 6", "\"sent\""},
-    {"[201, 0]", "[-1, 0]", "line 6", "\"sent\""},
-    {"\"awaited\"", "\"waiting\"", "line 6", "\"awaited\" is missing"},
-    {"\"ranks\": [1.0, 1.5]", "\"ranks\": [1.0]", "line 6: \"compute\"", "found 1"},
-    {"\"ranks\": [1.0, 1.5]", "\"ranks\": [1.0, -1]", "line 6: \"compute\"", "at least 0"},
-    {"{\"step\": 2", "{\"step\" 2", "line 3", "JSON"},
-};
-
+/* Rows: what becomes something else, and what; the line and the words of the message. */
 TEST(damage_is_refused_with_its_line_and_what_was_expected)
 {
-    for (size_t i = 0; i < sizeof damage / sizeof damage[0]; i++) {
+    for (test_table t = table_open("pages/damage.txt"); table_next(&t);) {
         zero_run r;
-        char *text = small_file_with(SMALL_FILE, damage[i].from, damage[i].to);
-        if (parse(&r, text) != ZERO_ERR_FORMAT)
-            fail_msg("%s was taken for %s", damage[i].to, damage[i].from);
-        const char *why = zero_last_error();
-        if (!strstr(why, PATH) || !strstr(why, damage[i].line) ||
-            !strstr(why, damage[i].message))
-            fail_msg("%s: %s", damage[i].to, why);
+        char *text = small_file_with(SMALL_FILE, t.field[0], t.field[1]);
+        assert_fails(parse(&r, text), ZERO_ERR_FORMAT, PATH);
+        assert_told(t.field[2]);
+        assert_told(t.field[3]);
         free(text);
     }
 }
@@ -326,11 +263,5 @@ TEST(what_is_no_file_is_refused)
     zero_run r;
     assert_int_equal(zero_run_read(&r, "nosuch.jsonl"), ZERO_ERR_IO);
     assert_int_equal(parse(&r, ""), ZERO_ERR_FORMAT);
-    assert_int_equal(parse(&r, SMALL_RUN), ZERO_ERR_FORMAT);
-    assert_non_null(strstr(zero_last_error(), "no line of a step"));
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
+    assert_fails(parse(&r, SMALL_RUN), ZERO_ERR_FORMAT, "no line of a step");
 }

@@ -87,8 +87,3 @@ TEST(kinds_that_are_alike_differ_in_lightness)
         assert_contrast("wait", "all", scheme, MARK);
     }
 }
-
-int main(void)
-{
-    return run_here(NULL, NULL);
-}

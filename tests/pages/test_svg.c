@@ -79,7 +79,7 @@ TEST(axes_have_round_ticks_for_any_data)
     static const double values[] = {0.0,     1.0,       -1.0,   5.8,     6.3,     1e-9,
                                     -1e-9,   1e15,      -3e200, 1e-300,  DBL_MAX, -DBL_MAX,
                                     DBL_MIN, 12345.678, NAN,    INFINITY};
-    int n = sizeof values / sizeof values[0];
+    int n = COUNT(values);
     for (int kind = ZERO_AXIS_AROUND; kind <= ZERO_AXIS_LOG; kind++)
         for (int i = 0; i < n; i++)
             for (int k = 0; k < n; k++)
@@ -121,7 +121,7 @@ TEST(labels_have_the_digits_that_ticks_need)
     } rows[] = {{5.8, 6.3, 6.0, "6.0"},         {0.0, 5.0, 2.0, "2"},
                 {0.0, 50000.0, 20000.0, "20k"}, {0.0, 12000.0, 2000.0, "2k"},
                 {0.0, 8000.0, 2000.0, "2000"},  {0.0, 3e-9, 1e-9, "1e-09"}};
-    for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
+    for (size_t k = 0; k < COUNT(rows); k++) {
         char text[ZERO_AXIS_LABEL];
         zero_axis axis =
             zero_axis_make(ZERO_AXIS_AROUND, rows[k].least, rows[k].most, 6, 0.0, 1.0);
@@ -240,15 +240,10 @@ TEST(instructions_have_colours_and_short_names)
                 {"LOSSY", "", ZERO_KIND_REST},
                 {"FORWARD", "", ZERO_KIND_FORWARD},
                 {"", "", ZERO_KIND_REST}};
-    for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
+    for (size_t k = 0; k < COUNT(rows); k++) {
         char text[ZERO_KIND_SHORT];
         zero_kind_shorten(rows[k].name, text);
         assert_string_equal(text, rows[k].text);
         assert_int_equal(zero_kind_of(rows[k].name), rows[k].kind);
     }
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

@@ -121,12 +121,12 @@ TEST(metrics_that_are_not_whole_measure_nothing)
         RUN "{\"step\": 1, \"tokens\": 8, \"step_seconds\": 1.0}\n"
             "{\"step\": 2}\n{\"step\": 3}\n" FINAL};
     json_t *s = make();
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+    for (size_t i = 0; i < COUNT(texts); i++) {
         assert_int_equal(measure_text(texts[i], point_of(s, 1)), ZERO_ERR_FORMAT);
         assert_true(zero_point_is(point_of(s, 1), "missing"));
     }
-    assert_int_equal(measure_text(RUN STEPS FINAL, point_of(s, 2)), ZERO_ERR_FORMAT);
-    assert_non_null(strstr(zero_last_error(), "expected a run of 4 ranks, found 2"));
+    assert_fails(measure_text(RUN STEPS FINAL, point_of(s, 2)), ZERO_ERR_FORMAT,
+                 "expected a run of 4 ranks, found 2");
     json_decref(s);
 }
 
@@ -155,7 +155,7 @@ TEST(a_field_of_csv_has_quotes_only_where_it_needs_them)
                                             {"a,b", "\"a,b\""},
                                             {"say \"x\"", "\"say \"\"x\"\"\""},
                                             {"two\nlines", "\"two\\u{A}lines\""}};
-    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+    for (size_t i = 0; i < COUNT(fields); i++) {
         char *text = text_of(NULL, fields[i][0], false);
         assert_string_equal(text, fields[i][1]);
         free(text);
@@ -202,8 +202,7 @@ TEST(a_study_is_read_from_either_file)
     zero_study_compare(s);
     char *texts[] = {text_of(s, NULL, false), json_dumps(s, 0)};
     for (int i = 0; i < 2; i++) {
-        if (zero_study_parse(&reports[i], "s", texts[i], strlen(texts[i])) != ZERO_OK)
-            fail_msg("%s", zero_last_error());
+        assert_ok(zero_study_parse(&reports[i], "s", texts[i], strlen(texts[i])));
         json_object_del(reports[i], "more");
         free(texts[i]);
     }
@@ -237,9 +236,4 @@ TEST(the_table_names_what_cannot_be_compared)
     assert_null(strstr(text, "planned"));
     free(text);
     json_decref(s);
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

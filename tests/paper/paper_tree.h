@@ -8,9 +8,7 @@
 #include "paper/paper.h"
 #include "paper/runs.h"
 
-#define TERA         1e12
-#define COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
-
+#define TERA 1e12
 static inline zero_machine_file dgx2(void)
 {
     zero_machine_file m;

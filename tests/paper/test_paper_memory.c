@@ -2,8 +2,6 @@
 
 #include <jansson.h>
 
-#include "support/test.h"
-
 #include "base/fail.h"
 #include "paper/paper_tree.h"
 #include "sharding/formula.h"
@@ -247,9 +245,4 @@ TEST(json_has_every_cell)
         assert_int_equal(papers, i == 0 ? 5 : 7);
         json_decref(object);
     }
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

@@ -183,7 +183,7 @@ TEST(another_machine_is_met_by_one_fitted_number)
                                   {48, 6144, 40, 8, 256, 1024, 135}};
     zero_machine_file m;
     assert_ok(zero_machine_file_find("a100-dgx", &m));
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < COUNT(rows); i++) {
         const int *r = rows[i];
         zero_paper_setup setup = {.shape = {.layers = r[2],
                                             .hidden = r[1],
@@ -200,9 +200,4 @@ TEST(another_machine_is_met_by_one_fitted_number)
                       r[6]);
         if (fabs(ratio - 1.0) > 0.08) fail_msg("%d x %d: ratio %.3f", r[2], r[1], ratio);
     }
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

@@ -25,7 +25,7 @@ static void draw(const zero_plan_report *report, char text[TEXT_SIZE])
 static void make(zero_plan_report *report, const zero_plan_request *asked,
                  char text[TEXT_SIZE])
 {
-    if (zero_plan_report_make(report, asked) != ZERO_OK) fail_msg("%s", zero_last_error());
+    assert_ok(zero_plan_report_make(report, asked));
     draw(report, text);
 }
 
@@ -176,9 +176,4 @@ TEST(a_peak_outside_the_step_is_told)
     assert_non_null(
         strstr(text, "stage 1 needs more to evaluate: 1.00 GiB (1073741824 bytes)\n"));
     zero_plan_report_destroy(&r);
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

@@ -114,15 +114,15 @@ TEST(numbers_of_all_sizes_are_short)
                  {9.9, " 9900 ms: 4950 compute 990 exposed"},
                  {12.34, " 12.3 s: 6.2 compute 1.2 exposed"}};
     zero_live live = example;
-    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
+    for (size_t i = 0; i < COUNT(times); i++) {
         live.left = times[i].seconds;
         part_of(&live, times[i].left);
     }
-    for (size_t i = 0; i < sizeof rates / sizeof rates[0]; i++) {
+    for (size_t i = 0; i < COUNT(rates); i++) {
         live.tokens_per_second = rates[i].rate;
         part_of(&live, rates[i].tokens);
     }
-    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+    for (size_t i = 0; i < COUNT(steps); i++) {
         live.seconds = steps[i].seconds;
         live.compute = 0.5 * live.seconds;
         live.exposed = 0.1 * live.seconds;
@@ -176,9 +176,4 @@ TEST(only_the_last_steps_count)
     for (int i = 0; i < 1000; i++) zero_live_add_step(&times, 7.0);
     for (int i = 0; i < ZERO_LIVE_STEPS / 2 + 1; i++) zero_live_add_step(&times, 2.0);
     assert_true(zero_live_left(&times, &rest) == 2.0);
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

@@ -58,7 +58,7 @@ enum { REQUESTS = 6 };
 static void make(zero_plan_report *report, size_t i)
 {
     zero_plan_request asked = requests(i);
-    if (zero_plan_report_make(report, &asked) != ZERO_OK) fail_msg("%s", zero_last_error());
+    assert_ok(zero_plan_report_make(report, &asked));
 }
 
 /* ---- laws ---- */
@@ -207,9 +207,4 @@ TEST(every_word_has_a_line_that_fits)
         assert_true(strlen(zero_class_name((zero_class)c)) <= ZERO_LEGEND_WORD);
     }
     assert_true(strlen(ZERO_FREED_MEANING) <= ZERO_LEGEND_TEXT);
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

@@ -19,7 +19,7 @@ static zero_plan_request request(int n_ranks, int n_stages)
 
 static void make(zero_plan_report *report, const zero_plan_request *asked)
 {
-    if (zero_plan_report_make(report, asked) != ZERO_OK) fail_msg("%s", zero_last_error());
+    assert_ok(zero_plan_report_make(report, asked));
 }
 
 static void draw(const zero_plan_report *report, char text[TEXT_SIZE])
@@ -141,9 +141,4 @@ TEST(time_has_messages_and_the_bubble_has_not)
         before = report.stages[0].time;
         zero_plan_report_destroy(&report);
     }
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

@@ -9,8 +9,6 @@ static const int64_t models[] = {
     0, 1, 1000, 124439808, INT64_C(7500000000), INT64_C(1000000000000)};
 static const zero_type types[] = {ZERO_FP32, ZERO_BF16, ZERO_FP16};
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 static bool near(double a, double b)
 {
     return fabs(a - b) <= 1e-13 * fmax(fabs(a), fabs(b));
@@ -139,9 +137,4 @@ static void check_replicas(int64_t psi, int n, int stage, zero_type type)
 TEST(what_replicas_move_completes_an_all_reduce)
 {
     for_all(check_replicas);
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

@@ -1,9 +1,5 @@
 /* Hybrid sharding: groups cut over R of N_d ranks, with replicas that add their sums; and
  * parameters that stay in node memory. */
-#include "support/test.h"
-
-#include <string.h>
-
 #include "nn/shape.h"
 #include "sharding/checks.h"
 #include "sharding/formula.h"
@@ -33,7 +29,7 @@ TEST(each_replica_has_the_sum_of_all_ranks)
                                    {6, 2}, {6, 1}, {8, 2}, {8, 4}};
     zero_model model;
     assert_ok(zero_model_build(&shape, &model));
-    for (size_t k = 0; k < sizeof ranks / sizeof ranks[0]; k++)
+    for (size_t k = 0; k < COUNT(ranks); k++)
         for (int bits = 0; bits < 4 * 3 * 2 * ZERO_ALGORITHMS; bits += TEST_SHARE(5)) {
             zero_plan_input input = job_input(&model, bits % 4, ranks[k][0]);
             input.shard_ranks = ranks[k][1];
@@ -115,14 +111,6 @@ TEST(as_many_shards_as_ranks_change_nothing)
 }
 
 /* ---- refusals ---- */
-
-static void assert_refused(zero_plan_input input, const char *text)
-{
-    zero_schedule s;
-    assert_int_equal(zero_schedule_compile(&s, &input), ZERO_ERR_INVALID);
-    if (!strstr(zero_last_error(), text)) fail_msg("%s", zero_last_error());
-    zero_schedule_destroy(&s);
-}
 
 static void assert_spread_refused(zero_plan_input input, int nodes, const char *text)
 {
@@ -414,9 +402,4 @@ TEST(comparing_replicas_as_well_takes_no_other_message)
     }
     assert_true(sent[0] == 3 * 16 && sent[1] == sent[0]);
     zero_model_destroy(&model);
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

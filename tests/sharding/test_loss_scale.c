@@ -64,7 +64,7 @@ TEST(an_overflow_at_the_smallest_scale_ends_the_run)
     for (float next = 32768.0f; next >= 1.0f; next /= 2.0f) step(&s, true, next);
     refused_without_a_change(&s);
     const char *const parts[] = {"fp16", "to 1, the smallest", "--lr"};
-    for (int i = 0; i < 3; i++) assert_non_null(strstr(zero_last_error(), parts[i]));
+    for (int i = 0; i < 3; i++) assert_told(parts[i]);
 }
 
 /* Once grown from 1 to 2, one overflow is forgiven, one halves, and the third is too many. */
@@ -98,7 +98,7 @@ TEST(wider_types_are_not_scaled)
         assert_true(s.scale == 1.0f);
         clean(&s, 3 * ZERO_LOSS_SCALE_WINDOW, 1.0f);
         refused_without_a_change(&s);
-        assert_non_null(strstr(zero_last_error(), zero_type_name(types[i])));
+        assert_told(zero_type_name(types[i]));
     }
 }
 
@@ -138,9 +138,4 @@ TEST(laws_hold_under_any_order_of_overflows)
             s = zero_loss_scale_init(ZERO_FP16); /* a new run */
         }
     }
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

@@ -1,11 +1,6 @@
 /* The costs of a step, against closed forms: bytes of model states, elements moved, and growth
  * with depth, ranks and microbatches. */
-#include "support/test.h"
-
 #include "support/schedule_laws.h"
-
-#include <math.h>
-#include <string.h>
 
 #include "nn/shape.h"
 #include "sharding/formula.h"
@@ -417,9 +412,4 @@ TEST(the_bucket_bounds_what_is_staged)
                 zero_schedule_destroy(&s);
             }
     zero_model_destroy(&model);
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

@@ -1,17 +1,10 @@
 /* The compiled programs: what they compute, in which order, and where their memory lies. */
-#include "support/test.h"
-
 #include "support/schedule_laws.h"
 #include "support/shadow.h"
-
-#include <stdio.h>
-#include <string.h>
 
 #include "nn/shape.h"
 #include "support/made_model.h"
 #include "support/random_plan.h"
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static void check(zero_plan_input input, int nodes)
 {
@@ -291,14 +284,6 @@ TEST(a_model_of_10_to_the_12_parameters_is_compiled)
     zero_model_destroy(&model);
 }
 
-static void assert_refused(zero_plan_input input, const char *text)
-{
-    zero_schedule s;
-    assert_int_equal(zero_schedule_compile(&s, &input), ZERO_ERR_INVALID);
-    if (!strstr(zero_last_error(), text)) fail_msg("%s", zero_last_error());
-    zero_schedule_destroy(&s); /* a failed one may be destroyed like any other */
-}
-
 /* A valid plan, with one number changed. */
 #define CHANGED(field, value) \
     (input = job_input(&model, 3, 4), input.field = (value), input)
@@ -353,9 +338,4 @@ TEST(reproducible_sums_need_powers_of_two_and_a_tree_of_ours)
         assert_refused(input, "adds in an order of its own");
     }
     zero_model_destroy(&model);
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

@@ -1,8 +1,4 @@
 /* Plans with a device: bytes there and on the host by hand-made formulas, and what it changes. */
-#include "support/test.h"
-
-#include <string.h>
-
 #include "base/number.h"
 #include "math/backend.h"
 #include "nn/shape.h"
@@ -15,7 +11,7 @@
 static zero_schedule compiled(const zero_plan_input *input)
 {
     zero_schedule s;
-    if (zero_schedule_compile(&s, input) != ZERO_OK) fail_msg("%s", zero_last_error());
+    assert_ok(zero_schedule_compile(&s, input));
     return s;
 }
 
@@ -310,9 +306,4 @@ TEST(squares_in_two_halves_are_the_same)
     assert_int_equal(zero_gradient_pieces((zero_range){0, 0}), 0);
     assert_int_equal(zero_gradient_pieces((zero_range){0, 64 * 8}), 1);
     assert_int_equal(zero_gradient_pieces((zero_range){64, 64 * 8}), 3);
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

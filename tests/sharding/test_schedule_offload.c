@@ -1,8 +1,4 @@
 /* Programs whose optimizer states lie in a slower tier: any model, however far ranks run ahead. */
-#include "support/test.h"
-
-#include <string.h>
-
 #include "sharding/offload.h"
 #include "support/made_model.h"
 #include "support/random_plan.h"
@@ -82,14 +78,6 @@ TEST(any_model_keeps_all_laws_with_a_slower_tier)
 
 /* ---- refusals ---- */
 
-static void assert_refused(zero_plan_input input, const char *text)
-{
-    zero_schedule s;
-    assert_int_equal(zero_schedule_compile(&s, &input), ZERO_ERR_INVALID);
-    if (!strstr(zero_last_error(), text)) fail_msg("%s", zero_last_error());
-    zero_schedule_destroy(&s);
-}
-
 static zero_plan_input valid(const zero_model *model, zero_offload place)
 {
     zero_plan_input input = job_input(model, 3, 4);
@@ -136,9 +124,4 @@ TEST(plans_that_a_file_cannot_serve_are_refused)
     for (input.stage = 0; input.stage < 3; input.stage++)
         assert_refused(input, "needs --stage 3");
     zero_model_destroy(&model);
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

@@ -1,15 +1,10 @@
 /* Shared models: parts of passes and the JOINs between them. */
-#include "support/test.h"
-
 #include "base/exact.h"
 #include "base/number.h"
 #include "lists/small.h"
 #include "sharding/formula.h"
 #include "support/made_model.h"
 #include "support/schedule_laws.h"
-
-#include <stdio.h>
-#include <string.h>
 
 /* ---- the order of parallel.md ---- */
 
@@ -278,14 +273,6 @@ TEST(the_bucket_bounds_what_a_join_stages)
 
 /* ---- refusals ---- */
 
-static void assert_refused(zero_plan_input input, const char *text)
-{
-    zero_schedule s;
-    assert_int_equal(zero_schedule_compile(&s, &input), ZERO_ERR_INVALID);
-    if (!strstr(zero_last_error(), text)) fail_msg("%s", zero_last_error());
-    zero_schedule_destroy(&s);
-}
-
 /* A model whose only unit goes through its forward pass like this. */
 static void assert_pass_refused(made_pass pass, const char *text)
 {
@@ -362,9 +349,4 @@ TEST(shared_plans_that_make_no_sense_are_refused)
     model.units[1].part = NULL;
     assert_refused(job_input(&model, 0, 1), "cannot be shared by 1 ranks in 2 slices");
     zero_model_destroy(&model);
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

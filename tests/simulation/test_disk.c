@@ -109,8 +109,3 @@ TEST(a_disk_never_rests_while_there_is_work)
     assert_true(fabs(f.time[f.n - 1] - sum) < 1e-9);
     close_disks(&f);
 }
-
-int main(void)
-{
-    return run_here(NULL, NULL);
-}

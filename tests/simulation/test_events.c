@@ -76,8 +76,3 @@ TEST(queues_are_found_until_they_are_empty)
     zero_queues_destroy(&q);
     zero_pool_destroy(&pool);
 }
-
-int main(void)
-{
-    return run_here(NULL, NULL);
-}

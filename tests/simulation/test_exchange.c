@@ -1,14 +1,7 @@
 /* One collective alone takes what the alpha-beta model says, and a broadcast the filling of its
  * chain besides. */
-#include "support/test.h"
-
-#include <math.h>
-#include <stdio.h>
-
 #include "lists/algorithm.h"
 #include "support/exchange_run.h"
-
-#define LENGTH(array) (sizeof(array) / sizeof *(array))
 
 static const zero_link_rate rate = {.latency = 1e-6, .bandwidth = 12.5e9};
 static const int64_t counts[] = {1, 1000, 130000, 2000000};
@@ -120,7 +113,7 @@ static bool all_take(zero_algorithm algorithm, const shape *s, double most)
     bool right = true;
     assert_ok(zero_layout_init_blocks(&layout, s->ranks, s->nodes));
     for (int kind = 0; kind < ZERO_COLLECTIVE_KINDS; kind++)
-        for (size_t i = 0; i < LENGTH(counts); i++) {
+        for (size_t i = 0; i < COUNT(counts); i++) {
             zero_collective_spec spec =
                 make_spec(algorithm, (zero_collective_kind)kind, counts[i], &layout);
             right = takes(&spec, &layout, most) && right;
@@ -139,26 +132,21 @@ static void shapes_take(zero_algorithm algorithm, const shape *shapes, size_t n,
 
 TEST(on_one_node)
 {
-    shapes_take(ZERO_ALGORITHM_P2P, one_node, LENGTH(one_node), 1.02);
-    shapes_take(ZERO_ALGORITHM_SHM, one_node, LENGTH(one_node), 1.02);
-    shapes_take(ZERO_ALGORITHM_HIER, one_node, LENGTH(one_node), 1.02);
+    shapes_take(ZERO_ALGORITHM_P2P, one_node, COUNT(one_node), 1.02);
+    shapes_take(ZERO_ALGORITHM_SHM, one_node, COUNT(one_node), 1.02);
+    shapes_take(ZERO_ALGORITHM_HIER, one_node, COUNT(one_node), 1.02);
 }
 
 TEST(between_nodes_of_one_rank)
 {
-    shapes_take(ZERO_ALGORITHM_P2P, one_rank_each, LENGTH(one_rank_each), 1.02);
-    shapes_take(ZERO_ALGORITHM_HIER, one_rank_each, LENGTH(one_rank_each), 1.02);
+    shapes_take(ZERO_ALGORITHM_P2P, one_rank_each, COUNT(one_rank_each), 1.02);
+    shapes_take(ZERO_ALGORITHM_HIER, one_rank_each, COUNT(one_rank_each), 1.02);
 }
 
 /* p2p does not know of nodes. Messages within them end at once, so ranks drift apart in the rounds
  * until their requests are used up, and small collectives lose a little. */
 TEST(between_nodes_of_several_ranks)
 {
-    shapes_take(ZERO_ALGORITHM_HIER, several_each, LENGTH(several_each), 1.02);
-    shapes_take(ZERO_ALGORITHM_P2P, several_each, LENGTH(several_each), 1.06);
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
+    shapes_take(ZERO_ALGORITHM_HIER, several_each, COUNT(several_each), 1.02);
+    shapes_take(ZERO_ALGORITHM_P2P, several_each, COUNT(several_each), 1.06);
 }

@@ -1,12 +1,5 @@
 /* Random collectives on random layouts, several in flight, whose ranks come and look when they
  * like: everybody gets to the end, and what has travelled is what a run would move. */
-#include "support/test.h"
-
-#include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "simulation/step_lists.h"
 #include "support/exchange_run.h"
 #include "support/share.h"
@@ -270,9 +263,4 @@ TEST(each_member_has_its_own_list)
         zero_step_lists_destroy(&lists);
         close_trial(&t);
     }
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

@@ -1,15 +1,11 @@
 /* Collectives share adapters, the memory of a rank, and turns; and how much they take is
  * estimated. */
-#include "support/test.h"
-
-#include <math.h>
-
 #include "simulation/limits.h"
 #include "simulation/step_lists.h"
 #include "support/exchange_run.h"
 
-#define RANKS 16
-#define COUNT 500000
+#define RANKS    16
+#define ELEMENTS 500000
 
 static const zero_link_rate rate = {.latency = 0.0, .bandwidth = 1e9};
 static const zero_link_rate infinite = {.latency = 0.0, .bandwidth = INFINITY};
@@ -20,8 +16,8 @@ static zero_collective_spec make_spec(zero_algorithm algorithm, zero_collective_
                                   .algorithm = algorithm,
                                   .type = ZERO_BF16,
                                   .result = ZERO_BF16,
-                                  .count = COUNT,
-                                  .stride = COUNT,
+                                  .count = ELEMENTS,
+                                  .stride = ELEMENTS,
                                   .in_apart = 1,
                                   .out_apart = 1,
                                   .in_turn = true,
@@ -70,11 +66,11 @@ TEST(arithmetic_takes_the_bytes_of_its_operands)
     zero_network_input network = network_of(&layout);
     zero_collective_spec sums = make_spec(ZERO_ALGORITHM_SHM, ZERO_REDUCE_SCATTER);
     zero_collective_spec copies = make_spec(ZERO_ALGORITHM_SHM, ZERO_ALL_GATHER);
-    assert_near(run_alone(&network, 1e9, &sums), (RANKS + 1) * 2.0 * COUNT / 1e9);
-    assert_near(run_alone(&network, 1e9, &copies), RANKS * 4.0 * COUNT / 1e9);
+    assert_near(run_alone(&network, 1e9, &sums), (RANKS + 1) * 2.0 * ELEMENTS / 1e9);
+    assert_near(run_alone(&network, 1e9, &copies), RANKS * 4.0 * ELEMENTS / 1e9);
     network.inside = rate; /* first all is read, then added */
     assert_near(run_alone(&network, 1e9, &sums),
-                ((RANKS - 1) + (RANKS + 1)) * 2.0 * COUNT / 1e9);
+                ((RANKS - 1) + (RANKS + 1)) * 2.0 * ELEMENTS / 1e9);
     zero_layout_destroy(&layout);
 }
 
@@ -107,8 +103,8 @@ static double run_two_groups(double adapter)
 
 TEST(groups_share_adapters)
 {
-    assert_near(run_two_groups(INFINITY), 2.0 * COUNT / 1e9);
-    assert_near(run_two_groups(1e9), 4.0 * COUNT / 1e9);
+    assert_near(run_two_groups(INFINITY), 2.0 * ELEMENTS / 1e9);
+    assert_near(run_two_groups(1e9), 4.0 * ELEMENTS / 1e9);
 }
 
 /* ---- turns ---- */
@@ -124,7 +120,7 @@ static double first_of_two(bool in_turn, double *both)
     double first = 0.0;
     int lists;
     spec.in_turn = in_turn;
-    spec.max_chunk = COUNT / 100; /* more chunks than a rank may have in flight */
+    spec.max_chunk = ELEMENTS / 100; /* more chunks than a rank may have in flight */
     run_open(&run, &network, INFINITY);
     int group = run_group(&run, &layout);
     assert_ok(zero_exchanges_add_lists(run.x, group, &spec, &lists));
@@ -144,7 +140,7 @@ static double first_of_two(bool in_turn, double *both)
 
 TEST(a_collective_in_turn_sends_after_the_one_before_it)
 {
-    double both, alone = 3 * 2.0 * COUNT / 1e9;
+    double both, alone = 3 * 2.0 * ELEMENTS / 1e9;
     assert_true(fabs(first_of_two(true, &both) - alone) < 0.1 * alone);
     assert_near(both, 2.0 * alone);
     assert_true(first_of_two(false, &both) > 1.8 * alone);
@@ -189,7 +185,7 @@ TEST(estimates_are_no_less_than_what_comes)
 {
     static const int shapes[][2] = {{2, 1},   {7, 1},  {16, 1}, {5, 5},
                                     {16, 16}, {16, 4}, {24, 3}};
-    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+    for (size_t i = 0; i < COUNT(shapes); i++)
         for (int a = 0; a < ZERO_ALGORITHMS; a++)
             for (int kind = 0; kind <= ZERO_ALL_GATHER; kind++) {
                 zero_layout layout = layout_of_nodes(shapes[i][0], shapes[i][1]);
@@ -240,9 +236,4 @@ TEST(what_is_not_simulated_is_refused)
                      ZERO_ERR_UNSUPPORTED);
     zero_step_lists_destroy(&lists);
     zero_layout_destroy(&layout);
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

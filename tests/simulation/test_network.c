@@ -288,8 +288,3 @@ TEST(equal_messages_arrive_at_equal_times)
     assert_int_equal(w[0].events.added, w[1].events.added);
     for (int i = 0; i < 2; i++) close_wires(&w[i]);
 }
-
-int main(void)
-{
-    return run_here(NULL, NULL);
-}

@@ -1,10 +1,6 @@
 /* Collectives in flight, as a simulation tells them: each of the program once on each rank, on all ranks
  * of its group at once, with the bytes that the plan counts. */
-#include "support/test.h"
-
 #include "support/simulate_job.h"
-
-#include <stdlib.h>
 
 #include "base/fail.h"
 #include "lists/algorithm.h"
@@ -61,7 +57,7 @@ static int64_t planned_bytes(const zero_schedule *s)
     static const zero_op ops[] = {ZERO_OP_REDUCE, ZERO_OP_GATHER, ZERO_OP_ALL_REDUCE,
                                   ZERO_OP_JOIN, ZERO_OP_COLLECT};
     int64_t bytes = 0;
-    for (size_t k = 0; k < sizeof ops / sizeof ops[0]; k++) {
+    for (size_t k = 0; k < COUNT(ops); k++) {
         zero_traffic t = zero_schedule_traffic(s, ZERO_PROGRAM_STEP, ops[k]);
         bytes += zero_traffic_total(&t).bytes_sent;
     }
@@ -154,9 +150,4 @@ TEST(so_they_are_in_groups)
     }
     zero_model_destroy(&model);
     zero_model_destroy(&whole);
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

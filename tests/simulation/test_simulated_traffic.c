@@ -1,7 +1,5 @@
 /* All bytes and messages of a job's programs are simulated, and nobody waits for ever: random
  * plans, and groups of every part of a family. */
-#include "support/test.h"
-
 #include "support/random_plan.h"
 #include "support/simulate_job.h"
 
@@ -177,9 +175,4 @@ TEST(so_it_is_in_groups_of_every_kind)
         if (tp > 1) zero_model_destroy(&model);
     }
     zero_model_destroy(&whole);
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

@@ -2,8 +2,6 @@
 #pragma once
 
 #include "support/engine_test.h"
-#include "support/test.h"
-
 #include <unistd.h>
 
 #include "base/fail.h"
@@ -37,8 +35,7 @@ static inline void test_place_close(test_place *place)
 {
     MPI_Barrier(MPI_COMM_WORLD);
     if (test_rank == 0) {
-        if (zero_storage_list(&place->dir, test_place_drop, &place->dir) != ZERO_OK)
-            fail_msg("%s", zero_last_error());
+        assert_ok(zero_storage_list(&place->dir, test_place_drop, &place->dir));
         assert_int_equal(rmdir(place->path), 0);
     }
     zero_storage_close(&place->dir);
@@ -65,7 +62,6 @@ static inline zero_status test_try_save(test_run *run, const test_place *place,
 static inline void test_save(test_run *run, const test_place *place, int64_t step)
 {
     zero_status st = test_try_save(run, place, step);
-    if (st != ZERO_OK) print_error("%s\n", zero_last_error());
     all_ok(st);
 }
 
@@ -84,6 +80,5 @@ static inline void test_load(test_run *run, const test_place *place, int64_t ste
     char path[400];
     test_step_path(place, step, path);
     zero_status st = test_try_load(run, path);
-    if (st != ZERO_OK) print_error("%s\n", zero_last_error());
     all_ok(st);
 }

@@ -6,8 +6,6 @@
 #include "lists/algorithm.h"
 #include "support/tree_oracle.h"
 
-#define LENGTH(array) (sizeof(array) / sizeof *(array))
-
 /* Number of ranks of each node, up to a 0. */
 typedef int node_sizes[13];
 
@@ -93,9 +91,9 @@ static inline void vary_sizes(zero_collective_spec *spec, uint64_t *random)
     static const int64_t counts[] = {0, 1, 63, 64, 65, 127, 200, 997, 1500};
     static const int64_t gaps[] = {0, 0, 1, 64, 331};
     static const int64_t chunks[] = {0, 64, 64, 100, 77, 7, 1};
-    spec->count = pick(random, LENGTH(counts), counts);
-    spec->stride = spec->count + pick(random, LENGTH(gaps), gaps);
-    spec->max_chunk = pick(random, LENGTH(chunks), chunks);
+    spec->count = pick(random, COUNT(counts), counts);
+    spec->stride = spec->count + pick(random, COUNT(gaps), gaps);
+    spec->max_chunk = pick(random, COUNT(chunks), chunks);
     if (spec->count > 200 && spec->max_chunk < 60) spec->max_chunk = 60;
 }
 

@@ -7,8 +7,6 @@
 
 #include "support/mpi_cmocka.h"
 
-#include <inttypes.h>
-
 #include "comm/collective.h"
 #include "comm/comm.h"
 #include "comm/window.h"

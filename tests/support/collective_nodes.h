@@ -2,7 +2,6 @@
 #pragma once
 
 #include "comm/comm.h"
-#include "support/test.h"
 #include "support/test_world.h"
 
 enum { ONE_NODE, TWO_NODES, ONE_AND_REST, PAIRS, ALONE, ALTERNATING, AS_IS, ARRANGEMENTS };

@@ -1,16 +1,9 @@
 /* corpus_test.h - corpora from files that a test writes to a directory of its own. */
 #pragma once
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+#include "support/test.h"
 
-#include <cmocka.h>
+#include <unistd.h>
 
 #include "data/corpus.h"
 
@@ -62,8 +55,7 @@ static inline void assert_refused(const char *spec, const char *tokenizer, int64
     zero_corpus_source from = {
         .data = spec, .tokenizer = tokenizer, .seed = 1, .vocab = vocab};
     assert_int_equal(zero_corpus_open(&from, &corpus), status);
-    if (!strstr(zero_last_error(), text))
-        fail_msg("'%s' lacks '%s'", zero_last_error(), text);
+    assert_told(text);
     assert_int_equal(corpus.vocab, 42);
 }
 
@@ -79,5 +71,8 @@ static inline void assert_holds(zero_corpus *corpus, const char *text)
     zero_corpus_close(corpus);
 }
 
-#define in_directory(f) \
-    cmocka_unit_test_setup_teardown(f, enter_new_directory, remove_directory)
+__attribute__((constructor)) static void test_has_a_directory(void)
+{
+    around.before = enter_new_directory;
+    around.after = remove_directory;
+}

@@ -3,16 +3,12 @@
 #pragma once
 
 #include "support/checkpoint_test.h"
-#include "support/test.h"
-
 #include <fcntl.h>
 #include <time.h>
 
 #include "base/fail.h"
 #include "io/bytes.h"
 #include "support/share.h"
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* About every n-th byte is damaged; all of them with EVERY=1 in the environment (ctest -L long).
  * Reading takes a hundred times as long with sanitizers. */
@@ -55,7 +51,7 @@ static inline victim choose(const test_place *place, int64_t step, const char *n
     test_step_path(place, step, dir);
     v.name = (int)strlen(dir) + 1;
     snprintf(v.path, sizeof v.path, "%s/%s", dir, name);
-    if (zero_bytes_read(&v.good, v.path) != ZERO_OK) fail_msg("%s", zero_last_error());
+    assert_ok(zero_bytes_read(&v.good, v.path));
     return v;
 }
 
@@ -109,7 +105,7 @@ static inline zero_status verify_step(const test_place *place, int64_t step)
 
 static inline void check_sound(const test_place *place, int64_t step)
 {
-    if (verify_step(place, step) != ZERO_OK) fail_msg("%s", zero_last_error());
+    assert_ok(verify_step(place, step));
 }
 
 /* Step 5 of the run is refused, and the message has both texts; NULL is any. */
@@ -150,7 +146,6 @@ static inline void write_step(test_run *run, const test_place *place, int64_t st
     zero_status st = ZERO_OK;
     if (test_run_member(run))
         st = zero_checkpoint_save(&run->engine, &place->dir, &in, &bytes);
-    if (st != ZERO_OK) print_error("%s\n", zero_last_error());
     all_ok(st);
     json_decref(options);
     zero_tokenizer_destroy(&tokenizer);

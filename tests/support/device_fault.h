@@ -4,9 +4,6 @@
 
 #include "support/mpi_cmocka.h"
 
-#include <stdbool.h>
-#include <string.h>
-
 #include <zero/status.h>
 
 /* The call, from 1, in which devices fail that are opened from now on; 0: none. */

@@ -3,8 +3,6 @@
 #pragma once
 
 #include "support/math_test.h"
-#include "support/test.h"
-
 #include <sys/mman.h>
 
 #include "fake/fake.h"

@@ -1,7 +1,6 @@
 /* family_job.h - collectives on the groups of a family, with results that tree_oracle.h defines. */
 #pragma once
 
-#include "support/test.h"
 #include "support/test_world.h"
 
 #include <unistd.h>

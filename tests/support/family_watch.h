@@ -1,12 +1,10 @@
 /* family_watch.h - steps that tests of a family's helpers have in common. */
 #pragma once
 
-#include "support/family_job.h"
-#include "support/test.h"
-
 #include "base/fail.h"
 #include "comm/operation.h"
 #include "comm/thread.h"
+#include "support/family_job.h"
 
 static inline bool am_last(void)
 {

@@ -2,8 +2,6 @@
 #pragma once
 
 #include "support/engine_test.h"
-#include "support/test.h"
-
 #define GENERATED 30
 
 static inline void generate(test_run *run, const zero_sampling *how, int64_t n_known,

@@ -1,10 +1,8 @@
 /* gpt2_test.h - a described GPT-2, or a failed test. */
 #pragma once
 
-#include "support/math_test.h"
-#include "support/test.h"
-
 #include "nn/shape.h"
+#include "support/math_test.h"
 
 static inline zero_model describe(const zero_shape *shape)
 {

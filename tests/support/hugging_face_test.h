@@ -40,13 +40,13 @@ static const zero_weights values = {.fill = fill};
 static inline zero_status write_to(const char *path, const zero_model *model,
                                    const zero_weights *weights, const zero_tokenizer *tok)
 {
-    return zero_hugging_face_write(path,
-                                   &(zero_hugging_face_export){model, weights, tok, NULL, 0});
+    return zero_hugging_face_write(
+        path, &(zero_hugging_face_export){model, weights, tok, NULL, 0});
 }
 
 static inline void check_ok(zero_status st)
 {
-    if (st != ZERO_OK) fail_msg("%s", zero_last_error());
+    assert_ok(st);
 }
 
 static inline int64_t size_of(const zero_tensor *t)

@@ -2,8 +2,6 @@
  * not do: a rank of a busy machine, which gets its turns late, counts only a part of them as waited. */
 #pragma once
 
-#include <stdbool.h>
-
 #include <mpi.h>
 #include <unistd.h>
 

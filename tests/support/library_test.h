@@ -7,8 +7,6 @@
 
 #include <zero/optimizer.h>
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 static const zero_source tied_source = {.sample = tied_sample};
 static const zero_step_input tied_input = {
     .lr = 2e-2, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .weight_decay = 0.1, .clip = 1.0};
@@ -36,7 +34,6 @@ static inline zero_trainer *open_trainer(const zero_trainer_spec *spec, zero_com
 {
     zero_trainer *t = NULL;
     zero_status st = zero_trainer_open(spec, comm, &t);
-    if (st != ZERO_OK) print_error("%s\n", zero_last_error());
     all_ok(st);
     return t;
 }
@@ -49,18 +46,12 @@ static inline void take_step(zero_trainer *t, int64_t step, zero_step_result *ou
         fail_msg("step %d: %s", (int)step, zero_last_error());
 }
 
-/* A call that must be refused on all ranks: its verdict and a part of its message. */
-typedef struct {
-    zero_status status;
-    const char *text;
-} refusal;
-
-static inline void assert_refusal(const char *what, int i, zero_status st,
-                                  const refusal *expected)
+/* A call that must be refused on all ranks as wrong, with this text in its message. */
+static inline void assert_refusal(const char *what, int i, zero_status st, const char *text)
 {
-    bool told = strstr(zero_last_error(), expected->text) != NULL;
-    if (st != expected->status || !told)
-        print_error("%s %d: status %d, '%s' is not in '%s'\n", what, i, (int)st,
-                    expected->text, zero_last_error());
-    assert_all(st == expected->status && told);
+    bool told = strstr(zero_last_error(), text) != NULL;
+    if (st != ZERO_ERR_INVALID || !told)
+        print_error("%s %d: status %d, '%s' is not in '%s'\n", what, i, (int)st, text,
+                    zero_last_error());
+    assert_all(st == ZERO_ERR_INVALID && told);
 }

@@ -85,8 +85,7 @@ void lockstep_open(lockstep *l, test_pool *pool, float *const *param)
     for (int i = 0; i < l->share.ranks; i++) {
         lockstep_rank *r = &l->ranks[i];
         l->share.rank = i;
-        if (zero_model_share(l->whole, l->share, &r->part) != ZERO_OK)
-            fail_msg("%s", zero_last_error());
+        assert_ok(zero_model_share(l->whole, l->share, &r->part));
         for (int g = 0; g < r->part.n_groups; g++) deal_group(l, pool, r, g, param[g]);
         open_units(l, pool, r);
     }

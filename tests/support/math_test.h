@@ -7,8 +7,6 @@
 #include "base/rng.h"
 #include "math/backend.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 #define assert_same(n, got, want) \
     assert_memory_equal(got, want, (size_t)(n) * sizeof(float))
 
@@ -114,4 +112,8 @@ static inline zero_adamw test_recipe(void)
                         .step = 3};
 }
 
-#define test_with_pool(f) cmocka_unit_test_setup_teardown(f, test_pool_make, test_pool_free)
+__attribute__((constructor)) static void test_has_pools(void)
+{
+    around.before = test_pool_make;
+    around.after = test_pool_free;
+}

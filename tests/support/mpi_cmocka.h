@@ -30,6 +30,12 @@ static inline int test_end(int failed)
     return failed != 0;
 }
 
+__attribute__((constructor)) static void test_has_ranks(void)
+{
+    around.begin = test_begin;
+    around.end = test_end;
+}
+
 /* Passes or fails on every rank alike, and prints the ranks on which `ok` is false. Collective. */
 #define assert_all(ok) assert_all_at((ok) ? 1 : 0, #ok, __FILE__, __LINE__)
 static inline void assert_all_at(int ok, const char *text, const char *file, int line)
@@ -42,4 +48,25 @@ static inline void assert_all_at(int ok, const char *text, const char *file, int
     assert_true(all);
 }
 
-#define all_ok(call) assert_all((call) == ZERO_OK)
+#define all_ok(call) all_ok_at(call, #call, __FILE__, __LINE__)
+static inline void all_ok_at(zero_status st, const char *text, const char *file, int line)
+{
+    if (st != ZERO_OK) print_error("%s\n", zero_last_error());
+    assert_all_at(st == ZERO_OK, text, file, line);
+}
+
+/* The last failure's message has this text on every rank. */
+#define all_told(text) all_told_at(text, __FILE__, __LINE__)
+static inline void all_told_at(const char *text, const char *file, int line)
+{
+    bool is_told = strstr(zero_last_error(), text) != NULL;
+    if (!is_told) print_error("'%s' is not in '%s'\n", text, zero_last_error());
+    assert_all_at(is_told, text, file, line);
+}
+
+/* A call that fails on every rank, and says why. */
+#define all_fail(call, status, text) \
+    do { \
+        assert_all((call) == (status)); \
+        all_told(text); \
+    } while (0)

@@ -6,8 +6,6 @@
 #include "sharding/schedule_peers.h"
 #include "support/mpi_cmocka.h"
 
-#include <string.h>
-
 /* Adds what this rank has moved in the group, by rank of the world. */
 static inline void add_peers(const zero_comm *group, zero_peer_bytes *sum)
 {
@@ -45,7 +43,7 @@ static inline bool check_rows(const zero_engine *e)
     zero_traffic sum = {0};
     const zero_op ops[] = {ZERO_OP_REDUCE, ZERO_OP_ALL_REDUCE, ZERO_OP_GATHER, ZERO_OP_JOIN,
                            ZERO_OP_COLLECT};
-    for (size_t k = 0; k < sizeof ops / sizeof ops[0]; k++) {
+    for (size_t k = 0; k < COUNT(ops); k++) {
         zero_traffic one = zero_engine_planned_traffic(e, ops[k]);
         zero_traffic_add(&sum, 1, &one);
     }

@@ -34,8 +34,7 @@ static inline void describe(zero_model *model)
 
 static inline void make(zero_pipeline *p, zero_pipeline_kind kind, const pipeline_input *in)
 {
-    if (zero_pipeline_make(p, kind, &in->plan, in->n_stages) != ZERO_OK)
-        fail_msg("%s", zero_last_error());
+    assert_ok(zero_pipeline_make(p, kind, &in->plan, in->n_stages));
 }
 
 /* The program of a stage. */

@@ -21,18 +21,6 @@ static inline zero_status parse(zero_plan_options *o, const char *line, char *wo
     return zero_options_read(&zero_command_plan, argc, argv, o, &given);
 }
 
-/* Each line is refused with a message that contains the text beside it. */
-static inline void assert_refused(const char *const lines[][2], size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        zero_plan_options o;
-        char words[512];
-        assert_int_equal(parse(&o, lines[i][0], words), ZERO_ERR_INVALID);
-        if (!strstr(zero_last_error(), lines[i][1]))
-            fail_msg("%s: %s", lines[i][0], zero_last_error());
-    }
-}
-
 /* Seconds, rates and the like. */
 static inline bool is_near(double a, double b)
 {

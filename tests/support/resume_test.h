@@ -5,7 +5,6 @@
 #include "support/checkpoint_test.h"
 #include "support/faulty_unit.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 enum { SAVED = 2, TOTAL = 4 }; /* steps */
 
 static const zero_plan_input layouts[] = {

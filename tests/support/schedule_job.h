@@ -24,8 +24,7 @@ static inline void job_open(schedule_job *job, zero_plan_input input, int nodes)
     assert_ok(zero_layout_init_blocks(&job->layout, input.n_ranks, nodes));
     input.layout = &job->layout;
     for (input.rank = 0; input.rank < job->n_ranks; input.rank++)
-        if (zero_schedule_compile(&job->s[input.rank], &input) != ZERO_OK)
-            fail_msg("%s", zero_last_error());
+        assert_ok(zero_schedule_compile(&job->s[input.rank], &input));
 }
 
 static inline void job_close(schedule_job *job)
@@ -51,4 +50,12 @@ static inline zero_plan_input job_input(const zero_model *model, int stage, int 
                              .seq = model->seq,
                              .accumulation = 1,
                              .bucket = 5000};
+}
+
+/* A plan that is not compiled, and why. */
+static inline void assert_refused(zero_plan_input input, const char *text)
+{
+    zero_schedule s;
+    assert_fails(zero_schedule_compile(&s, &input), ZERO_ERR_INVALID, text);
+    zero_schedule_destroy(&s); /* a failed one may be destroyed like any other */
 }

@@ -1,13 +1,6 @@
-#include "support/test.h"
-
 #include "support/schedule_laws.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "sharding/schedule_live.h"
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 int64_t laws_padded(const zero_schedule *s)
 {

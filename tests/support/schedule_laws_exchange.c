@@ -1,6 +1,4 @@
 /* The specs of collectives, against the buffers that instructions name. */
-#include "support/test.h"
-
 #include "lists/algorithm.h"
 #include "support/schedule_laws.h"
 

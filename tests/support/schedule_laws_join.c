@@ -1,8 +1,4 @@
 /* Parts of passes, and the JOINs of a TP group between them. */
-#include "support/test.h"
-
-#include <string.h>
-
 #include "lists/algorithm.h"
 #include "nn/share.h"
 #include "support/schedule_laws.h"

@@ -1,5 +1,4 @@
 /* Outputs that wait for their backward pass: whole, or in pieces of the ranks of a TP group. */
-#include <stdlib.h>
 
 #include "nn/share.h"
 #include "support/schedule_laws.h"

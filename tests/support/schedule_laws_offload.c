@@ -1,5 +1,4 @@
 /* Slower tiers: how transfers of the file begin and end, how far they may run ahead, and their bytes. */
-#include <stdlib.h>
 
 #include "sharding/offload.h"
 #include "support/schedule_laws.h"

@@ -1,5 +1,4 @@
 /* The order in which a schedule communicates, and what it holds at each moment. */
-#include <stdlib.h>
 
 #include "support/schedule_laws.h"
 

@@ -1,8 +1,5 @@
 #include "support/shadow.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "support/shadow_ops.h"
 
 int64_t *shadow_index_of(const shadow *w, int rank, int microbatch)
@@ -334,7 +331,7 @@ void shadow_live(const schedule_job *job, unsigned hurried)
     shadow w;
     shadow_open(&w, job);
     w.hurried = hurried;
-    for (size_t k = 0; k < sizeof life / sizeof life[0]; k++) {
+    for (size_t k = 0; k < COUNT(life); k++) {
         if (job->s[0].programs[life[k]].length == 0 && life[k] == ZERO_PROGRAM_TOKEN)
             continue; /* there is no cache */
         settle(&w, life[k]);

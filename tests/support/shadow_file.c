@@ -1,6 +1,4 @@
 /* The file of each rank: blocks of optimizer states and parameters, and outputs of units. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "support/shadow_ops.h"
 

@@ -1,6 +1,4 @@
 /* The contents of buffers. Writing takes the bytes from all other buffers that lie there. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/number.h"
 #include "support/shadow.h"

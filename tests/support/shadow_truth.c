@@ -1,6 +1,4 @@
 /* The gradient of a step by its definition, and its update. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "support/shadow.h"
 

@@ -11,8 +11,7 @@
 #include "checkpoint/shard.h"
 #include "support/cut_model.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-#define DIGEST       "0123456789abcdef0123456789abcdef"
+#define DIGEST "0123456789abcdef0123456789abcdef"
 
 /* ---- states ---- */
 
@@ -149,8 +148,7 @@ static inline zero_status receive(void *arg, int group, const zero_state_block *
 static inline zero_checkpoint open_step(void)
 {
     zero_checkpoint c;
-    if (zero_checkpoint_open(step_path, NULL, &c) != ZERO_OK)
-        fail_msg("%s", zero_last_error());
+    assert_ok(zero_checkpoint_open(step_path, NULL, &c));
     return c;
 }
 
@@ -188,7 +186,7 @@ static inline void check_part(const zero_model *whole, const zero_state_layout *
 static inline void check_sound(void)
 {
     zero_checkpoint c = open_step();
-    if (zero_checkpoint_verify(&c) != ZERO_OK) fail_msg("%s", zero_last_error());
+    assert_ok(zero_checkpoint_verify(&c));
     zero_checkpoint_close(&c);
 }
 

@@ -34,8 +34,7 @@ static inline void simulate_open(simulate_job *job, zero_plan_input input, int n
     job->input = simulate_input();
     assert_ok(zero_layout_init_blocks(&job->layout, input.n_ranks, nodes));
     input.layout = &job->layout;
-    if (zero_schedule_compile(&job->s, &input) != ZERO_OK)
-        fail_msg("%s", zero_last_error());
+    assert_ok(zero_schedule_compile(&job->s, &input));
 }
 
 static inline void simulate_close(simulate_job *job)
@@ -47,8 +46,7 @@ static inline void simulate_close(simulate_job *job)
 static inline zero_simulated simulate_run(const simulate_job *job)
 {
     zero_simulated out;
-    if (zero_simulate(&job->s, &job->input, &out) != ZERO_OK)
-        fail_msg("%s", zero_last_error());
+    assert_ok(zero_simulate(&job->s, &job->input, &out));
     return out;
 }
 

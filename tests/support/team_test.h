@@ -3,8 +3,6 @@
 #pragma once
 
 #include "support/math_machines.h"
-#include "support/test.h"
-
 #include <pthread.h>
 #include <stdatomic.h>
 

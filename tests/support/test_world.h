@@ -18,3 +18,9 @@ static inline int tear_down(void **state)
     zero_comm_destroy(&world);
     return 0;
 }
+
+__attribute__((constructor)) static void test_has_world(void)
+{
+    around.set_up = set_up;
+    around.tear_down = tear_down;
+}

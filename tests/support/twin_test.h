@@ -18,8 +18,7 @@ static inline void twin_pause(test_run *run, twin_outcome *out)
     zero_step_input in = test_step_input(run, 7);
     zero_sampling how = {.temperature = 1.0, .known = run->model.vocab};
     test_run_steps(run, 5, 1);
-    if (zero_engine_evaluate(&run->engine, &source, &out->first_evaluated) != ZERO_OK)
-        fail_msg("%s", zero_last_error());
+    assert_ok(zero_engine_evaluate(&run->engine, &source, &out->first_evaluated));
     test_run_steps(run, 6, 2);
     if (zero_engine_compute(&run->engine, &source, &in, &run->last) != ZERO_OK ||
         test_generate_text(&run->engine, &how, 1, TEST_WORDS, out->first_text) != ZERO_OK)

@@ -1,4 +1,5 @@
 /* The trace of a simulation has the ranks that were asked for, and each rank's own plan. */
+#define TEST_HAS_MAIN
 #include <unistd.h>
 
 #include "support/test.h"
@@ -120,10 +121,8 @@ TEST(each_rank_has_its_own_plan)
             zero_simulation_report report;
             zero_traced t;
             if (owner) request.plan.config.plan.partition = ZERO_PARTITION_OWNER;
-            if (make(&report, &request, &input) != ZERO_OK)
-                fail_msg("%s", zero_last_error());
-            if (zero_traced_read(&t, "t.json") != ZERO_OK)
-                fail_msg("%s", zero_last_error());
+            assert_ok(make(&report, &request, &input));
+            assert_ok(zero_traced_read(&t, "t.json"));
             assert_true(t.is_simulated && !t.is_cut && t.n_ranks == 3 && t.world == 3);
             assert_true(t.first_step == 3 && t.last_step == 3);
             assert_string_equal(t.command, "zero simulate");
@@ -174,8 +173,7 @@ TEST(a_failure_leaves_no_file)
     assert_int_equal(access("t.json", F_OK), -1);
     request = request_of(3, 3);
     input.path = "no/such/t.json";
-    assert_int_equal(make(&report, &request, &input), ZERO_ERR_INVALID);
-    assert_non_null(strstr(zero_last_error(), "--trace no/such"));
+    assert_fails(make(&report, &request, &input), ZERO_ERR_INVALID, "--trace no/such");
 }
 
 int main(void)

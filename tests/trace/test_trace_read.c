@@ -52,7 +52,7 @@ static zero_status parse(zero_traced *t, const char *text, size_t len)
 TEST(a_good_one_is_read)
 {
     zero_traced t;
-    if (parse(&t, GOOD, strlen(GOOD)) != ZERO_OK) fail_msg("%s", zero_last_error());
+    assert_ok(parse(&t, GOOD, strlen(GOOD)));
     assert_false(t.is_cut);
     assert_int_equal(t.n_ranks, 1);
     assert_true(t.ranks[0].spans[0].waited == 1 && t.ranks[0].spans[0].begin == 1500);
@@ -137,7 +137,7 @@ TEST(mistakes_name_the_line)
          "1,\"dur\":1,\"args\":{}}\n]\n",
          "expected the thread_name of rank 0 before this event"},
     };
-    for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
+    for (size_t k = 0; k < COUNT(cases); k++) {
         zero_traced t;
         assert_int_equal(parse(&t, cases[k][0], strlen(cases[k][0])), ZERO_ERR_FORMAT);
         if (!strstr(zero_last_error(), cases[k][1]) || !strstr(zero_last_error(), "t.json"))
@@ -148,11 +148,5 @@ TEST(mistakes_name_the_line)
 TEST(a_file_that_is_not_there_is_an_error)
 {
     zero_traced t;
-    assert_int_equal(zero_traced_read(&t, "no/such/t.json"), ZERO_ERR_IO);
-    assert_non_null(strstr(zero_last_error(), "no/such/t.json"));
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
+    assert_fails(zero_traced_read(&t, "no/such/t.json"), ZERO_ERR_IO, "no/such/t.json");
 }

@@ -129,8 +129,3 @@ TEST(seconds_of_very_many_ranks_are_bounds_alone)
         zero_rank_seconds_destroy(&s);
     }
 }
-
-int main(void)
-{
-    return run_here(NULL, NULL);
-}

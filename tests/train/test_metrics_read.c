@@ -98,7 +98,7 @@ TEST(other_files_are_refused_with_their_line)
         {STEP(0, 1.5), "line 1"},
         {"{\"run\": 7}\n" STEP(1, 1.5), "line 1"},
     };
-    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+    for (size_t i = 0; i < COUNT(wrong); i++) {
         zero_metrics_file file;
         assert_int_equal(read_text(wrong[i][0], &file), ZERO_ERR_FORMAT);
         if (!strstr(zero_last_error(), wrong[i][1]) || !strstr(zero_last_error(), PATH))
@@ -106,9 +106,4 @@ TEST(other_files_are_refused_with_their_line)
     }
     zero_metrics_file file;
     assert_int_equal(zero_metrics_read(&file, "nosuch.jsonl"), ZERO_ERR_IO);
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

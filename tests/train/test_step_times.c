@@ -46,8 +46,3 @@ TEST(the_last_steps_of_a_very_long_run_count)
     assert_true(time.before == n - 3 - ZERO_STEP_TIMES_MOST);
     zero_step_times_destroy(&t);
 }
-
-int main(void)
-{
-    return run_here(NULL, NULL);
-}

@@ -1,11 +1,7 @@
 /* The effect of an optimizer step on the parameters, and that it learns. */
-#include "support/test.h"
-
 #include "support/engine_test.h"
 
 #include "train/learning_rate.h"
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static bool close_to(double a, double b, double tolerance)
 {
@@ -174,10 +170,4 @@ TEST(short_schedules_stay_between_least_and_peak)
             }
             assert_true(most == 3.0);
         }
-}
-
-int main(int argc, char **argv)
-{
-    test_begin(&argc, &argv);
-    return test_end(run_here(NULL, NULL));
 }
