@@ -141,7 +141,6 @@ void zero_tell_before(const zero_walk *w, const zero_instruction *i, zero_told *
 {
     const zero_runner *r = w->r;
     zero_traffic traffic = zero_instruction_traffic(r->schedule, i);
-    zero_volume moved = zero_traffic_total(&traffic);
     const zero_told known = *told;
     *told = (zero_told){.step = w->in->step + 1,
                         .at = r->at,
@@ -154,8 +153,8 @@ void zero_tell_before(const zero_walk *w, const zero_instruction *i, zero_told *
                         .group = i->group,
                         .microbatch = i->microbatch,
                         .live_bytes = (int64_t)i->live_bytes,
-                        .sent = moved.bytes_sent,
-                        .received = moved.bytes_received};
+                        .sent = zero_traffic_sent(&traffic),
+                        .received = zero_traffic_total(&traffic).bytes_received};
     if (i->group >= 0) tell_range(w, i->group, i->range, told);
     if (i->buffer != ZERO_NO_BUFFER)
         told->bytes = (int64_t)r->schedule->buffers[i->buffer].bytes;

@@ -90,7 +90,7 @@ static void add_up(zero_pipe_stage *stage)
                        : row->kind != ZERO_WORK_SEND ? &l->reduced_sent
                        : row->goes_back              ? &l->gradients_sent
                                                      : &l->activations_sent;
-        *sum += zero_traffic_total(&t).bytes_sent;
+        *sum += zero_traffic_sent(&t);
         live += i->op == ZERO_OP_FORWARD && i->unit == s->pipe.first_unit;
         l->live = (int)zero_max(l->live, live);
         live -= i->op == ZERO_OP_BACKWARD && i->unit == s->pipe.first_unit;

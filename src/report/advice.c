@@ -290,7 +290,8 @@ static double sent_across(const zero_schedule *s)
 {
     zero_plan_ledger l;
     zero_plan_add_up(s, &l);
-    return (double)zero_plan_data_of(&l).traffic.bytes_sent[ZERO_ACROSS];
+    zero_plan_exchange data = zero_plan_data_of(&l);
+    return (double)zero_traffic_sent_to(&data.traffic, ZERO_ACROSS);
 }
 
 static void show_row(const char *what, const zero_schedule *s,

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/fail.h"
-#include "report/legend_show.h"
 #include "report/plan_facts.h"
+#include "report/plan_program.h"
 #include "report/text.h"
 #include "sharding/schedule_live.h"
 #include "sharding/stages.h"

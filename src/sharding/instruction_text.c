@@ -57,7 +57,7 @@ int64_t zero_plan_instruction_bytes(const zero_schedule *s, const zero_instructi
     switch (shows) {
     case ZERO_SHOWS_SENT: {
         zero_traffic t = zero_instruction_traffic(s, i);
-        return zero_traffic_total(&t).bytes_sent;
+        return zero_traffic_sent(&t);
     }
     case ZERO_SHOWS_TOKENS: return size_of(s, i->tokens);
     case ZERO_SHOWS_OUT: return size_of(s, i->out) + size_of(s, i->saved);

@@ -65,10 +65,8 @@ zero_traffic zero_instruction_traffic(const zero_schedule *s, const zero_instruc
     zero_traffic t = {0};
     if (zero_ops[i->op].kind == ZERO_WORK_EXCHANGE)
         return *traffic_of(s, i->op, zero_exchange_number(i));
-    if (zero_ops[i->op].kind == ZERO_WORK_SEND) {
-        t.messages_sent[ZERO_ACROSS] = 1;
-        t.bytes_sent[ZERO_ACROSS] = range_bytes(s, i);
-    }
+    if (zero_ops[i->op].kind == ZERO_WORK_SEND)
+        zero_traffic_count(&t, ZERO_ACROSS, 1, 0, range_bytes(s, i));
     if (zero_ops[i->op].kind == ZERO_WORK_TIE) { /* an all-reduce */
         int n = i->rank_stride;
         t.messages_sent[ZERO_ACROSS] = t.messages_received[ZERO_ACROSS] = 2 * (n - 1);

@@ -3,9 +3,7 @@
 
 #include "support/test.h"
 
-#include "report/legend_show.h"
 #include "report/plan_beside.h"
-#include "report/plan_entries.h"
 #include "report/plan_program.h"
 #include "sharding/freed.h"
 #include "sharding/schedule_live.h"
