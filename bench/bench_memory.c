@@ -3,7 +3,7 @@
  * The buffers of a schedule are taken and freed in the order of their lives
  * (memory_trace.h), by a model of PyTorch's caching allocator (caching_allocator.h). Beside
  * it stand the bytes alive at once, below which nothing can run, and the static layout of a
- * run (src/sharding/schedule_places.h).
+ * run (src/sharding/schedule_memory.h).
  * Nothing is measured in time, and no memory of the model's size is needed.
  *
  *     build/bench_memory */

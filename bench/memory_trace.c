@@ -1,6 +1,7 @@
 #include "memory_trace.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/fail.h"
 #include "base/grow.h"
@@ -47,8 +48,8 @@ static int keep_first(int *list, int n)
 static zero_status add_ends(memory_trace *t, zero_program_kind kind, int at, bool births)
 {
     const zero_schedule *s = t->schedule;
-    int list[ZERO_MAX_OPERANDS];
-    int n = zero_instruction_operands(&s->programs[kind].code[at], list);
+    int list[ZERO_OPERANDS], n = ZERO_OPERANDS;
+    memcpy(list, s->programs[kind].code[at].operands, sizeof list);
     n = t->order == MEMORY_AS_LISTED ? sort(list, n) : keep_first(list, n);
     for (int k = 0; k < n; k++) {
         if (list[k] == ZERO_NO_BUFFER) continue;

@@ -13,7 +13,7 @@
 /* The order in which an instruction takes several buffers, and frees them. */
 typedef enum {
     MEMORY_AS_LISTED,  /* that of the plan's list: the order in which the stage made them */
-    MEMORY_AS_OPERANDS /* that of zero_instruction_operands() */
+    MEMORY_AS_OPERANDS /* that of zero_instruction.operands */
 } memory_order;
 
 typedef struct {

@@ -46,7 +46,7 @@ function(check_include file own_folders directive)
     set(path "${CMAKE_MATCH_2}")
     string(REGEX REPLACE "/.*" "" folder "${path}")
     set(ours FALSE)
-    string(REGEX REPLACE "\\.rows$" ".txt" source "${path}") # made from it by the build
+    string(REGEX REPLACE "\\.(rows|command)$" ".txt" source "${path}") # made from it by the build
     foreach(place src include .)
       if(EXISTS ${ROOT}/${place}/${source})
         set(ours TRUE)

@@ -1,6 +1,11 @@
 # Turns src/cli/options/NAME.txt into rows of a table of options (cli/option.h), cli/options/NAME.rows,
-# which a C file includes between the braces of its table; there FIELDS is the struct that they fill.
+# which a C file includes between the braces of its table. @fields names the struct that they fill. What
+# the file says of the command itself becomes cli/options/NAME.command, the first members of its
+# zero_command (cli/command.h).
 #
+#   @summary text                      and @usage, @example: a line; @about: a paragraph, which goes on in
+#                                      lines that are indented; @exits: bits in small letters; @operand
+#   @table                             the rows are the command's only table, and NAME.command has it
 #   = HEADING                          above the options that follow, in --help
 #   name | kind | field | bits         bits: those of zero_option.is, in small letters; may be left out.
 #                                      field: "-" if it has none
@@ -21,13 +26,18 @@ function(zero_embed_options)
     get_filename_component(name ${file} NAME_WLE)
     file(READ ${file} text)
     string(REGEX REPLACE "\n      +" " " text "${text}") # conditions that go on
-    string(REGEX REPLACE "([\\\\\"])" "\\\\\\1" text "${text}")
-    # Characters that lists of CMake give a meaning.
+    # Characters to which C or lists of CMake give a meaning.
+    string(REPLACE "\\" "%backslash%" text "${text}")
+    string(REPLACE "\"" "\\\"" text "${text}")
     string(REPLACE ";" "%semicolon%" text "${text}")
     string(REPLACE "[" "%left%" text "${text}")
     string(REPLACE "]" "%right%" text "${text}")
     string(REPLACE "\n" ";" lines "${text}")
     set(rows "")
+    foreach(key summary usage about example exits operand fields table)
+      set(${key} "")
+    endforeach()
+    set(key "")
     set(group "")
     set(row "")
     set(help "")
@@ -39,8 +49,13 @@ function(zero_embed_options)
         string(APPEND row ", .standard = \"${CMAKE_MATCH_1}\"")
       elseif(line MATCHES "^    \\? (.*) : (.*)$")
         string(APPEND idle "{\"${CMAKE_MATCH_1}\", \"${CMAKE_MATCH_2}\"}, ")
+      elseif(line MATCHES "^    (.*)$" AND row STREQUAL "")
+        string(APPEND ${key} " ${CMAKE_MATCH_1}")
       elseif(line MATCHES "^    (.*)$")
         string(APPEND help " ${CMAKE_MATCH_1}")
+      elseif(line MATCHES "^@([a-z]+) ?(.*)$")
+        set(key ${CMAKE_MATCH_1})
+        string(APPEND ${key} "\\n${CMAKE_MATCH_2}")
       elseif(NOT line STREQUAL "")
         if(NOT row STREQUAL "")
           string(STRIP "${help}" help)
@@ -61,7 +76,7 @@ function(zero_embed_options)
           if(CMAKE_MATCH_4 STREQUAL "-")
             string(APPEND row ", .offset = ZERO_OPTION_NOWHERE")
           else()
-            string(APPEND row ", ZERO_OPTION_FIELD(FIELDS, ${CMAKE_MATCH_4})")
+            string(APPEND row ", ZERO_OPTION_FIELD(%fields%, ${CMAKE_MATCH_4})")
           endif()
           if(bits)
             string(TOUPPER "${bits}" bits)
@@ -100,11 +115,38 @@ function(zero_embed_options)
         endif()
       endif()
     endforeach()
+    string(REGEX REPLACE "^\\\\n" "" fields "${fields}")
+    string(REPLACE "%fields%" "${fields}" rows "${rows}")
     string(REPLACE "%semicolon%" ";" rows "${rows}")
+    string(REPLACE "%backslash%" "\\\\" rows "${rows}")
     string(REPLACE "%left%" "[" rows "${rows}")
     string(REPLACE "%right%" "]" rows "${rows}")
     string(REPLACE ".idle = {}" ".idle = {{0}}" rows "${rows}")
     file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/rows/cli/options/${name}.rows @ONLY
       CONTENT "@rows@    {.name = NULL},\n")
+    set(command "    .name = \"zero ${name}\",\n")
+    foreach(key summary usage about example operand)
+      string(REGEX REPLACE "^\\\\n" "" ${key} "${${key}}")
+      if(NOT ${key} STREQUAL "")
+        string(APPEND command "    .${key} = \"${${key}}\",\n")
+      endif()
+    endforeach()
+    if(exits)
+      string(REGEX REPLACE "^\\\\n" "" exits "${exits}")
+      string(TOUPPER "${exits}" exits)
+      string(REPLACE " " " | ZERO_EXIT_" exits "${exits}")
+      string(APPEND command "    .exits = ZERO_EXIT_${exits},\n")
+    endif()
+    if(table)
+      string(APPEND command "    .size = sizeof(${fields}), .n_tables = 1,\n"
+                            "    .tables = &(const zero_option_table){.rows = (const zero_option[]){\n"
+                            "${rows}    {.name = NULL}}},\n")
+    endif()
+    string(REPLACE "%semicolon%" ";" command "${command}")
+    string(REPLACE "%backslash%" "\\\\" command "${command}")
+    string(REPLACE "%left%" "[" command "${command}")
+    string(REPLACE "%right%" "]" command "${command}")
+    file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/rows/cli/options/${name}.command @ONLY
+      CONTENT "@command@")
   endforeach()
 endfunction()

@@ -77,6 +77,38 @@ static void layernorm_backward(const zero_math *math, const zero_layernorm_grad_
     zero_cuda_end(math, "layernorm_backward");
 }
 
+static void swiglu(const zero_math *math, const zero_swiglu *s)
+{
+    zero_cuda *c = zero_cuda_begin(math);
+    if (!c) return;
+    zero_cuda_swiglu(c->compute, s);
+    zero_cuda_end(math, "swiglu");
+}
+
+static void swiglu_backward(const zero_math *math, const zero_swiglu *s)
+{
+    zero_cuda *c = zero_cuda_begin(math);
+    if (!c) return;
+    zero_cuda_swiglu_backward(c->compute, s);
+    zero_cuda_end(math, "swiglu_backward");
+}
+
+static void turn(const zero_math *math, const zero_turn *t)
+{
+    zero_cuda *c = zero_cuda_begin(math);
+    if (!c) return;
+    zero_cuda_turn(c->compute, t);
+    zero_cuda_end(math, "turn");
+}
+
+static void turn_backward(const zero_math *math, const zero_turn *t)
+{
+    zero_cuda *c = zero_cuda_begin(math);
+    if (!c) return;
+    zero_cuda_turn_backward(c->compute, t, c->room);
+    zero_cuda_end(math, "turn_backward");
+}
+
 /* A number for each query is in the backend's own room; everything else is made again where it is needed. */
 static int64_t attention_workspace(const zero_attention *a)
 {
@@ -200,6 +232,10 @@ const zero_backend zero_backend_cuda = {
     .bias_gelu_backward = bias_gelu_backward,
     .layernorm = layernorm,
     .layernorm_backward = layernorm_backward,
+    .swiglu = swiglu,
+    .swiglu_backward = swiglu_backward,
+    .turn = turn,
+    .turn_backward = turn_backward,
     .attention = attention,
     .attention_backward = attention_backward,
     .remember = remember,

@@ -67,6 +67,14 @@ void zero_cuda_bias_gelu(cudaStream_t stream, const zero_bias *b);
 void zero_cuda_bias_gelu_backward(cudaStream_t stream, const zero_bias_grad *b,
                                   zero_cuda_room room);
 
+void zero_cuda_swiglu(cudaStream_t stream, const zero_swiglu *s);
+void zero_cuda_swiglu_backward(cudaStream_t stream, const zero_swiglu *s);
+
+/* ---- turn.cu: slices is 1 ---- */
+
+void zero_cuda_turn(cudaStream_t stream, const zero_turn *t);
+void zero_cuda_turn_backward(cudaStream_t stream, const zero_turn *t, zero_cuda_room room);
+
 /* ---- norm.cu, cross_entropy.cu ---- */
 
 void zero_cuda_layernorm(cudaStream_t stream, const zero_layernorm_args *n);

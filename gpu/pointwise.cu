@@ -112,6 +112,67 @@ void zero_cuda_bias_gelu(cudaStream_t stream, const zero_bias *b)
     launch_biased<bias_and_gelu>(stream, b, b->y, b->x, b->y);
 }
 
+/* ---- SwiGLU ---- */
+
+template <zero_type rows> struct gating {
+    int64_t F;
+    const void *x;
+    void *y;
+
+    template <int W> __device__ void at(int64_t row, int64_t col) const
+    {
+        const floats<W> z = load<rows, W>(x, 2 * row * F + col);
+        floats<W> u = load<rows, W>(x, (2 * row + 1) * F + col);
+        for (int k = 0; k < W; k++) u.at[k] *= z.at[k] / (1.0f + expf(-z.at[k]));
+        store<rows, W>(u, y, row * F + col);
+    }
+};
+
+void zero_cuda_swiglu(cudaStream_t stream, const zero_swiglu *s)
+{
+    for_type(s->rows_type, [&](auto of) {
+        constexpr zero_type rows = decltype(of)::value;
+        constexpr int W = together_of<rows>;
+        launch_table<W>(stream, s->rows, s->F,
+                        aligned<W>(rows, s->x) && aligned<W>(rows, s->y),
+                        gating<rows>{s->F, s->x, s->y});
+    });
+}
+
+template <zero_type rows> struct gating_backward {
+    int64_t F;
+    const void *x;
+    void *d;
+
+    /* With s = sigmoid(z):  dz = dy u s (1 + z (1 - s)),  du = dy z s. */
+    template <int W> __device__ void at(int64_t row, int64_t col) const
+    {
+        const int64_t i = 2 * row * F + col;
+        const floats<W> z = load<rows, W>(x, i);
+        floats<W> u = load<rows, W>(x, i + F), dy = load<rows, W>(d, i);
+        for (int k = 0; k < W; k++) {
+            const float s = 1.0f / (1.0f + expf(-z.at[k])), of_y = dy.at[k];
+            dy.at[k] = of_y * u.at[k] * (s * (1.0f + z.at[k] * (1.0f - s)));
+            u.at[k] = of_y * (z.at[k] * s);
+        }
+        store<rows, W>(dy, d, i);
+        store<rows, W>(u, d, i + F);
+    }
+};
+
+void zero_cuda_swiglu_backward(cudaStream_t stream, const zero_swiglu *s)
+{
+    for_type(s->rows_type, [&](auto of) {
+        constexpr zero_type rows = decltype(of)::value;
+        constexpr int W = together_of<rows>;
+        launch_table<W>(stream, s->rows, s->F,
+                        aligned<W>(rows, s->x) && aligned<W>(rows, s->d),
+                        gating_backward<rows>{s->F, s->x, s->d});
+    });
+}
+
+/* ---- GELU, backward ---- */
+
 /* dx, as it is stored, is also the bias' gradient of its row. */
 template <zero_type rows> struct gelu_terms {
     static constexpr int sums = 1;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "zero/status.h"
 
@@ -13,6 +14,9 @@
 #define zero_fail(code, ...) zero_fail_at(__FILE__, __LINE__, (code), __VA_ARGS__)
 zero_status zero_fail_at(const char *file, int line, zero_status code, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
+
+/* ZERO_ERR_INVALID, with its name, unless the value is from `least` to `most`. */
+zero_status zero_check_whole(const char *name, int64_t value, int64_t least, int64_t most);
 
 /* ZERO_OK if memory was taken, else ZERO_ERR_NOMEM with this message. */
 #define zero_allocated(taken, ...) \

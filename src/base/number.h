@@ -5,6 +5,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Elements of an array. */
+#define ZERO_COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
+
 static inline int64_t zero_min(int64_t a, int64_t b)
 {
     return a < b ? a : b;
@@ -23,6 +26,12 @@ static inline size_t zero_min_size(size_t a, size_t b)
 static inline size_t zero_max_size(size_t a, size_t b)
 {
     return a > b ? a : b;
+}
+
+/* The value, or if it is 0 the standard one. */
+static inline int64_t zero_or_else(int64_t value, int64_t standard)
+{
+    return value == 0 ? standard : value;
 }
 
 /* The least multiple of `to` that is not below n; n >= 0, to > 0. */

@@ -3,12 +3,19 @@
 
 #include <stdbool.h>
 
+#include "base/half.h"
 #include "base/number.h"
 #include "zero/range.h"
 
 static inline int64_t zero_range_len(zero_range range)
 {
     return range.end - range.begin;
+}
+
+/* The bytes of so many elements of the type. */
+static inline size_t zero_range_bytes(zero_range range, zero_type type)
+{
+    return (size_t)zero_range_len(range) * zero_type_size(type);
 }
 
 static inline bool zero_range_is_empty(zero_range range)

@@ -1,3 +1,4 @@
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -49,6 +50,13 @@ zero_status zero_fail_at(const char *file, int line, zero_status code, const cha
     if (has_last) new.is_agreed = last.is_agreed;
     last = new;
     return code;
+}
+
+zero_status zero_check_whole(const char *name, int64_t value, int64_t least, int64_t most)
+{
+    if (value >= least && value <= most) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID, "%s %" PRId64 ": expected %" PRId64 " to %" PRId64,
+                     name, value, least, most);
 }
 
 zero_failure zero_failure_keep(zero_status status)

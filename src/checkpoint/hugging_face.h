@@ -23,6 +23,7 @@
  * Source: huggingface/transformers, models/{gpt2,llama,mistral,qwen2,qwen3}. */
 #pragma once
 
+#include "base/type.h"
 #include "data/tokenizer.h"
 #include "engine/sampling.h"
 #include "io/safetensors.h"
@@ -36,15 +37,17 @@ typedef struct {
     const zero_tokenizer *tokenizer; /* NULL: its files are left out */
     const json_t *kept;              /* zero_hugging_face_keep()'s; NULL: nothing */
     int64_t file_bytes; /* of tensors in a file, at most; 0: ZERO_HUGGING_FACE_FILE_BYTES */
+    zero_type type;     /* of the numbers */
 } zero_hugging_face_export;
 
 #define ZERO_HUGGING_FACE_FILE_BYTES INT64_C(5000000000) /* transformers' */
 
-/* Writes a new directory, which exists completely or not at all: fp32, names with the
+/* Writes a new directory, which exists completely or not at all: names with the
  * architecture's prefix; a larger model lies in several files with an index; files of mode
  * 0644, less the umask. Kept files are written as they were, but for the numbers of shape
- * and type in config.json, which are the model's. ZERO_ERR_INVALID if the name is taken by anything but an empty directory;
- * ZERO_ERR_ENV, naming the file, if it cannot be written. */
+ * and type in config.json, which are the model's. ZERO_ERR_INVALID if the name is taken by
+ * anything but an empty directory, or a number is too large for the type; ZERO_ERR_ENV,
+ * naming the file, if it cannot be written. */
 ZERO_NODISCARD zero_status zero_hugging_face_write(const char *path,
                                                    const zero_hugging_face_export *e);
 
@@ -128,8 +131,9 @@ ZERO_NODISCARD zero_status zero_hugging_face_find_shape(const char *path,
  * for a file that is not UTF-8 or too long. */
 ZERO_NODISCARD zero_status zero_hugging_face_keep(const zero_hugging_face_found *found,
                                                   json_t **kept);
-/* The config.json among them, parsed: the caller's; NULL without one. */
-ZERO_NODISCARD zero_status zero_hugging_face_kept_config(const json_t *kept, json_t **root);
+/* One of them by its name, parsed: the caller's; NULL without it. */
+ZERO_NODISCARD zero_status zero_hugging_face_parse_kept(const json_t *kept,
+                                                        const char *name, json_t **root);
 /* The tokens that end a text: "eos_token_id" of the generation_config.json among them, else
  * of the config.json, else of the tokenizer, which may be NULL. ZERO_ERR_FORMAT unless that
  * is a token or a list of at most ZERO_ENDS. */
@@ -158,6 +162,12 @@ zero_weights zero_hugging_face_weights(zero_hugging_face *file);
 /* hugging_face_keep.c: the token that ends a text, if no file says it; -1: none. Without a
  * tokenizer a GPT-2's vocabulary as large as the released one's is taken for it. */
 int32_t zero_hugging_face_end(const zero_tokenizer *tokenizer, const zero_shape *shape);
+
+/* The names of types in safetensors, and in config.json. */
+typedef struct {
+    const char *file, *config;
+} zero_hugging_face_type;
+extern const zero_hugging_face_type zero_hugging_face_types[ZERO_TYPES];
 
 enum { ZERO_HUGGING_FACE_PIECE = 16384 }; /* elements */
 

@@ -11,10 +11,10 @@
 #include "checkpoint/hugging_face.h"
 #include "io/json_input.h"
 
-static const struct {
-    const char *name;
-    zero_type type;
-} types[] = {{"F32", ZERO_FP32}, {"F16", ZERO_FP16}, {"BF16", ZERO_BF16}};
+const zero_hugging_face_type zero_hugging_face_types[ZERO_TYPES] = {
+    [ZERO_FP32] = {"F32", "float32"},
+    [ZERO_BF16] = {"BF16", "bfloat16"},
+    [ZERO_FP16] = {"F16", "float16"}};
 
 /* All mismatches are counted, and as many are named as fit a message. */
 struct problems {
@@ -142,9 +142,9 @@ static bool fits(const zero_architecture *kind, const zero_tensor *t,
 
 static bool find_type(const zero_safetensors_entry *e, zero_type *type)
 {
-    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
-        if (strcmp(e->type, types[i].name) == 0) {
-            *type = types[i].type;
+    for (int i = 0; i < ZERO_TYPES; i++)
+        if (strcmp(e->type, zero_hugging_face_types[i].file) == 0) {
+            *type = (zero_type)i;
             return true;
         }
     return false;
@@ -233,12 +233,11 @@ zero_status zero_hugging_face_shape(const char *path, const zero_safetensors *ta
     if (!has_names || wte->n_dims != 2 || !has_wpe)
         return zero_fail(
             ZERO_ERR_FORMAT,
-            "%s: not the weights of a %s: expected matri%s %s%s%s, after any one "
-            "prefix; its first tensor is %s%s",
-            path, kind->about, has_positions ? "ces" : "x", words,
-            has_positions ? " and " : "", positions,
+            "%s: not the weights of a %s: expected matrices %s%s%s, after any one prefix; "
+            "its first tensor is %s%s",
+            path, kind->about, words, has_positions ? " and " : "", positions,
             table->n > 0 ? zero_json_shown(table->entries[0].name, shown) : shown,
-            has_positions ? "; the config.json of another model says what it is" : "");
+            has_positions ? "; other architectures need their config.json" : "");
     zero_shape s = {.kind = kind, .vocab = wte->dims[0], .hidden = wte->dims[1]};
     if (has_positions) s.seq = wpe->dims[0];
     for (int i = 0; i < table->n; i++)

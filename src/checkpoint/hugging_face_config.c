@@ -18,8 +18,8 @@
 typedef enum {
     EXPECTED, /* another value is another calculation, and a missing one is the first */
     WRITTEN,
-    OWN, /* written, also in place of what an imported model's file has */
-    SEQ,
+    TYPE, /* as the numbers: written, also in place of what a kept file has */
+    SEQ,  /* the same */
     DROPOUT,
     END, /* the token that ends a text */
 } use;
@@ -53,7 +53,7 @@ static const struct row {
     {"mlp_bias", EXPECTED, ZERO_HAS_ROTARY, 0, {"false"}},
     {"sliding_window", WRITTEN, ZERO_HAS_ROTARY, 0, {"null"}},
     {"use_sliding_window", WRITTEN, ZERO_HAS_ROTARY, 0, {"false"}},
-    {"torch_dtype", OWN, 0, 0, {"\"float32\""}},
+    {"torch_dtype", TYPE, 0, 0, {0}},
     {"bos_token_id", END, 0, 0, {0}},
     {"eos_token_id", END, 0, 0, {0}},
 };
@@ -286,14 +286,14 @@ static json_t *value_of(const struct row *row, const zero_hugging_face_export *e
     int32_t end = zero_hugging_face_end(e->tokenizer, s);
     char text[32];
     switch (row->use) {
+    case TYPE: return json_string(zero_hugging_face_types[e->type].config);
     case SEQ: return json_integer(s->seq);
     case DROPOUT: /* a float has 9 digits */
         snprintf(text, sizeof text, "%.9g", (double)s->dropout);
         return json_real(strtod(text, NULL));
     case END: return end >= 0 ? json_integer(end) : json_null();
     case EXPECTED:
-    case WRITTEN:
-    case OWN: break;
+    case WRITTEN: break;
     }
     return json_loads(row->values[0], JSON_DECODE_ANY, NULL);
 }
@@ -325,7 +325,7 @@ zero_status zero_hugging_face_make_config(const zero_hugging_face_export *e, jso
     const zero_shape *s = e->model->shape;
     json_t *made;
     number n;
-    ZERO_TRY(zero_hugging_face_kept_config(e->kept, &made));
+    ZERO_TRY(zero_hugging_face_parse_kept(e->kept, ZERO_HUGGING_FACE_CONFIG, &made));
     const bool is_kept = made != NULL, turns = s->kind->has & ZERO_HAS_ROTARY;
     if (!is_kept) made = json_object();
     json_object_del(made, "dtype");
@@ -344,7 +344,7 @@ zero_status zero_hugging_face_make_config(const zero_hugging_face_export *e, jso
     if (turns) is_set &= json_object_set_new(made, "rope_scaling", scaling_value(s)) == 0;
     for (int i = 0; i < N_ROWS; i++)
         if (is_of(&rows[i], s->kind) &&
-            (!is_kept || rows[i].use == OWN || rows[i].use == SEQ))
+            (!is_kept || rows[i].use == TYPE || rows[i].use == SEQ))
             is_set &= json_object_set_new(made, rows[i].key, value_of(&rows[i], e)) == 0;
     *root = made;
     if (is_set) return ZERO_OK;
@@ -359,7 +359,7 @@ zero_status zero_hugging_face_lost_positions(const json_t *kept, const zero_shap
     number n;
     *began = 0;
     if (!(shape->kind->has & ZERO_HAS_POSITIONS)) return ZERO_OK;
-    ZERO_TRY(zero_hugging_face_kept_config(kept, &root));
+    ZERO_TRY(zero_hugging_face_parse_kept(kept, ZERO_HUGGING_FACE_CONFIG, &root));
     for (int i = 0; i < ZERO_SHAPE_FIELDS; i++)
         if (number_of(shape->kind, i, &n) && n.field->offset == offsetof(zero_shape, seq)) {
             const json_t *own = json_object_get(root, n.key);

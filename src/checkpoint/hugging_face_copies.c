@@ -39,14 +39,6 @@ static zero_status read_whole(zero_hugging_face *f, int block)
     return zero_hugging_face_reread(f, tensor, begin, end);
 }
 
-/* Completes the blocks that this rank has begun to read. */
-static zero_status complete_blocks(struct copies *c)
-{
-    for (int b = 0; b < c->f->n_blocks; b++)
-        if (c->f->blocks[b].is_read) ZERO_TRY(read_whole(c->f, b));
-    return ZERO_OK;
-}
-
 /* ---- votes on blocks ---- */
 
 /* The or of all ranks' numbers for each block, and of their complements, from ranks that
@@ -66,20 +58,6 @@ static zero_status vote(struct copies *c, bool on_copies)
 static bool differ(const struct copies *c, int block)
 {
     return (c->words[2 * block] & c->words[2 * block + 1]) != 0;
-}
-
-/* A block that ranks of one copy alone need is read from another copy, by a rank that all
- * choose alike. */
-static zero_status read_for_others(struct copies *c)
-{
-    int size = c->world->size;
-    for (int b = 0; b < c->f->n_blocks; b++) {
-        int reader = (int)(XXH3_64bits(&b, sizeof b) % (uint64_t)size);
-        if (c->words[2 * b] == 0 || differ(c, b)) continue;
-        while (c->of[reader] == c->words[2 * b]) reader = (reader + 1) % size;
-        if (reader == c->world->rank) ZERO_TRY(read_whole(c->f, b));
-    }
-    return ZERO_OK;
 }
 
 /* ---- copies ---- */
@@ -154,18 +132,30 @@ static zero_status describe(const struct copies *c, int block, const double *run
 static zero_status compare(struct copies *c)
 {
     zero_hugging_face *f = c->f;
-    int size = c->world->size, b = 0;
+    int size = c->world->size, b;
     bool is_one_copy = true;
     double *runs = NULL;
+    zero_status st = ZERO_OK;
     ZERO_TRY(zero_agree(c->world, name_copies(c)));
     ZERO_TRY(zero_comm_or(c->world, size, c->of));
     for (int r = 1; r < size; r++) is_one_copy &= c->of[r] == c->of[0];
     if (is_one_copy) return ZERO_OK;
-    ZERO_TRY(zero_agree_after_files(c->world, complete_blocks(c)));
+    for (b = 0; st == ZERO_OK && b < f->n_blocks; b++) /* that this rank has begun */
+        if (f->blocks[b].is_read) st = read_whole(f, b);
+    ZERO_TRY(zero_agree_after_files(c->world, st));
     ZERO_TRY(vote(c, true));
-    ZERO_TRY(zero_agree_after_files(c->world, read_for_others(c)));
+    /* A block that ranks of one copy alone need is read from another copy, by a rank that
+     * all choose alike. */
+    for (b = 0; st == ZERO_OK && b < f->n_blocks; b++) {
+        int reader = (int)(XXH3_64bits(&b, sizeof b) % (uint64_t)size);
+        if (c->words[2 * b] == 0 || differ(c, b)) continue;
+        while (c->of[reader] == c->words[2 * b]) reader = (reader + 1) % size;
+        if (reader == c->world->rank) st = read_whole(f, b);
+    }
+    ZERO_TRY(zero_agree_after_files(c->world, st));
     ZERO_TRY(vote(c, false));
-    while (b < f->n_blocks && !differ(c, b)) b++;
+    for (b = 0; b < f->n_blocks && !differ(c, b); b++) {
+    }
     if (b == f->n_blocks) return ZERO_OK;
     /* All ranks read the block again, so each can say whether it has what most have. */
     f->zeros.tensor = f->run.tensor = -1;
@@ -173,7 +163,7 @@ static zero_status compare(struct copies *c)
     ZERO_TRY(zero_agree_after_files(c->world, read_whole(f, b)));
     for (int r = 0; r < size; r++) c->of[r] = r == c->world->rank ? f->blocks[b].sum : 0;
     ZERO_TRY(zero_comm_or(c->world, size, c->of));
-    zero_status st = gather_zeros(f, c->world, &runs);
+    st = gather_zeros(f, c->world, &runs);
     if (st == ZERO_OK) st = zero_agree(c->world, describe(c, b, runs));
     free(runs);
     return st;

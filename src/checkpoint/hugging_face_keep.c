@@ -65,8 +65,8 @@ zero_status zero_hugging_face_check_kept(const char *path, const json_t *kept)
     return ZERO_OK;
 }
 
-/* One of the kept files, parsed; NULL without it. */
-static zero_status parse_kept(const json_t *kept, const char *name, json_t **root)
+zero_status zero_hugging_face_parse_kept(const json_t *kept, const char *name,
+                                         json_t **root)
 {
     char path[64];
     json_t *parsed = NULL;
@@ -75,11 +75,6 @@ static zero_status parse_kept(const json_t *kept, const char *name, json_t **roo
     if (text) ZERO_TRY(zero_json_parse(path, text, strlen(text), &parsed));
     *root = parsed;
     return ZERO_OK;
-}
-
-zero_status zero_hugging_face_kept_config(const json_t *kept, json_t **root)
-{
-    return parse_kept(kept, ZERO_HUGGING_FACE_CONFIG, root);
 }
 
 /* ---- the ends of texts ---- */
@@ -117,7 +112,7 @@ zero_status zero_hugging_face_ends(const json_t *kept, const zero_tokenizer *tok
     *ends = (zero_ends){.n = 0};
     for (size_t i = 0; ends->n == 0 && i < sizeof files / sizeof files[0]; i++) {
         json_t *root;
-        ZERO_TRY(parse_kept(kept, files[i], &root));
+        ZERO_TRY(zero_hugging_face_parse_kept(kept, files[i], &root));
         const json_t *value = json_object_get(root, "eos_token_id");
         bool is_said = value && !json_is_null(value);
         zero_status st = is_said ? take_ends(files[i], value, ends) : ZERO_OK;

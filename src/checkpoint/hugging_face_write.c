@@ -1,3 +1,4 @@
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +22,7 @@ static int64_t elements_of(const zero_model *model, int tensor)
 static int file_end(const zero_hugging_face_export *e, int first)
 {
     const int64_t bytes = e->file_bytes > 0 ? e->file_bytes : ZERO_HUGGING_FACE_FILE_BYTES;
-    const int64_t most = bytes / (int64_t)sizeof(float);
+    const int64_t most = bytes / (int64_t)zero_type_size(e->type);
     int64_t n = elements_of(e->model, first++);
     while (first < e->model->n_tensors && n + elements_of(e->model, first) <= most)
         n += elements_of(e->model, first++);
@@ -30,26 +31,27 @@ static int file_end(const zero_hugging_face_export *e, int first)
 
 /* The metadata of transformers' files are {"format": "pt"}. Adds the names of tensors
  * [first, end) to `map`. */
-static zero_status write_header(const zero_model *model, int first, int end,
+static zero_status write_header(const zero_hugging_face_export *e, int first, int end,
                                 const char *name, json_t *map, zero_bytes *header,
                                 uint64_t *bytes)
 {
+    const zero_shape *shape = e->model->shape;
     zero_safetensors_entry *entries;
     ZERO_TRY(zero_new(&entries, end - first, "tensors of a file"));
     json_t *texts = json_pack("{s:s}", "format", "pt");
     zero_status st = zero_allocated(texts, "no memory for the header of %s", name);
     for (int i = first; st == ZERO_OK && i < end; i++) {
-        const zero_tensor *t = &model->tensors[i];
+        const zero_tensor *t = &e->model->tensors[i];
         zero_safetensors_entry *entry = &entries[i - first];
         char theirs[96];
-        const zero_shape *shape = model->shape;
         const char *prefix = shape->kind->prefix;
         if (strcmp(t->name, ZERO_HUGGING_FACE_HEAD) == 0) prefix = "";
         snprintf(theirs, sizeof theirs, "%s%s", prefix, t->name);
         st = zero_allocated(json_object_set_new(map, theirs, json_string(name)) == 0,
                             "no memory for the header of %s", name);
         *entry = (zero_safetensors_entry){
-            .name = json_object_iter_key(json_object_iter_at(map, theirs)), .type = "F32"};
+            .name = json_object_iter_key(json_object_iter_at(map, theirs)),
+            .type = zero_hugging_face_types[e->type].file};
         if (t->decays) entry->dims[entry->n_dims++] = t->rows;
         entry->dims[entry->n_dims++] = t->cols;
     }
@@ -59,6 +61,19 @@ static zero_status write_header(const zero_model *model, int first, int end,
     json_decref(texts);
     free(entries);
     return st;
+}
+
+/* out[n]: the numbers in the file's type. */
+static zero_status round_to(const zero_hugging_face_export *e, int tensor, int64_t n,
+                            const float *in, void *out)
+{
+    for (int64_t i = 0; e->type == ZERO_FP16 && i < n; i++)
+        if (fabsf(in[i]) >= 65520.0f) /* it would become infinite */
+            return zero_fail(ZERO_ERR_INVALID,
+                             "%s has %g, which fp16 cannot hold: export it in bf16 or fp32",
+                             e->model->tensors[tensor].name, (double)in[i]);
+    zero_convert(ZERO_FP32, e->type, n, in, out);
+    return ZERO_OK;
 }
 
 /* Blocks are those of a checkpoint, which reads each as a whole. */
@@ -71,8 +86,8 @@ static zero_status write_file(const zero_storage_dir *dir,
     zero_storage_file file = {0};
     uint64_t bytes = 0;
     float *block;
-    ZERO_TRY(zero_new(&block, most, "numbers of a file"));
-    zero_status st = write_header(e->model, first, end, name, map, &header, &bytes);
+    ZERO_TRY(zero_new(&block, 2 * most, "numbers of a file"));
+    zero_status st = write_header(e, first, end, name, map, &header, &bytes);
     if (st == ZERO_OK) st = zero_storage_create(dir, name, bytes, &file);
     if (st == ZERO_OK) st = zero_storage_write(&file, header.bytes, header.len);
     for (int i = first; st == ZERO_OK && i < end; i++)
@@ -80,8 +95,10 @@ static zero_status write_file(const zero_storage_dir *dir,
              at = stop) {
             stop = zero_min(at + most, n);
             st = e->weights->fill(e->weights->arg, i, at, stop, block);
+            if (st == ZERO_OK) st = round_to(e, i, stop - at, block, block + most);
             if (st == ZERO_OK)
-                st = zero_storage_write(&file, block, (size_t)(stop - at) * sizeof *block);
+                st = zero_storage_write(&file, block + most,
+                                        (size_t)(stop - at) * zero_type_size(e->type));
         }
     if (st == ZERO_OK) st = zero_storage_finish(&file);
     zero_storage_close_file(&file);
@@ -96,6 +113,7 @@ static zero_status write_weights(const zero_storage_dir *dir,
 {
     const zero_model *m = e->model;
     char name[64] = ZERO_HUGGING_FACE_MODEL;
+    const int64_t size = (int64_t)zero_type_size(e->type);
     int n = 0, k = 0;
     json_t *map = json_object();
     zero_bytes text = {0};
@@ -109,8 +127,7 @@ static zero_status write_weights(const zero_storage_dir *dir,
     if (st == ZERO_OK && n > 1) {
         json_t *index = json_pack("{s:{s:I, s:I}, s:O}", "metadata", "total_parameters",
                                   (json_int_t)m->n_params, "total_size",
-                                  (json_int_t)(m->n_params * (int64_t)sizeof(float)),
-                                  "weight_map", map);
+                                  (json_int_t)(m->n_params * size), "weight_map", map);
         st = zero_hugging_face_print(ZERO_HUGGING_FACE_INDEX, index, &text);
         if (st == ZERO_OK)
             st = zero_storage_put(dir, ZERO_HUGGING_FACE_INDEX, text.bytes, text.len);

@@ -46,7 +46,8 @@ zero_weights zero_checkpoint_weights(zero_checkpoint *c)
     return (zero_weights){.fill = fill, .arg = c};
 }
 
-zero_status zero_checkpoint_export(zero_checkpoint *c, const char *to, int64_t file_bytes)
+zero_status zero_checkpoint_export(zero_checkpoint *c, const char *to, int64_t file_bytes,
+                                   zero_type type)
 {
     zero_model model;
     zero_weights weights = zero_checkpoint_weights(c);
@@ -59,8 +60,9 @@ zero_status zero_checkpoint_export(zero_checkpoint *c, const char *to, int64_t f
     zero_tokenizer tokenizer = {0};
     bool has_tokenizer = c->manifest.has_tokenizer;
     if (has_tokenizer) st = zero_checkpoint_tokenizer(c, &tokenizer);
-    const zero_hugging_face_export e = {&model, &weights, has_tokenizer ? &tokenizer : NULL,
-                                        c->manifest.kept, file_bytes};
+    const zero_hugging_face_export e = {
+        &model,           &weights,   has_tokenizer ? &tokenizer : NULL,
+        c->manifest.kept, file_bytes, type};
     if (st == ZERO_OK) st = zero_hugging_face_write(to, &e);
     zero_tokenizer_destroy(&tokenizer);
     zero_model_destroy(&model);

@@ -16,6 +16,7 @@ ZERO_NODISCARD zero_status zero_checkpoint_describe(const zero_checkpoint *c,
 zero_weights zero_checkpoint_weights(zero_checkpoint *c);
 
 /* Writes the model, and the tokenizer if the checkpoint has one, to the new directory `to`,
- * in Hugging Face's format, files of up to `file_bytes` (hugging_face.h). */
+ * in Hugging Face's format, files of up to `file_bytes` with numbers of `type`
+ * (hugging_face.h). */
 ZERO_NODISCARD zero_status zero_checkpoint_export(zero_checkpoint *c, const char *to,
-                                                  int64_t file_bytes);
+                                                  int64_t file_bytes, zero_type type);

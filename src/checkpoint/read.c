@@ -184,8 +184,8 @@ struct fetch {
     const zero_checkpoint_receiver *to;
 };
 
-/* Reads shard by shard, where neither side is a shared model. Extents i, i + 1 and i + 2 are the parts of the
- * same elements. */
+/* Reads shard by shard, where neither side is a shared model. Extents i, i + 1 and i + 2
+ * are the parts of the same elements. */
 static zero_status fetch_shard(const struct fetch *f, const zero_state_local *local,
                                int rank)
 {

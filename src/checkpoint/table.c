@@ -145,7 +145,7 @@ static zero_status cut_tensors(const zero_state_table *t, zero_state_local *l,
         tensor->offset = params[tensor->group];
         params[tensor->group] += tensor->rows * tensor->cols;
     }
-    return zero_partition_cut(t->layout.scheme, t->layout.n_ranks / t->layout.tp,
+    return zero_partition_cut(t->layout.scheme, t->layout.n_ranks / t->layout.tp, 1,
                               t->n_groups, params, l->partitions);
 }
 
@@ -235,21 +235,16 @@ zero_range zero_extent_range(const zero_state_local *local, const zero_extent *e
 
 /* ---- names ---- */
 
-const char *zero_state_part_name(zero_state_part part)
-{
-    static const char *const names[] = {"master", "momentum", "variance"};
-    return names[part];
-}
-
 void zero_extent_name(const zero_state_table *table, int p, const zero_extent *extent,
                       char name[ZERO_EXTENT_NAME])
 {
     const zero_tensor *t = &table->tensors[extent->tensor];
+    static const char *const parts[] = {"master", "momentum", "variance"};
     char of[24] = "";
     if (table->layout.tp > 1 && !zero_tensor_is_replicated(t))
         snprintf(of, sizeof of, "@%d/%d", p, table->layout.tp);
     snprintf(name, ZERO_EXTENT_NAME, "%s%s[%" PRId64 ":%" PRId64 "].%s", t->name, of,
-             extent->begin, extent->end, zero_state_part_name(extent->part));
+             extent->begin, extent->end, parts[extent->part]);
 }
 
 /* ---- elements of all shards ---- */

@@ -125,6 +125,3 @@ typedef struct {
  * zero_state_holder(), has the first. */
 zero_state_place zero_state_find(const zero_state_local *local, int tensor, int64_t at,
                                  int64_t end);
-
-/* "master", "momentum", "variance" */
-const char *zero_state_part_name(zero_state_part part);

@@ -22,6 +22,7 @@
 typedef struct {
     const char *to; /* NULL: not given */
     int64_t shard_bytes;
+    const char *dtype;
 } checkpoint_options;
 
 static uint64_t bytes_of(const zero_manifest *m)
@@ -33,18 +34,13 @@ static uint64_t bytes_of(const zero_manifest *m)
 
 /* ---- show ---- */
 
-static void row(const char *name)
-{
-    printf("  %-14s", name);
-}
-
 static void show_options(const zero_manifest *m)
 {
     const char *key;
     json_t *value;
     size_t column = 0;
     if (!m->options) return;
-    row("options");
+    printf("  options       ");
     json_object_foreach(m->options, key, value)
     {
         const char *text = json_is_string(value) ? json_string_value(value) : "?";
@@ -60,8 +56,8 @@ static void show_options(const zero_manifest *m)
 
 static void show_tensors(const zero_manifest *m)
 {
-    row("tensors");
-    printf("%d, each as master, momentum and variance in fp32\n", m->table.n_tensors);
+    printf("  tensors       %d, each as master, momentum and variance in fp32\n",
+           m->table.n_tensors);
     for (int i = 0; i < m->table.n_tensors; i++) {
         const zero_tensor *t = &m->table.tensors[i];
         printf("    %-36s %8" PRId64 " x %-8" PRId64 " group %d", ZERO_SHOWN(t->name),
@@ -76,14 +72,13 @@ static zero_status show(zero_checkpoint *c, const char *found, const checkpoint_
 {
     (void)o;
     printf("%s\n", ZERO_SHOWN(found));
-    row("step");
-    printf("%" PRId64, c->manifest.step);
+    printf("  step          %" PRId64, c->manifest.step);
     if (c->manifest.skipped > 0)
         printf(", of which %" PRId64 " were skipped", c->manifest.skipped);
     printf("; %" PRId64 " samples read\n", c->manifest.samples);
     if (c->manifest.loss_scale.type == ZERO_FP16) {
-        row("loss scale");
-        printf("%g, after %" PRId64 " clean steps; halves at the %s overflow\n",
+        printf("  loss scale    %g, after %" PRId64
+               " clean steps; halves at the %s overflow\n",
                (double)c->manifest.loss_scale.scale, c->manifest.loss_scale.clean_steps,
                c->manifest.loss_scale.hysteresis > 1 ? "second" : "next");
     }
@@ -92,28 +87,23 @@ static zero_status show(zero_checkpoint *c, const char *found, const checkpoint_
         n_params += c->manifest.table.tensors[i].rows * c->manifest.table.tensors[i].cols;
     char shape[ZERO_PLAN_TEXT];
     zero_text_shape(&c->manifest.shape, shape);
-    row("model");
+    printf("  model         ");
     if (c->manifest.has_shape)
         printf("%s, %s, V %" PRId64 "; ", c->manifest.shape.kind->about, shape,
                c->manifest.shape.vocab);
     printf("%" PRId64 " parameters, trained in %s\n", n_params,
            zero_type_name(c->manifest.loss_scale.type));
     const zero_state_layout *l = &c->manifest.table.layout;
-    row("written by");
-    printf("%d rank%s, ", l->n_ranks, l->n_ranks == 1 ? "" : "s");
+    printf("  written by    %d rank%s, ", l->n_ranks, l->n_ranks == 1 ? "" : "s");
     if (zero_state_table_is_shared(&c->manifest.table))
         printf("--tp %d --tp-slices %d, ", l->tp, l->slices);
     printf("partition %s\n", zero_partition_scheme_name(l->scheme));
-    row("arithmetic");
-    printf("%s\n", ZERO_SHOWN(c->manifest.arithmetic));
-    row("digest");
-    printf("%s\n", c->manifest.digest);
-    row("seed");
-    printf("%" PRId64 "\n", c->manifest.seed);
+    printf("  arithmetic    %s\n", ZERO_SHOWN(c->manifest.arithmetic));
+    printf("  digest        %s\n", c->manifest.digest);
+    printf("  seed          %" PRId64 "\n", c->manifest.seed);
     show_options(&c->manifest);
     char name[64];
-    row("files");
-    printf("%s\n", ZERO_BYTES(bytes_of(&c->manifest)));
+    printf("  files         %s\n", ZERO_BYTES(bytes_of(&c->manifest)));
     for (int r = 0; r < c->manifest.table.layout.n_ranks; r++) {
         zero_shard_name(r, c->manifest.table.layout.n_ranks, name);
         printf("    %-36s %14" PRIu64 " bytes\n", name, c->manifest.shards[r].bytes);
@@ -180,12 +170,14 @@ static zero_status export_to(zero_checkpoint *c, const char *found,
     const zero_shape *g = &c->manifest.shape;
     char shape[ZERO_PLAN_TEXT];
     int64_t began;
+    zero_type type = ZERO_FP32;
+    (void)zero_type_find(o->dtype, &type); /* an option's name is valid */
     ZERO_TRY(zero_overwriting_check_export(to, found));
     ZERO_TRY(zero_hugging_face_lost_positions(c->manifest.kept, g, &began));
-    ZERO_TRY(zero_checkpoint_export(c, to, o->shard_bytes));
+    ZERO_TRY(zero_checkpoint_export(c, to, o->shard_bytes, type));
     zero_text_shape(g, shape);
-    printf("%s: %s of step %" PRId64 " in fp32, %s, V %" PRId64 "; %s", ZERO_SHOWN(to),
-           g->kind->about, c->manifest.step, shape, g->vocab,
+    printf("%s: %s of step %" PRId64 " in %s, %s, V %" PRId64 "; %s", ZERO_SHOWN(to),
+           g->kind->about, c->manifest.step, o->dtype, shape, g->vocab,
            c->manifest.has_tokenizer ? "with its tokenizer"
                                      : "no tokenizer: it was trained on tokens");
     if (began > 0)
@@ -218,32 +210,20 @@ static zero_status use_newest(const char *path, const checkpoint_options *o,
 enum { SHOW, VERIFY, EXPORT, N_VERBS };
 static const char *const verbs[N_VERBS] = {"show", "verify", "export"};
 
-#define FIELDS checkpoint_options
-static const zero_option rows[] = {
-#include "cli/options/checkpoint.rows"
-};
-
-static const zero_option_table table = {.rows = rows};
-
-static zero_status find_verb(const zero_options *given, int *verb)
-{
-    for (*verb = 0; *verb < N_VERBS; (*verb)++)
-        if (strcmp(given->operands[0], verbs[*verb]) == 0) return ZERO_OK;
-    const char *name = given->operands[0];
-    const char *nearest = zero_suggest(name, N_VERBS, verbs);
-    if (nearest)
-        return zero_fail(ZERO_ERR_INVALID, "checkpoint %s: did you mean '%s'?", name,
-                         nearest);
-    return zero_fail(
-        ZERO_ERR_INVALID,
-        "checkpoint %s: expected show, verify or export (zero checkpoint --help)", name);
-}
-
 static zero_status run(void *options, const zero_options *given)
 {
     const checkpoint_options *o = options;
-    int verb;
-    ZERO_TRY(find_verb(given, &verb));
+    const char *name = given->operands[0], *nearest = zero_suggest(name, N_VERBS, verbs);
+    int verb = 0;
+    while (verb < N_VERBS && strcmp(name, verbs[verb]) != 0) verb++;
+    if (verb == N_VERBS && nearest)
+        return zero_fail(ZERO_ERR_INVALID, "checkpoint %s: did you mean '%s'?", name,
+                         nearest);
+    if (verb == N_VERBS)
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "checkpoint %s: expected show, verify or export (zero checkpoint --help)",
+            name);
     if (given->n_operands == 1)
         return zero_fail(ZERO_ERR_INVALID, "checkpoint %s needs a directory", verbs[verb]);
     if (given->n_operands > 2)
@@ -254,9 +234,11 @@ static zero_status run(void *options, const zero_options *given)
         return zero_fail(ZERO_ERR_INVALID, "checkpoint %s%s", verbs[verb],
                          o->to ? ": --to is for export alone"
                                : " needs --to OUT, the directory to make");
-    if (verb != EXPORT && zero_options_is_set(given, "shard-bytes"))
-        return zero_fail(ZERO_ERR_INVALID,
-                         "checkpoint %s: --shard-bytes is for export alone", verbs[verb]);
+    static const char *const of_export[] = {"shard-bytes", "dtype"};
+    for (int i = 0; i < 2; i++)
+        if (verb != EXPORT && zero_options_is_set(given, of_export[i]))
+            return zero_fail(ZERO_ERR_INVALID, "checkpoint %s: --%s is for export alone",
+                             verbs[verb], of_export[i]);
     const char *path = given->operands[1];
     if (verb == VERIFY) {
         char found[PATH_BYTES];
@@ -276,21 +258,6 @@ static zero_status run(void *options, const zero_options *given)
 }
 
 const zero_command zero_command_checkpoint = {
-    .name = "zero checkpoint",
-    .summary = "what was saved: show, verify or export it",
-    .usage = "zero checkpoint show DIR\n"
-             "zero checkpoint verify DIR\n"
-             "zero checkpoint export DIR --to OUT",
-    .about = "show prints what is in a checkpoint. verify reads every byte and compares "
-             "every checksum. export writes the model and its tokenizer to a new "
-             "directory, as Hugging Face's transformers reads them.\n"
-             "DIR is a checkpoint (step-00000100) or a directory of them: show and export "
-             "take the newest one, verify all.",
-    .example = "zero checkpoint verify runs/a",
-    .exits = ZERO_EXIT_ENVIRONMENT | ZERO_EXIT_DATA,
-    .tables = &table,
-    .n_tables = 1,
-    .operand = "DIR",
-    .size = sizeof(checkpoint_options),
+#include "cli/options/checkpoint.command"
     .run = run,
 };

@@ -7,20 +7,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
 
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/legible.h"
 #include "cli/requests.h"
 #include "io/file.h"
-
-#ifdef __linux__
-#endif
 
 #define PATIENCE 15.0            /* seconds from SIGTERM to SIGKILL */
 #define LOOK     (20 * 1000000L) /* nanoseconds between two looks at the child */
@@ -98,16 +97,6 @@ static _Noreturn void become(char *const words[], int log, int tell, pid_t paren
 
 /* ---- in the parent ---- */
 
-/* The error number of a command that could not be started; 0 if it was. */
-static int read_error(int pipe)
-{
-    int error = 0;
-    ssize_t n;
-    do n = read(pipe, &error, sizeof error);
-    while (n < 0 && errno == EINTR);
-    return n == sizeof error ? error : 0;
-}
-
 static zero_status cannot(const char *command, int error)
 {
     return zero_fail(ZERO_ERR_ENV, "%.200s: cannot be started: %s", command,
@@ -127,7 +116,10 @@ static zero_status start(char *const words[], int log, pid_t *child)
     close(tell[1]);
     if (*child > 0) {
         setpgid(*child, *child); /* whichever of the two comes first */
-        error = read_error(tell[0]);
+        ssize_t n;
+        do n = read(tell[0], &error, sizeof error);
+        while (n < 0 && errno == EINTR);
+        if (n != sizeof error) error = 0; /* it was started */
     }
     close(tell[0]);
     if (error == 0) return ZERO_OK;
@@ -191,41 +183,27 @@ static size_t read_end(const char *path, char text[BYTES + 1])
     return n;
 }
 
-static const char *find_last_lines(const char *text, size_t n)
-{
-    const char *at = text + n;
-    int lines = 0;
-    while (at > text && !(at[-1] == '\n' && at < text + n && ++lines == LINES)) at--;
-    return at;
-}
-
-static bool begins(const char *line, const char *with)
-{
-    return strncmp(line, with, strlen(with)) == 0;
-}
-
-/* Returns the line after this one, or NULL after the last. */
-static const char *next(const char *line)
-{
-    const char *end = strchr(line, '\n');
-    return end && end[1] ? end + 1 : NULL;
-}
-
 void zero_child_log_tell(const char *path, char message[ZERO_CHILD_MESSAGE])
 {
-    char text[BYTES + 1];
-    size_t n = read_end(path, text);
+    static const char own[] = "zero: ", note[] = "zero: note: ",
+                      warning[] = "zero: warning: ";
+    char text[BYTES + 1], shown[ZERO_SHOWN_BYTES];
+    const char *last[LINES];
+    int n = 0;
+    size_t bytes = read_end(path, text);
     message[0] = '\0';
-    for (const char *line = text; line; line = next(line))
-        if (begins(line, "zero: ") && !begins(line, "zero: note: ") &&
-            !begins(line, "zero: warning: "))
-            zero_legible(line + strlen("zero: "), strcspn(line, "\n") - strlen("zero: "),
+    for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line != 0) {
+        last[n++ % LINES] = line;
+        if (strncmp(line, own, sizeof own - 1) == 0 &&
+            strncmp(line, note, sizeof note - 1) != 0 &&
+            strncmp(line, warning, sizeof warning - 1) != 0)
+            zero_legible(line + sizeof own - 1, strcspn(line, "\n") - (sizeof own - 1),
                          message, ZERO_CHILD_MESSAGE);
-    fprintf(stderr, n > 0 ? "  the last lines of %s:\n" : "  %s is empty\n",
+    }
+    fprintf(stderr, bytes > 0 ? "  the last lines of %s:\n" : "  %s is empty\n",
             ZERO_SHOWN(path));
-    for (const char *line = n > 0 ? find_last_lines(text, n) : NULL; line;
-         line = next(line)) {
-        char shown[ZERO_SHOWN_BYTES];
+    for (int i = n > LINES ? n - LINES : 0; i < n; i++) {
+        const char *line = last[i % LINES];
         zero_legible(line, strcspn(line, "\n"), shown, sizeof shown);
         fprintf(stderr, "  | %s\n", shown);
     }

@@ -40,14 +40,12 @@ const zero_option *zero_command_option(const zero_command *command, int i,
     return NULL;
 }
 
-int zero_command_find_option(const zero_command *command, int from, const char *name,
-                             size_t length)
+int zero_command_find_option(const zero_command *command, const char *name)
 {
     const zero_option_table *table;
     const zero_option *option;
-    for (int i = from; (option = zero_command_option(command, i, &table)); i++)
-        if (strlen(option->name) == length && memcmp(option->name, name, length) == 0)
-            return i;
+    for (int i = 0; (option = zero_command_option(command, i, &table)); i++)
+        if (strcmp(option->name, name) == 0) return i;
     return -1;
 }
 

@@ -1,6 +1,6 @@
 /* command.h - a subcommand of zero, or a benchmark: what it is called, takes and does.
  *
- * Reading its command line (options.h), --help and --help's man page (help.h, man.h) need
+ * Reading its command line (options.h), --help and --help's man page (help.h) need
  * no more than this. A command returns its status and leaves the message to main(), which
  * prints it once and ends all ranks with the exit code. */
 #pragma once
@@ -65,11 +65,9 @@ const char *zero_command_word(const zero_command *command);
 const zero_option *zero_command_option(const zero_command *command, int i,
                                        const zero_option_table **table);
 
-/* The number of the row called `name` (its first `length` bytes), from row `from` on; -1 if
- * there is none. Abbreviations do not count: a script must not break when an option is
- * added. */
-int zero_command_find_option(const zero_command *command, int from, const char *name,
-                             size_t length);
+/* The number of the first row called `name`; -1 if there is none. Abbreviations do not
+ * count: a script must not break when an option is added. */
+int zero_command_find_option(const zero_command *command, const char *name);
 
 /* The option whose name is nearest to a wrong one; NULL if none is near. */
 const char *zero_command_nearest_option(const zero_command *command, const char *name);

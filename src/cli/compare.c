@@ -54,34 +54,34 @@ static void note(const char *key, const json_t *a, const json_t *b, difference *
     write_value(b, d->b, sizeof d->b);
 }
 
-/* Line i of both, which may be of two steps. */
+/* The step of line i; after the last one none comes. */
+static int64_t step_at(const zero_metrics_file *file, int64_t i)
+{
+    return i < file->n ? file->steps[i].step : INT64_MAX;
+}
+
+/* Line i of both. If they are of two steps, one run lacks the earlier one. */
 static zero_status compare_step(const pair *p, int64_t i, difference *d)
 {
-    json_t *a = NULL, *b = NULL;
-    int64_t step_a = p->a.steps[i].step, step_b = p->b.steps[i].step;
-    zero_status st = zero_metrics_step_at(&p->a, i, &a);
-    if (st == ZERO_OK) st = zero_metrics_step_at(&p->b, i, &b);
+    json_t *a = NULL, *b = NULL, *value;
+    const char *key;
+    const int64_t step_a = step_at(&p->a, i), step_b = step_at(&p->b, i);
+    zero_status st = ZERO_OK;
+    if (step_a <= step_b) st = zero_metrics_step_at(&p->a, i, &a);
+    if (st == ZERO_OK && step_b <= step_a) st = zero_metrics_step_at(&p->b, i, &b);
     d->step = zero_min(step_a, step_b);
-    if (st == ZERO_OK && step_a < step_b)
-        note("step", json_object_get(a, "step"), NULL, d);
-    else if (st == ZERO_OK && step_a > step_b)
-        note("step", NULL, json_object_get(b, "step"), d);
-    else if (st == ZERO_OK) {
-        /* The first member of a that b has not or has otherwise, then the first that only b
-         * has; `d` is left alone without one. */
-        const char *key;
-        json_t *value;
-        json_object_foreach((json_t *)a, key, value)
-        {
-            const json_t *other = json_object_get(b, key);
-            if (!d->key[0] && !is_measured(key) && !(other && json_equal(value, other)))
-                note(key, value, other, d);
-        }
-        json_object_foreach((json_t *)b, key, value)
-        {
-            if (!d->key[0] && !is_measured(key) && !json_object_get(a, key))
-                note(key, NULL, value, d);
-        }
+    /* The first member of a that b has not or has otherwise, then the first that only b
+     * has; `d` is left alone without one. */
+    json_object_foreach(a, key, value)
+    {
+        const json_t *other = json_object_get(b, key);
+        if (!d->key[0] && !is_measured(key) && !(other && json_equal(value, other)))
+            note(key, value, other, d);
+    }
+    json_object_foreach(b, key, value)
+    {
+        if (!d->key[0] && !is_measured(key) && !json_object_get(a, key))
+            note(key, NULL, value, d);
     }
     json_decref(a);
     json_decref(b);
@@ -90,17 +90,9 @@ static zero_status compare_step(const pair *p, int64_t i, difference *d)
 
 static zero_status compare_results(const pair *p, difference *d)
 {
-    int64_t n = zero_min(p->a.n, p->b.n);
-    for (int64_t i = 0; i < n && !d->key[0]; i++) ZERO_TRY(compare_step(p, i, d));
+    for (int64_t i = 0; i < zero_max(p->a.n, p->b.n) && !d->key[0]; i++)
+        ZERO_TRY(compare_step(p, i, d));
     if (d->key[0]) return ZERO_OK;
-    if (p->a.n != p->b.n) { /* one run has more steps than both have */
-        bool a_has = p->a.n > n;
-        d->step = (a_has ? &p->a : &p->b)->steps[n].step;
-        snprintf(d->key, sizeof d->key, "step");
-        snprintf(a_has ? d->a : d->b, sizeof d->a, "%" PRId64, d->step);
-        snprintf(a_has ? d->b : d->a, sizeof d->a, "missing");
-        return ZERO_OK;
-    }
     const json_t *a = json_object_get(p->a.final, "digest");
     const json_t *b = json_object_get(p->b.final, "digest");
     d->step = 0;
@@ -202,20 +194,6 @@ static zero_status run(void *options, const zero_options *given)
 }
 
 const zero_command zero_command_compare = {
-    .name = "zero compare",
-    .summary = "where the results of two runs differ first",
-    .usage = "zero compare A.jsonl B.jsonl",
-    .about = "Compares the --metrics of two runs bit by bit: all keys of each step and the "
-             "digest at the end. It names the first step and key that differ, then the "
-             "settings that differ.\n"
-             "step_seconds, tokens_per_second, elapsed and exposed_seconds are measured, "
-             "and not compared; neither are the ledgers and the profile of the last line. "
-             "Of steps that a resumed run has taken again the last ones count. Settings do "
-             "not change the exit code.",
-    .example = "zero train --metrics a.jsonl\n"
-               "zero train --metrics b.jsonl --bucket 64K\n"
-               "zero compare a.jsonl b.jsonl",
-    .exits = ZERO_EXIT_DIFFERENT | ZERO_EXIT_ENVIRONMENT,
-    .operand = "FILE",
+#include "cli/options/compare.command"
     .run = run,
 };

@@ -15,13 +15,6 @@ typedef struct {
     const char *from;
     int64_t n_ranks;
 } config_options;
-#define FIELDS config_options
-static const zero_option rows[] = {
-#include "cli/options/config.rows"
-};
-
-static const zero_option_table table = {.rows = rows};
-
 /* The printed options have passed the checks of a --config file. */
 static zero_status print(const char *path, const zero_deepspeed *found)
 {
@@ -71,29 +64,14 @@ static zero_status run(void *options, const zero_options *given)
     zero_status st = zero_deepspeed_translate(path, file, o->n_ranks, &found);
     json_decref(file);
     ZERO_TRY(st);
-    if (zero_launch_rank_hint() <= 0 && found.notes.len > 0) {
+    if (zero_launch_rank_hint() <= 0 && found.notes.len > 0)
         fprintf(stderr, "%.*s", (int)found.notes.len, (const char *)found.notes.bytes);
-    }
     st = print(path, &found);
     zero_deepspeed_destroy(&found);
     return st;
 }
 
 const zero_command zero_command_config = {
-    .name = "zero config",
-    .summary = "options of zero train from DeepSpeed's configuration",
-    .usage = "zero config --from deepspeed FILE [--ranks N]",
-    .about =
-        "Prints a file for zero train --config, on the standard output: the options that "
-        "have a counterpart in FILE, and DeepSpeed's defaults where zero's would change "
-        "results. Each other key is named with the reason, on the standard error. Where "
-        "one of those may change results, nothing is printed and the exit code is 2.\n"
-        "\"auto\", which Hugging Face's Trainer fills in, counts as not given.",
-    .example = "zero config --from deepspeed ds.json >run.json\n"
-               "mpirun -n 4 zero train --config run.json --steps 1000",
-    .tables = &table,
-    .n_tables = 1,
-    .operand = "FILE",
-    .size = sizeof(config_options),
+#include "cli/options/config.command"
     .run = run,
 };

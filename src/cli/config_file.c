@@ -66,57 +66,30 @@ static const char *as_text(const json_t *value, char *buffer, size_t size)
     return NULL;
 }
 
-static zero_status check_type(const zero_option *option, const json_t *value,
-                              const char *path)
-{
-    bool text = option->kind == ZERO_OPTION_TEXT || option->kind == ZERO_OPTION_CHOICE;
-    bool flag = option->kind == ZERO_OPTION_FLAG;
-    if (json_is_string(value)) return ZERO_OK; /* "2M", "on": as after a flag */
-    if (json_is_number(value) && !text && !flag) return ZERO_OK;
-    if (json_is_boolean(value) && flag) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID, "\"%s\" in %s: expected %s, found another type",
-                     option->name, path,
-                     text   ? "a text in quotes"
-                     : flag ? "true or false"
-                            : "a number");
-}
-
-/* The row of this name that a file may set, or another of this name; -1 if there is
- * none. */
-static int find_row(const char *key, const zero_command *command, bool *in_file)
-{
-    const zero_option_table *table;
-    int found = -1;
-    size_t length = strlen(key);
-    *in_file = false;
-    for (int i = zero_command_find_option(command, 0, key, length); i >= 0 && !*in_file;
-         i = zero_command_find_option(command, i + 1, key, length)) {
-        const zero_option *option = zero_command_option(command, i, &table);
-        *in_file = table->in_file && !(option->is & ZERO_OPTION_COMMAND_LINE);
-        found = i;
-    }
-    return found;
-}
-
+/* The row of this name that a file may set. */
 static zero_status find_key(const char *key, const char *path, const zero_command *command,
                             int *index)
 {
-    bool in_file;
-    *index = find_row(key, command, &in_file);
-    if (*index < 0) {
-        char shown[ZERO_JSON_SHOWN];
-        const char *nearest = zero_command_nearest_option(command, key);
-        zero_json_shown(key, shown);
-        if (nearest)
-            return zero_fail(ZERO_ERR_INVALID,
-                             "\"%s\" in %s: no such option; did you mean \"%s\"?", shown,
-                             path, nearest);
-        return zero_fail(ZERO_ERR_INVALID, "\"%s\" in %s: no such option; --help lists all",
-                         shown, path);
+    const zero_option_table *table;
+    const zero_option *option;
+    bool exists = false;
+    char shown[ZERO_JSON_SHOWN];
+    for (*index = 0; (option = zero_command_option(command, *index, &table)); ++*index) {
+        if (strcmp(option->name, key) != 0) continue;
+        if (table->in_file && !(option->is & ZERO_OPTION_COMMAND_LINE)) return ZERO_OK;
+        exists = true;
     }
-    if (in_file) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID, "\"%s\" in %s: belongs on the command line only",
-                     key, path);
+    if (exists)
+        return zero_fail(ZERO_ERR_INVALID, "\"%s\" in %s: belongs on the command line only",
+                         key, path);
+    const char *nearest = zero_command_nearest_option(command, key);
+    zero_json_shown(key, shown);
+    if (nearest)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "\"%s\" in %s: no such option; did you mean \"%s\"?", shown, path,
+                         nearest);
+    return zero_fail(ZERO_ERR_INVALID, "\"%s\" in %s: no such option; --help lists all",
+                     shown, path);
 }
 
 zero_status zero_config_file_store(const char *path, json_t *file,
@@ -133,7 +106,19 @@ zero_status zero_config_file_store(const char *path, json_t *file,
         ZERO_TRY(find_key(key, path, command, &index));
         if (overridden[index]) continue;
         const zero_option *option = zero_command_option(command, index, &table);
-        ZERO_TRY(check_type(option, value, path));
+        bool is_text =
+            option->kind == ZERO_OPTION_TEXT || option->kind == ZERO_OPTION_CHOICE;
+        bool is_flag = option->kind == ZERO_OPTION_FLAG;
+        bool fits = json_is_string(value) || /* "2M", "on": as after a flag */
+                    (json_is_number(value) && !is_text && !is_flag) ||
+                    (json_is_boolean(value) && is_flag);
+        if (!fits)
+            return zero_fail(ZERO_ERR_INVALID,
+                             "\"%s\" in %s: expected %s, found another type", option->name,
+                             path,
+                             is_text   ? "a text in quotes"
+                             : is_flag ? "true or false"
+                                       : "a number");
         const char *text = as_text(value, number, sizeof number);
         snprintf(where, sizeof where, "\"%s\": %s in %.300s", key,
                  zero_json_shown(text, shown), path);
@@ -170,18 +155,13 @@ static size_t comment_length(const unsigned char *text, size_t len)
     return at < len ? at : len;
 }
 
-static void blank(unsigned char *text, size_t len)
-{
-    for (size_t i = 0; i < len; i++)
-        if (text[i] != '\n') text[i] = ' ';
-}
-
 void zero_hjson_blank(unsigned char *text, size_t len)
 {
     unsigned char *comma = NULL; /* the last character that means something, if it is one */
     for (size_t at = 0, n; at < len; at += n) {
         n = comment_length(text + at, len - at);
-        blank(text + at, n);
+        for (size_t i = at; i < at + n; i++)
+            if (text[i] != '\n') text[i] = ' ';
         if (n > 0) continue;
         n = text[at] == '"' ? string_length(text + at, len - at) : 1;
         if (comma && (text[at] == '}' || text[at] == ']')) *comma = ' ';

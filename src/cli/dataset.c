@@ -37,18 +37,7 @@ static zero_status open_on(bool opens, zero_dataset *d, zero_comm *world,
     return zero_agree_after_files(world, name_no_rank(world, st));
 }
 
-/* The tokens of a text are known only now. */
-static zero_status check_copy(const zero_dataset *d, const zero_corpus_source *from)
-{
-    const double needed = (double)zero_corpus_token_bytes(&d->corpus);
-    if (from->room == 0 || needed <= (double)from->room) return ZERO_OK;
-    return zero_fail(ZERO_ERR_NOMEM,
-                     "--data %.200s: its %.1f MiB of tokens are copied once for all ranks "
-                     "of the node, and %.1f MiB of memory are available; give less data, "
-                     "or start on nodes with more memory",
-                     from->data, needed / 0x1p20, (double)from->room / 0x1p20);
-}
-
+/* Copies the tokens into a window of the node, from which all its ranks read. */
 static zero_status share(zero_dataset *d, zero_comm *world, const zero_bytes *packed)
 {
     /* A window is as long as the longest corpus: that nodes have the same one is found
@@ -71,8 +60,18 @@ static zero_status pack_and_share(zero_dataset *d, zero_comm *world,
                                   const zero_corpus_source *from)
 {
     zero_bytes packed = {0};
-    zero_status st = is_first(world) ? check_copy(d, from) : ZERO_OK;
-    if (st == ZERO_OK && is_first(world)) st = zero_corpus_pack(&d->corpus, &packed);
+    zero_status st = ZERO_OK;
+    /* The tokens of a text are known only now. */
+    const double needed =
+        is_first(world) ? (double)zero_corpus_token_bytes(&d->corpus) : 0.0;
+    if (from->room > 0 && needed > (double)from->room)
+        st = zero_fail(ZERO_ERR_NOMEM,
+                       "--data %.200s: its %.1f MiB of tokens are copied once for all "
+                       "ranks of the node, and %.1f MiB of memory are available; give less "
+                       "data, or start on nodes with more memory",
+                       from->data, needed / 0x1p20, (double)from->room / 0x1p20);
+    else if (is_first(world))
+        st = zero_corpus_pack(&d->corpus, &packed);
     st = zero_agree(world, name_no_rank(world, st));
     if (st == ZERO_OK) st = share(d, world, &packed);
     zero_bytes_destroy(&packed);

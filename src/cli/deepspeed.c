@@ -238,32 +238,6 @@ static const char numbers[] =
     "floor(ranks / or(tensor_parallel/autotp_size, 1)) : ranks; G = or(train_batch_size, "
     "0); M = or(train_micro_batch_size_per_gpu, 0); A = or(gradient_accumulation_steps, 0)";
 
-static zero_status translate(input *in, int64_t n_ranks)
-{
-    char *text = NULL, *line, *rest;
-    size_t size;
-    json_t *tree = json_pack("{s:I, s:I, s:O}", "ranks", (json_int_t)n_ranks, "most_bucket",
-                             (json_int_t)ZERO_PLAN_MOST_BUCKET, "auto", in->automatic);
-    FILE *out = open_memstream(&text, &size);
-    if (!out || !tree) in->status = zero_fail(ZERO_ERR_NOMEM, "no memory for the options");
-    visit(in, in->file, "", tree);
-    json_t *named = zero_facts_pick(&(zero_scope){.node = tree}, numbers);
-    json_object_update(tree, named);
-    if (in->status == ZERO_OK)
-        in->status = zero_form_print(zero_embedded_text(zero_cli_forms, "deepspeed"),
-                                     "options", tree, put, out);
-    if (out) fclose(out);
-    for (line = text; line && *line && in->status == ZERO_OK; line = rest) {
-        rest = line + strcspn(line, "\n");
-        *rest++ = '\0';
-        if (*line) follow(in, line);
-    }
-    free(text);
-    json_decref(named);
-    json_decref(tree);
-    return in->status;
-}
-
 zero_status zero_deepspeed_translate(const char *path, const json_t *file, int64_t n_ranks,
                                      zero_deepspeed *out)
 {
@@ -271,11 +245,32 @@ zero_status zero_deepspeed_translate(const char *path, const json_t *file, int64
                 .file = file,
                 .automatic = json_object(),
                 .out = {.options = json_object()}};
-    if (translate(&in, n_ranks) == ZERO_OK)
+    char *text = NULL, *line, *rest;
+    size_t size;
+    json_t *tree = json_pack("{s:I, s:I, s:O}", "ranks", (json_int_t)n_ranks, "most_bucket",
+                             (json_int_t)ZERO_PLAN_MOST_BUCKET, "auto", in.automatic);
+    FILE *lines = open_memstream(&text, &size);
+    if (!lines || !tree) in.status = zero_fail(ZERO_ERR_NOMEM, "no memory for the options");
+    visit(&in, file, "", tree);
+    json_t *named = zero_facts_pick(&(zero_scope){.node = tree}, numbers);
+    json_object_update(tree, named);
+    if (in.status == ZERO_OK)
+        in.status = zero_form_print(zero_embedded_text(zero_cli_forms, "deepspeed"),
+                                    "options", tree, put, lines);
+    if (lines) fclose(lines);
+    for (line = text; line && *line && in.status == ZERO_OK; line = rest) {
+        rest = line + strcspn(line, "\n");
+        *rest++ = '\0';
+        if (*line) follow(&in, line);
+    }
+    free(text);
+    json_decref(named);
+    json_decref(tree);
+    json_decref(in.automatic);
+    if (in.status == ZERO_OK)
         *out = in.out;
     else
         zero_deepspeed_destroy(&in.out);
-    json_decref(in.automatic);
     return in.status;
 }
 

@@ -13,25 +13,35 @@
 #include "base/legible.h"
 #include "base/number.h"
 #include "base/type.h"
+#include "checkpoint/hugging_face.h"
+#include "checkpoint/list.h"
+#include "checkpoint/load.h"
+#include "checkpoint/model.h"
+#include "checkpoint/read.h"
 #include "cli/importing.h"
 #include "cli/machine.h"
 #include "cli/notes.h"
 #include "cli/prompts.h"
 #include "cli/session.h"
-#include "cli/trained.h"
-#include "comm/divide.h"
-#include "comm/launch.h"
-#include "comm/watch.h"
+#include "data/tokenizer_find.h"
+#include "io/file.h"
 #include "math/device.h"
 #include "report/print_text.h"
 #include "train/activations.h"
-#include "train/config.h"
-#include "train/metrics.h"
 
 typedef struct {
     zero_generate_options options;
-    zero_session s; /* but for the model, which is from.model */
-    zero_trained from;
+    zero_session s;
+    /* The checkpoint that was found, or the model as the user named it. */
+    char path[ZERO_STORAGE_PATH + ZERO_CHECKPOINT_NAME];
+    bool is_imported; /* it is no checkpoint */
+    zero_checkpoint checkpoint;
+    zero_hugging_face_found found;
+    zero_hugging_face file;
+    zero_type type; /* it was trained in, or is read as */
+    json_t *kept;   /* zero_hugging_face_keep()'s; owned; NULL: nothing */
+    zero_tokenizer tokenizer;
+    bool has_tokenizer;
     char *lines; /* [bytes] of --prompts; owned */
     size_t bytes;
     zero_prompts prompts;
@@ -39,15 +49,40 @@ typedef struct {
 
 static bool speaks_tokens(const job *j)
 {
-    return j->options.prompt_tokens || !j->from.has_tokenizer;
+    return j->options.prompt_tokens || !j->has_tokenizer;
 }
 
 /* ---- the model ---- */
 
+/* Describes it and reads its tokenizer, if it has one and texts are spoken: that of an
+ * imported model may be of a kind that is not read. */
+static zero_status read_model(job *j)
+{
+    const zero_manifest *m = &j->checkpoint.manifest;
+    if (j->is_imported) {
+        char path[ZERO_STORAGE_PATH];
+        j->type = ZERO_FP32;
+        j->has_tokenizer =
+            !j->options.prompt_tokens && zero_tokenizer_beside(j->found.folder, path);
+        if (j->has_tokenizer) ZERO_TRY(zero_tokenizer_open(path, &j->tokenizer));
+    } else {
+        j->type = m->loss_scale.type;
+        j->has_tokenizer = m->has_tokenizer;
+        if (m->kept) j->kept = json_incref(m->kept);
+        ZERO_TRY(zero_checkpoint_describe(&j->checkpoint, &j->s.model));
+        if (j->has_tokenizer)
+            ZERO_TRY(zero_checkpoint_tokenizer(&j->checkpoint, &j->tokenizer));
+    }
+    if (!j->has_tokenizer || j->tokenizer.vocab <= j->s.model.vocab) return ZERO_OK;
+    return zero_fail(ZERO_ERR_FORMAT,
+                     "%s: its tokenizer has %" PRId32 " tokens, its model only %" PRId64,
+                     j->path, j->tokenizer.vocab, j->s.model.vocab);
+}
+
 static zero_type type_of(const job *j)
 {
     zero_type type = ZERO_FP32;
-    if (!j->options.dtype) return j->from.type;
+    if (!j->options.dtype) return j->type;
     (void)zero_type_find(j->options.dtype, &type); /* an option's name is valid */
     return type;
 }
@@ -72,7 +107,8 @@ static zero_plan_input plan_of(job *j, zero_algorithm collectives)
 static zero_status open_engine(job *j)
 {
     const char *why;
-    zero_weights weights = zero_trained_weights(&j->from);
+    zero_weights weights = j->is_imported ? zero_hugging_face_weights(&j->file)
+                                          : zero_checkpoint_weights(&j->checkpoint);
     zero_engine_spec spec = {
         .plan = plan_of(j, zero_algorithm_choose(&j->s.world.layout, &why)),
         .backend = j->s.backend,
@@ -84,7 +120,7 @@ static zero_status open_engine(job *j)
         .may_stage = true,
         .memory_limit = zero_session_room(&j->s)};
     ZERO_TRY(zero_engine_init(&j->s.engine, &spec, &j->s.world));
-    return zero_trained_check(&j->from, &j->s.world);
+    return j->is_imported ? zero_importing_check_weights(&j->s.world, &j->file) : ZERO_OK;
 }
 
 /* ---- the prompts ---- */
@@ -104,14 +140,14 @@ static zero_status compare_prompts(job *j)
     return zero_fail(ZERO_ERR_FORMAT,
                      "%s: its tokenizer makes other tokens of the prompt than rank 0's: "
                      "every node needs the same files",
-                     j->from.path);
+                     j->path);
 }
 
 static zero_status prepare(job *j)
 {
-    ZERO_TRY(zero_trained_read(&j->from, !j->options.prompt_tokens));
-    const char *around = j->from.tokenizer.around;
-    if (j->from.has_tokenizer && around[0] && zero_comm_is_root(&j->s.world))
+    ZERO_TRY(read_model(j));
+    const char *around = j->tokenizer.around;
+    if (j->has_tokenizer && around[0] && zero_comm_is_root(&j->s.world))
         fprintf(
             stderr,
             "zero: note: the tokenizer puts tokens around a text (%s); prompts get none\n",
@@ -120,34 +156,95 @@ static zero_status prepare(job *j)
     zero_type activations;
     ZERO_TRY(zero_activations_choose(j->s.config.activations, type_of(j),
                                      j->s.config.device, &activations));
-    ZERO_TRY(zero_model_activate(&j->from.model, activations));
-    zero_model_chunk_logits(&j->from.model, zero_device_logits(j->s.config.device));
-    ZERO_TRY(zero_tp_check(tp, j->from.model.shape));
-    ZERO_TRY(zero_tp_cut(tp, &j->from.model, j->s.world.rank, &j->s.made, &j->s.part));
-    const zero_prompts_reader reader = {
-        .options = &j->options,
-        .path = j->from.path,
-        .tokenizer = j->from.has_tokenizer ? &j->from.tokenizer : NULL,
-        .vocab = j->from.model.vocab};
+    ZERO_TRY(zero_model_activate(&j->s.model, activations));
+    zero_model_chunk_logits(&j->s.model, zero_device_logits(j->s.config.device));
+    ZERO_TRY(zero_tp_check(tp, j->s.model.shape));
+    ZERO_TRY(zero_tp_cut(tp, &j->s.model, j->s.world.rank, &j->s.made, &j->s.part));
+    const zero_prompts_reader reader = {.options = &j->options,
+                                        .path = j->path,
+                                        .tokenizer =
+                                            j->has_tokenizer ? &j->tokenizer : NULL,
+                                        .vocab = j->s.model.vocab};
     return zero_prompts_take(&reader, j->lines, j->bytes, &j->prompts);
 }
 
-static void close_model(job *j)
+static zero_status prepare_engine(job *j)
 {
-    zero_engine_destroy(&j->s.engine);
-    zero_model_destroy(&j->s.made);
-    zero_prompts_destroy(&j->prompts);
+    ZERO_TRY(zero_agree(&j->s.world, prepare(j)));
+    ZERO_TRY(zero_agree(&j->s.world, compare_prompts(j)));
+    return open_engine(j);
 }
 
-static zero_status use_model(void *arg)
+/* After a failure the model is dropped, so that another one can be read. */
+static zero_status use_checkpoint(void *arg, zero_checkpoint *c, const char *found)
 {
     job *j = arg;
-    zero_status st = zero_agree(&j->s.world, prepare(j));
-    if (st == ZERO_OK) st = zero_agree(&j->s.world, compare_prompts(j));
-    if (st == ZERO_OK) st = open_engine(j);
-    zero_failure failure = zero_failure_keep(st);
-    if (st != ZERO_OK) close_model(j);
+    (void)c; /* j->checkpoint */
+    snprintf(j->path, sizeof j->path, "%s", found);
+    zero_failure failure = zero_failure_keep(prepare_engine(j));
+    if (failure.status == ZERO_OK) return ZERO_OK;
+    zero_engine_destroy(&j->s.engine);
+    zero_model_destroy(&j->s.made);
+    zero_model_destroy(&j->s.model);
+    zero_prompts_destroy(&j->prompts);
+    zero_tokenizer_destroy(&j->tokenizer);
+    json_decref(j->kept);
+    j->kept = NULL;
     return zero_failure_restore(&failure);
+}
+
+/* ---- opening ---- */
+
+static zero_status find(job *j)
+{
+    const char *path = j->options.checkpoint;
+    zero_failure failure =
+        zero_failure_keep(zero_checkpoint_find(path, j->path, sizeof j->path));
+    if (failure.status == ZERO_OK) return ZERO_OK;
+    if (zero_hugging_face_find(path, &j->found) != ZERO_OK)
+        return zero_failure_restore(&failure);
+    /* True if there are weights or a config.json. Weights in a format that is not read
+     * count, too, so that a message names the format. */
+    char config[ZERO_STORAGE_FILE_PATH];
+    zero_hugging_face_beside(&j->found, ZERO_HUGGING_FACE_CONFIG, config);
+    if (!j->found.weights[0] && zero_path_look(config) == ZERO_PATH_OF_NOTHING)
+        return zero_fail(failure.status, "%s, or " ZERO_HUGGING_FACE_MODEL, failure.text);
+    j->is_imported = true;
+    snprintf(j->path, sizeof j->path, "%s", path);
+    return ZERO_OK;
+}
+
+static zero_status open_imported(job *j, zero_shape *shape)
+{
+    ZERO_TRY(zero_hugging_face_find(j->path, &j->found));
+    ZERO_TRY(zero_hugging_face_find_shape(j->path, shape));
+    if (shape->heads == 0)
+        return zero_fail(
+            ZERO_ERR_FORMAT,
+            "%s: the number of heads is not known: expected a " ZERO_HUGGING_FACE_CONFIG
+            " beside the weights that says it (n_head)",
+            j->path);
+    ZERO_TRY(zero_model_build(shape, &j->s.model));
+    ZERO_TRY(zero_hugging_face_open(j->path, &j->s.model, &j->file));
+    return zero_hugging_face_keep(&j->found, &j->kept);
+}
+
+/* Opens what is at the path, a checkpoint before anything else; of several the newest. Rank
+ * 0 decides which: a run may be saving the next, or have removed it. */
+static zero_status open_model(job *j)
+{
+    zero_comm *world = &j->s.world;
+    zero_shape shape;
+    ZERO_TRY(zero_agree(world, zero_comm_is_root(world) ? find(j) : ZERO_OK));
+    ZERO_TRY(zero_comm_broadcast(world, 0, j->path, sizeof j->path));
+    ZERO_TRY(zero_comm_broadcast(world, 0, &j->is_imported, sizeof j->is_imported));
+    if (!j->is_imported) {
+        zero_checkpoint_user whose = {j->options.checkpoint, use_checkpoint, j};
+        return zero_checkpoint_use(world, &whose, &j->checkpoint);
+    }
+    ZERO_TRY(zero_agree_after_files(world, open_imported(j, &shape)));
+    ZERO_TRY(zero_importing_compare_shapes(world, j->path, &shape));
+    return prepare_engine(j);
 }
 
 /* ---- the text ---- */
@@ -157,8 +254,7 @@ static zero_status print(const job *j, const zero_text *t)
     bool hides_end = !speaks_tokens(j) && t->has_ended;
     int64_t n = t->n_known + t->n_drawn - hides_end;
     if (!speaks_tokens(j))
-        ZERO_TRY(
-            zero_print_tokens(&j->from.tokenizer, t->tokens, n, j->options.raw, stdout));
+        ZERO_TRY(zero_print_tokens(&j->tokenizer, t->tokens, n, j->options.raw, stdout));
     for (int64_t i = 0; speaks_tokens(j) && i < n; i++)
         printf("%s%" PRId32, i > 0 ? "," : "", t->tokens[i]);
     putchar('\n');
@@ -177,7 +273,6 @@ static zero_status print_all(const job *j)
 
 static zero_status run_job(job *j)
 {
-    const zero_trained_user user = {j->options.checkpoint, use_model, j};
     const zero_backend *backend;
     uint64_t words = 0;
     for (int i = 0; i < j->s.given->argc; i++)
@@ -187,7 +282,7 @@ static zero_status run_job(job *j)
     ZERO_TRY(zero_session_start(&j->s, words, ""));
     ZERO_TRY(zero_session_take_machine(&j->s));
     ZERO_TRY(zero_prompts_read(&j->s.world, j->options.prompts, &j->lines, &j->bytes));
-    ZERO_TRY(zero_trained_open(&j->s.world, &user, &j->from));
+    ZERO_TRY(open_model(j));
     const zero_generate_options *o = &j->options;
     if (zero_comm_is_root(&j->s.world))
         zero_notes_show(j->s.given, zero_generate_table.rows, o, 0,
@@ -196,22 +291,20 @@ static zero_status run_job(job *j)
                          .temperature = o->temperature,
                          .top_k = o->top_k,
                          .top_p = o->top_p,
-                         .known = speaks_tokens(j) ? j->from.model.vocab
-                                                   : j->from.tokenizer.vocab};
+                         .known = speaks_tokens(j) ? j->s.model.vocab : j->tokenizer.vocab};
     bool is_root = zero_comm_is_root(&j->s.world);
-    const zero_tokenizer *tok = j->from.has_tokenizer ? &j->from.tokenizer : NULL;
+    const zero_tokenizer *tok = j->has_tokenizer ? &j->tokenizer : NULL;
     if (!o->ignore_end)
-        ZERO_TRY(zero_importing_find_ends(&j->s.world, j->from.kept, tok,
-                                          j->from.model.shape, &how.ends));
+        ZERO_TRY(zero_importing_find_ends(&j->s.world, j->kept, tok, j->s.model.shape,
+                                          &how.ends));
     const zero_prompts *p = &j->prompts;
     for (int64_t i = 0; is_root && i < p->n; i++) {
         const zero_text *t = &p->texts[i];
-        if (t->n_known > j->from.model.seq) {
+        if (t->n_known > j->s.model.seq)
             fprintf(stderr,
                     "zero: warning: the prompt has %" PRId64
                     " tokens, and the model sees the last %" PRId64 " of them\n",
-                    t->n_known, j->from.model.seq);
-        }
+                    t->n_known, j->s.model.seq);
     }
     if (is_root && p->first_empty > 0)
         fprintf(stderr,
@@ -221,7 +314,10 @@ static zero_status run_job(job *j)
     ZERO_TRY(zero_engine_generate_texts(&j->s.engine, &how, o->tokens, p->texts, p->n));
     ZERO_TRY(zero_agree(&j->s.world, is_root ? print_all(j) : ZERO_OK));
     zero_prompts_destroy(&j->prompts);
-    zero_trained_close(&j->from);
+    zero_tokenizer_destroy(&j->tokenizer);
+    json_decref(j->kept);
+    zero_checkpoint_close(&j->checkpoint);
+    zero_hugging_face_close(&j->file);
     free(j->lines);
     return zero_session_close(&j->s);
 }
@@ -236,20 +332,9 @@ static zero_status run(void *options, const zero_options *given)
 }
 
 const zero_command zero_command_generate = {
-    .name = "zero generate",
-    .summary = "generate text from a checkpoint, or a model of Hugging Face's",
-    .usage = "zero generate MODEL [options]\n"
-             "mpirun -n RANKS zero generate MODEL [options]",
-    .about = "Continues a prompt with the model of a checkpoint: a directory "
-             "step-00000100, or a directory of them, of which the newest is taken. Or with "
-             "a model of Hugging Face's: its folder, with config.json and the tokenizer, "
-             "or its model.safetensors. The text depends on model, prompt and options "
-             "alone, not on the number of ranks, nor on texts beside it.",
-    .example = "zero generate runs/a --prompt 'Once upon a time' --tokens 100",
-    .exits = ZERO_EXIT_OTHER | ZERO_EXIT_ENVIRONMENT | ZERO_EXIT_DATA | ZERO_EXIT_WATCHDOG,
+#include "cli/options/generate.command"
     .tables = &zero_generate_table,
     .n_tables = 1,
-    .operand = "MODEL",
     .size = sizeof(zero_generate_options),
     .check = zero_generate_options_check,
     .run = run,

@@ -20,8 +20,3 @@ extern const zero_option_table zero_generate_table;
 
 /* The command's check(). */
 zero_status zero_generate_options_check(void *options, const zero_options *given);
-
-/* The ids of --prompt-tokens: *n of them; `ids` may be NULL. Whether the vocabulary has
- * them is seen later. ZERO_ERR_INVALID. */
-ZERO_NODISCARD zero_status zero_generate_options_ids(const char *text, int32_t *ids,
-                                                     int64_t *n);

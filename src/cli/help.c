@@ -17,19 +17,6 @@ extern const zero_embedded zero_cli_forms[], zero_topic_files[];
 
 /* ---- defaults ---- */
 
-/* Sets the model, and fills in what its preset decides. */
-static zero_status set_model(const zero_command *command, const char *model, void *defaults)
-{
-    const zero_option_table *table;
-    int i = zero_command_find_option(command, 0, "model", strlen("model"));
-    if (i < 0) return ZERO_OK;
-    const zero_option *option = zero_command_option(command, i, &table);
-    void *config = (char *)defaults + table->base;
-    if (model) ZERO_TRY(zero_option_store(option, model, "--model", config));
-    return command->complete ? command->complete(defaults)
-                             : zero_config_take_preset(config);
-}
-
 /* A command's defaults; with a model those of its preset. The caller's (free). */
 static zero_status make_defaults(const zero_command *command, const char *model,
                                  void **defaults)
@@ -37,7 +24,15 @@ static zero_status make_defaults(const zero_command *command, const char *model,
     *defaults = calloc(1, command->size + 1);
     if (!*defaults) return zero_fail(ZERO_ERR_NOMEM, "no memory for the defaults");
     zero_options_reset(command, *defaults);
-    zero_status st = set_model(command, model, *defaults);
+    const zero_option_table *table;
+    const int i = zero_command_find_option(command, "model");
+    if (i < 0) return ZERO_OK;
+    const zero_option *option = zero_command_option(command, i, &table);
+    void *config = (char *)*defaults + table->base;
+    zero_status st = model ? zero_option_store(option, model, "--model", config) : ZERO_OK;
+    if (st == ZERO_OK)
+        st = command->complete ? command->complete(*defaults)
+                               : zero_config_take_preset(config);
     if (st != ZERO_OK) free(*defaults);
     return st;
 }
@@ -123,7 +118,7 @@ bool zero_help_shows(const zero_command *command, int i, const char **group)
     const zero_option_table *table;
     const zero_option *option = zero_command_option(command, i, &table);
     if (option->group) *group = option->group;
-    int first = zero_command_find_option(command, 0, option->name, strlen(option->name));
+    int first = zero_command_find_option(command, option->name);
     return first == i && (option->is & table->shown) == table->shown;
 }
 
@@ -270,13 +265,6 @@ typedef struct {
     bool man;
 } help_options;
 
-#define FIELDS help_options
-static const zero_option rows[] = {
-#include "cli/options/help.rows"
-};
-
-static const zero_option_table table = {.rows = rows};
-
 zero_status zero_help_unknown(const char *word)
 {
     const char *words[16];
@@ -311,15 +299,6 @@ static zero_status run(void *options, const zero_options *given)
 }
 
 const zero_command zero_command_help = {
-    .name = "zero help",
-    .summary = "what a command does and takes, and the manual",
-    .usage = "zero help [COMMAND|TOPIC] [--man]",
-    .about = "Shows what COMMAND --help shows, or a topic of the manual; without either, "
-             "all of them.",
-    .example = "zero help train",
-    .tables = &table,
-    .n_tables = 1,
-    .operand = "COMMAND|TOPIC",
-    .size = sizeof(help_options),
+#include "cli/options/help.command"
     .run = run,
 };

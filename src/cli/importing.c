@@ -133,7 +133,7 @@ zero_status zero_importing_keep(zero_importing *im, const zero_config *config,
     zero_ends ends; /* found again where texts are generated; a mistake is found here */
     ZERO_TRY(zero_hugging_face_keep(&im->found, &im->kept));
     ZERO_TRY(zero_hugging_face_ends(im->kept, corpus->tokenizer, model, &ends));
-    ZERO_TRY(zero_hugging_face_kept_config(im->kept, &files));
+    ZERO_TRY(zero_hugging_face_parse_kept(im->kept, ZERO_HUGGING_FACE_CONFIG, &files));
     char theirs[64], ours[32];
     read_dropout(files, theirs);
     snprintf(ours, sizeof ours, "%g", config->dropout);

@@ -33,13 +33,6 @@ typedef struct {
     const char *defaults, *offload;
 } info_options;
 
-#define FIELDS info_options
-static const zero_option rows[] = {
-#include "cli/options/info.rows"
-};
-
-static const zero_option_table table = {.rows = rows};
-
 static zero_status print(json_t *info, const char *section)
 {
     zero_status st = zero_form_print(zero_embedded_text(zero_cli_forms, "info"), section,
@@ -263,15 +256,6 @@ static zero_status run(void *options, const zero_options *given)
 }
 
 const zero_command zero_command_info = {
-    .name = "zero info",
-    .summary = "this build and this machine",
-    .usage = "zero info [options]",
-    .about = "Shows versions, what computes, cores and memory, and what can be chosen; or "
-             "what a directory can do for --offload.",
-    .example = "zero info\nzero info --defaults gpt2\nzero info --offload . --trial",
-    .exits = ZERO_EXIT_ENVIRONMENT,
-    .tables = &table,
-    .n_tables = 1,
-    .size = sizeof(info_options),
+#include "cli/options/info.command"
     .run = run,
 };

@@ -8,19 +8,11 @@
 #include "cli/list.h"
 #include "sharding/stages.h"
 
-#define FIELDS zero_job_options
 const zero_option zero_job_rows[] = {
 #include "cli/options/job.rows"
 };
 
 /* ---- the machine ---- */
-
-static bool parse_network(const char *text, double *latency, double *bandwidth)
-{
-    char first[ZERO_LIST_PART];
-    return zero_list_take(&text, first) && text && zero_quantity_seconds(first, latency) &&
-           *latency >= 0.0 && zero_quantity_rate(text, bandwidth) && *bandwidth > 0.0;
-}
 
 static zero_status read_disk(const zero_job_options *o, zero_plan_request *r)
 {
@@ -40,7 +32,12 @@ static zero_status read_disk(const zero_job_options *o, zero_plan_request *r)
 static zero_status read_network(const char *name, const char *text, double *latency,
                                 double *bandwidth)
 {
-    if (!text || parse_network(text, latency, bandwidth)) return ZERO_OK;
+    char first[ZERO_LIST_PART];
+    const char *rest = text;
+    if (!text ||
+        (zero_list_take(&rest, first) && rest && zero_quantity_seconds(first, latency) &&
+         *latency >= 0.0 && zero_quantity_rate(rest, bandwidth) && *bandwidth > 0.0))
+        return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,
                      "--%s %.80s: expected LATENCY,BANDWIDTH in seconds per message and "
                      "bytes per second, such as 1us,12.5G",

@@ -1,7 +1,6 @@
 /* zero lesson: a course that grades itself. It needs no MPI. */
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,39 +17,30 @@
 #include "io/file.h"
 
 typedef struct {
-    int64_t ranks, layers, hidden, microbatches; /* 0: the course's, or drawn */
-    const char *dtype, *student;
+    zero_course_numbers given; /* 0: the course's, or drawn */
+    const char *student;
     bool answers, no_questions;
     int64_t from, tries; /* 0: 1; 2 at a terminal, else 1 */
     const char *save, *check, *grade;
 } lesson_options;
-
-#define FIELDS lesson_options
-static const zero_option rows[] = {
-#include "cli/options/lesson.rows"
-};
-
-static const zero_option_table table = {.rows = rows};
 
 /* ---- values ---- */
 
 #define NAME_BYTES 64 /* of a student, in a file of answers */
 
 /* Blanks around a name do not come back from a file, and would draw other numbers. */
-static bool is_padded(const char *name)
+static zero_status check(void *options, const zero_options *given)
 {
-    size_t n = strlen(name);
-    return n > 0 && (strchr(" \t", name[0]) || strchr(" \t", name[n - 1]));
-}
-
-static zero_status check_options(const lesson_options *o)
-{
-    if (o->student && (strlen(o->student) >= NAME_BYTES || is_padded(o->student)))
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "--student: expected a name of at most %d bytes, without blanks around it",
-            NAME_BYTES - 1);
-    return ZERO_OK;
+    const char *name = ((const lesson_options *)options)->student;
+    size_t n = name ? strlen(name) : 0;
+    (void)given;
+    if (n == 0 ||
+        (n < NAME_BYTES && !strchr(" \t", name[0]) && !strchr(" \t", name[n - 1])))
+        return ZERO_OK;
+    return zero_fail(
+        ZERO_ERR_INVALID,
+        "--student: expected a name of at most %d bytes, without blanks around it",
+        NAME_BYTES - 1);
 }
 
 /* The number of a lesson; 0: none was given. */
@@ -132,14 +122,6 @@ static zero_status open_save(const lesson_options *o, FILE **save)
     return ZERO_OK;
 }
 
-static zero_status close_save(const lesson_options *o, FILE *save)
-{
-    if (!save) return ZERO_OK;
-    bool failed = ferror(save) != 0;
-    if (fclose(save) == 0 && !failed) return ZERO_OK;
-    return zero_fail(ZERO_ERR_ENV, "--save %.200s: %s", o->save, strerror(errno));
-}
-
 /* One lesson, or all of them. */
 static zero_status hold_all(const json_t *lessons, int number, int from,
                             const zero_course_numbers *numbers,
@@ -183,9 +165,11 @@ static zero_status hold(const lesson_options *o, const json_t *lessons, int numb
             ZERO_SHOWN(o->student), (int)numbers->ranks, (int)numbers->layers,
             (int)numbers->hidden, (int)numbers->microbatches);
     zero_status st = hold_all(lessons, number, course.from, numbers, &course, &tally);
-    zero_status saved = close_save(o, course.save);
+    bool is_saved = !course.save || !ferror(course.save);
+    is_saved = (!course.save || fclose(course.save) == 0) && is_saved;
     ZERO_TRY(st);
-    ZERO_TRY(saved);
+    if (!is_saved)
+        return zero_fail(ZERO_ERR_ENV, "--save %.200s: %s", o->save, strerror(errno));
     if (course.mode != ZERO_COURSE_ASK) return ZERO_OK;
     /* A lesson is over, or was left: how to go on. */
     int n_lessons = (int)json_array_size(lessons);
@@ -205,22 +189,18 @@ static zero_status hold(const lesson_options *o, const json_t *lessons, int numb
 
 static zero_status lesson(const lesson_options *o, const json_t *lessons, int number)
 {
-    zero_course_numbers given = {.ranks = o->ranks > 0 ? o->ranks : 0,
-                                 .layers = o->layers > 0 ? o->layers : 0,
-                                 .hidden = o->hidden > 0 ? o->hidden : 0,
-                                 .microbatches = o->microbatches > 0 ? o->microbatches : 0,
-                                 .dtype = o->dtype};
+    const zero_course_numbers *given = &o->given;
     if (o->check || o->grade)
         return zero_grade_file(&(zero_grading){.path = o->check ? o->check : o->grade,
                                                .lessons = lessons,
                                                .lesson = number,
                                                .by_question = o->check != NULL,
-                                               .given = &given,
+                                               .given = given,
                                                .student = o->student,
                                                .planner = &zero_lesson_planner,
                                                .out = stdout});
     zero_course_numbers numbers =
-        o->student ? zero_course_variant(&given, o->student) : zero_course_standard(&given);
+        o->student ? zero_course_variant(given, o->student) : zero_course_standard(given);
     if (number > 0 || o->answers || o->no_questions)
         return hold(o, lessons, number, &numbers);
     puts("zero lesson N holds a lesson: it asks, grades and explains. No MPI is needed.\n");
@@ -236,32 +216,13 @@ static zero_status run(void *options, const zero_options *given)
     int number;
     ZERO_TRY(zero_course_read(&lessons));
     zero_status st = read_number(given, (int)json_array_size(lessons), &number);
-    if (st == ZERO_OK) st = check_options(options);
     if (st == ZERO_OK) st = lesson(options, lessons, number);
     json_decref(lessons);
     return st;
 }
 
 const zero_command zero_command_lesson = {
-    .name = "zero lesson",
-    .summary = "a course on ZeRO that asks, grades and explains",
-    .usage = "zero lesson [N] [options]",
-    .about = "Lists the lessons, or holds lesson N: each screen ends in a question; the "
-             "answer is graded, explained, and shown with the line of zero plan that has "
-             "it. Answers are numbers, also with a suffix (4800, 4.7 KiB, 1.375x, 12 ms), "
-             "or one of the words that are offered; ? tells the answer, q ends the lesson. "
-             "Where input is no terminal each line is an answer. It ends with 0 if all "
-             "answers were right, else with 1.\n"
-             "A file for --check or --grade has a line NAME or STUDENT, which begins a "
-             "student (STUDENT: with the variant of --student), and lines such as 1.2 = "
-             "3200. Of lessons without any answer nothing counts.",
-    .example = "zero lesson 1\n"
-               "zero lesson 1 --student anna --save anna.txt\n"
-               "awk 1 *.txt | zero lesson --grade -",
-    .exits = ZERO_EXIT_DIFFERENT | ZERO_EXIT_ENVIRONMENT | ZERO_EXIT_DATA,
-    .tables = &table,
-    .n_tables = 1,
-    .operand = "N",
-    .size = sizeof(lesson_options),
+#include "cli/options/lesson.command"
+    .check = check,
     .run = run,
 };

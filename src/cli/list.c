@@ -42,36 +42,27 @@ zero_status zero_list_check_rank(const char *option, int rank, const zero_list_j
 
 /* ---- --trace-ranks ---- */
 
-static zero_status bad_trace_ranks(const char *text)
-{
-    return zero_fail(ZERO_ERR_INVALID,
-                     "--trace-ranks %.80s: expected ranks and ranges of ranks with commas "
-                     "between them, such as 0-7,64; at most %d of them",
-                     text, ZERO_TRACE_RANGES);
-}
-
-static zero_status add_range(const char *list, char *part, const zero_list_job *job,
-                             zero_trace_ranks *to)
-{
-    int first, last;
-    const char *end = zero_list_cut(part, '-');
-    if (!zero_list_rank(part, &first) || !zero_list_rank(end ? end : part, &last) ||
-        first > last || to->n == ZERO_TRACE_RANGES)
-        return bad_trace_ranks(list);
-    ZERO_TRY(zero_list_check_rank("trace-ranks", last, job));
-    to->range[to->n].first = first;
-    to->range[to->n++].last = last;
-    return ZERO_OK;
-}
-
 zero_status zero_list_trace_ranks(const char *list, const zero_list_job *job,
                                   zero_trace_ranks *to)
 {
     char part[ZERO_LIST_PART];
     zero_trace_ranks read = {.n = 0};
     for (const char *rest = list; rest;) {
-        if (!zero_list_take(&rest, part)) return bad_trace_ranks(list);
-        ZERO_TRY(add_range(list, part, job, &read));
+        int first, last;
+        const char *end = NULL;
+        bool is_read = zero_list_take(&rest, part);
+        if (is_read) end = zero_list_cut(part, '-');
+        if (!is_read || !zero_list_rank(part, &first) ||
+            !zero_list_rank(end ? end : part, &last) || first > last ||
+            read.n == ZERO_TRACE_RANGES)
+            return zero_fail(
+                ZERO_ERR_INVALID,
+                "--trace-ranks %.80s: expected ranks and ranges of ranks with commas "
+                "between them, such as 0-7,64; at most %d of them",
+                list, ZERO_TRACE_RANGES);
+        ZERO_TRY(zero_list_check_rank("trace-ranks", last, job));
+        read.range[read.n].first = first;
+        read.range[read.n++].last = last;
     }
     *to = read;
     return ZERO_OK;

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/fail.h"
-#include "base/memory_limit.h"
 #include "math/blas.h"
 #include "math/threads.h"
 
@@ -57,11 +56,6 @@ zero_status zero_machine_take(int local_rank, int node_ranks, int64_t *threads,
     else if (binding->cores > topology->usable_cores)
         topology->usable_cores = binding->cores;
     return ZERO_OK;
-}
-
-size_t zero_machine_room(int node_ranks, size_t taken)
-{
-    return zero_memory_available() / (size_t)node_ranks + taken;
 }
 
 zero_status zero_machine_device(const char *device, const zero_backend **backend)

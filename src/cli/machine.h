@@ -21,10 +21,6 @@ ZERO_NODISCARD zero_status zero_machine_take(int local_rank, int node_ranks,
                                              int64_t *threads, zero_topology *topology,
                                              const char **from, zero_binding *binding);
 
-/* Bytes that a plan may need on this rank: its share of what is free on the machine now,
- * and what the process has taken of that which a plan counts, `taken`. */
-size_t zero_machine_room(int node_ranks, size_t taken);
-
 /* The backend of --device; NULL for the host itself. ZERO_ERR_ENV if this build lacks the
  * device, like a machine without one; ZERO_ERR_INVALID if it has no device of a number that
  * was given. Needs no MPI. */

@@ -32,15 +32,6 @@ static zero_status dispatch(int argc, char **argv)
                    : zero_help_unknown(argv[1]);
 }
 
-/* Rank 0 prints the message that all ranks have and ends the job. A rank still alive after
- * that failed alone and prints its own message. */
-static void let_rank_0_end_it(void)
-{
-    sleep(2);
-    zero_sigterm_accept(); /* how some launchers end the others; it may be blocked here */
-    sleep(1);
-}
-
 int main(int argc, char **argv)
 {
     zero_ending_begin();
@@ -57,7 +48,13 @@ int main(int argc, char **argv)
     if (st == ZERO_OK) return 0;
     int rank = zero_launch_rank_hint();
     bool is_alone = st == ZERO_ERR_MPI || st == ZERO_ERR_STALLED;
-    if (rank > 0 && !is_alone) let_rank_0_end_it();
+    /* Rank 0 prints the message that all ranks have and ends the job. A rank still alive
+     * after that failed alone and prints its own message. */
+    if (rank > 0 && !is_alone) {
+        sleep(2);
+        zero_sigterm_accept(); /* how some launchers end the others; it may be blocked */
+        sleep(1);
+    }
     bool is_named = rank == 0 || zero_failure_keep(st).is_agreed;
     if (!is_named) fprintf(stderr, "zero: rank %d: %s\n", rank, zero_last_error());
     if (is_named) fprintf(stderr, "zero: %s\n", zero_last_error());

@@ -60,16 +60,6 @@ static bool word_at(const zero_option *option, int i, const char **word, size_t 
     return *word != NULL;
 }
 
-/* The place of the text among the row's words, or -1. */
-static int find_word(const zero_option *option, const char *text)
-{
-    const char *word;
-    size_t length;
-    for (int i = 0; word_at(option, i, &word, &length); i++)
-        if (strlen(text) == length && memcmp(word, text, length) == 0) return i;
-    return -1;
-}
-
 static void join_words(const zero_option *option, char text[ZERO_OPTION_TEXT_BYTES])
 {
     const char *word;
@@ -110,8 +100,14 @@ static zero_status store_text(const zero_option *option, const char *text,
                               const char *where, void *into)
 {
     char words[ZERO_OPTION_TEXT_BYTES];
-    const int place = option->kind == ZERO_OPTION_CHOICE ? find_word(option, text) : 0;
-    if (place < 0) {
+    const char *word = text;
+    size_t length = strlen(text);
+    int place = 0; /* of the text among the row's words */
+    if (option->kind == ZERO_OPTION_CHOICE)
+        while (word_at(option, place, &word, &length) &&
+               (strlen(text) != length || memcmp(word, text, length) != 0))
+            place++;
+    if (!word) {
         join_words(option, words);
         return zero_fail(ZERO_ERR_INVALID, "%s: expected one of %s", where, words);
     }
@@ -209,7 +205,9 @@ static bool is_left_open(const zero_option *option, const void *field)
     switch (option->kind) {
     case ZERO_OPTION_WHOLE: return whole_at(option, field) < option->min;
     case ZERO_OPTION_REAL:
-    case ZERO_OPTION_RATE: return *(const double *)field < option->low;
+    case ZERO_OPTION_RATE:
+        return *(const double *)field < option->low ||
+               *(const double *)field > option->high;
     case ZERO_OPTION_FLAG: return false;
     case ZERO_OPTION_TEXT:
     case ZERO_OPTION_CHOICE: break;

@@ -30,18 +30,6 @@ struct line {
 
 /* ---- sorting the words ---- */
 
-static zero_status unknown(const zero_command *command, const char *argument, size_t length)
-{
-    char name[64];
-    snprintf(name, sizeof name, "%.*s", (int)length, argument + strspn(argument, "-"));
-    const char *nearest = zero_command_nearest_option(command, name);
-    if (nearest)
-        return zero_fail(ZERO_ERR_INVALID, "%.80s: no such option; did you mean --%s?",
-                         argument, nearest);
-    return zero_fail(ZERO_ERR_INVALID, "%.80s: no such option; %s --help lists all",
-                     argument, command->name);
-}
-
 /* Takes argv[*i], and argv[*i + 1] where the value is a word of its own. */
 static zero_status take(struct line *line, int argc, char **argv, int *i)
 {
@@ -60,12 +48,19 @@ static zero_status take(struct line *line, int argc, char **argv, int *i)
         line->operands[line->n_operands++] = word;
         return ZERO_OK;
     }
-    const char *name = word + strspn(word, "-"), *value = strchr(name, '=');
-    size_t length = value ? (size_t)(value - name) : strlen(name);
-    int index = -1;
-    if (strncmp(word, "--", 2) == 0)
-        index = zero_command_find_option(line->command, 0, word + 2, length);
-    if (index < 0) return unknown(line->command, word, length);
+    const char *value = strchr(word, '='), *nearest;
+    char name[64];
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(word + strspn(word, "-"), "="),
+             word + strspn(word, "-"));
+    int index = strncmp(word, "--", 2) == 0 && word[2] != '-'
+                    ? zero_command_find_option(line->command, name)
+                    : -1;
+    if (index < 0 && (nearest = zero_command_nearest_option(line->command, name)))
+        return zero_fail(ZERO_ERR_INVALID, "%.80s: no such option; did you mean --%s?",
+                         word, nearest);
+    if (index < 0)
+        return zero_fail(ZERO_ERR_INVALID, "%.80s: no such option; %s --help lists all",
+                         word, line->command->name);
     const zero_option *option = zero_command_option(line->command, index, &table);
 
     if (value)
@@ -88,7 +83,7 @@ static zero_status take(struct line *line, int argc, char **argv, int *i)
 static zero_status check_written(const struct line *line, const char *option,
                                  const char *path)
 {
-    int row = zero_command_find_option(line->command, 0, option, strlen(option));
+    int row = zero_command_find_option(line->command, option);
     const char *text = row >= 0 ? line->text[row] : NULL;
     if (!text || !zero_file_is_same(text, path)) return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,
@@ -100,7 +95,7 @@ static zero_status check_written(const struct line *line, const char *option,
 static zero_status store_file(const struct line *line, void *into, zero_options *given)
 {
     bool overridden[ZERO_OPTIONS_MOST];
-    int config = zero_command_find_option(line->command, 0, "config", strlen("config"));
+    int config = zero_command_find_option(line->command, "config");
     const char *path = config >= 0 ? line->text[config] : NULL;
     if (!path) return ZERO_OK;
     ZERO_TRY(check_written(line, "trace", path));
@@ -108,28 +103,12 @@ static zero_status store_file(const struct line *line, void *into, zero_options 
     /* Marks the rows whose name a flag has used, hidden ones too. */
     const zero_option_table *table;
     const zero_option *option;
-    for (int i = 0; (option = zero_command_option(line->command, i, &table)); i++) {
-        size_t length = strlen(option->name);
-        int first = zero_command_find_option(line->command, 0, option->name, length);
-        overridden[i] = line->text[first] != NULL;
-    }
+    for (int i = 0; (option = zero_command_option(line->command, i, &table)); i++)
+        overridden[i] =
+            line->text[zero_command_find_option(line->command, option->name)] != NULL;
     ZERO_TRY(zero_config_file_load("--config ", path, &given->file));
     return zero_config_file_store(path, given->file, line->command, overridden, into,
                                   given->set);
-}
-
-/* Scripts add options to a command that may have them. */
-static void note_repeats(const struct line *line)
-{
-    const zero_option_table *table;
-    const zero_option *option;
-    if (zero_launch_rank_hint() > 0) return;
-    for (int i = 0; (option = zero_command_option(line->command, i, &table)); i++)
-        if (line->repeated[i])
-            fprintf(
-                stderr,
-                "zero: note: --%s is given more than once; the last one counts: %.80s\n",
-                option->name, ZERO_SHOWN(line->text[i]));
 }
 
 static zero_status read_line(const zero_command *command, int argc, char **argv, void *into,
@@ -150,7 +129,13 @@ static zero_status read_line(const zero_command *command, int argc, char **argv,
             zero_option_store(option, line.text[i], where, (char *)into + table->base));
         given->set[i] = true;
     }
-    note_repeats(&line);
+    /* Scripts add options to a command that may have them. */
+    for (int i = 0; (option = zero_command_option(command, i, &table)); i++)
+        if (line.repeated[i] && zero_launch_rank_hint() <= 0)
+            fprintf(
+                stderr,
+                "zero: note: --%s is given more than once; the last one counts: %.80s\n",
+                option->name, ZERO_SHOWN(line.text[i]));
     return ZERO_OK;
 }
 
@@ -225,12 +210,11 @@ zero_status zero_options_read(const zero_command *command, int argc, char **argv
 
 bool zero_options_is_set(const zero_options *given, const char *name)
 {
-    size_t length = strlen(name);
-    int i = zero_command_find_option(given->command, 0, name, length);
+    const zero_option_table *table;
+    const zero_option *option;
     bool set = false;
-    assert(i >= 0);
-    for (; i >= 0; i = zero_command_find_option(given->command, i + 1, name, length))
-        set = set || given->set[i];
+    for (int i = 0; (option = zero_command_option(given->command, i, &table)); i++)
+        set = set || (given->set[i] && strcmp(option->name, name) == 0);
     return set;
 }
 

@@ -17,16 +17,13 @@ bool zero_output_begin(void)
     return true;
 }
 
-/* stdio keeps no reason for an error of an earlier write; another write meets it again. */
-static const char *find_reason(void)
-{
-    if (write(STDOUT_FILENO, "\n", 1) < 0) return strerror(errno);
-    return "it failed for a while, and some of it is lost";
-}
-
 zero_status zero_output_check(void)
 {
     if (fflush(stdout) == 0 && !ferror(stdout)) return ZERO_OK;
+    /* stdio keeps no reason for an error of an earlier write; another write meets it
+     * again. */
     return zero_fail(ZERO_ERR_ENV, "the standard output cannot be written: %s",
-                     find_reason());
+                     write(STDOUT_FILENO, "\n", 1) < 0
+                         ? strerror(errno)
+                         : "it failed for a while, and some of it is lost");
 }

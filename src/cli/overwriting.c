@@ -36,21 +36,16 @@ static zero_status compare(named_file written, named_file read)
 
 /* ---- files of given names in a directory ---- */
 
-/* "FOLDER/NAMES", where only the names are a pattern. */
-static void pattern_in(const char *folder, const char *names, char pattern[2 * PATH_MAX])
-{
-    char *to = pattern;
-    for (; *folder && to < pattern + PATH_MAX; *to++ = *folder++)
-        if (strchr("*?[\\", *folder)) *to++ = '\\';
-    snprintf(to, PATH_MAX - 2, "/%.100s", names);
-}
-
 static zero_status compare_names(named_file written, const char *option, const char *folder,
                                  const char *const *names)
 {
-    char pattern[2 * PATH_MAX];
+    char pattern[2 * PATH_MAX], *to;
     for (; *names; names++) {
-        pattern_in(folder, *names, pattern);
+        /* Only the names are a pattern. */
+        const char *from = folder;
+        for (to = pattern; *from && to < pattern + PATH_MAX; *to++ = *from++)
+            if (strchr("*?[\\", *from)) *to++ = '\\';
+        snprintf(to, PATH_MAX - 2, "/%.100s", *names);
         ZERO_TRY(compare(written, (named_file){option, pattern}));
     }
     return ZERO_OK;

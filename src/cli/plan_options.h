@@ -11,15 +11,7 @@ typedef struct {
     zero_plan_request request;
 
     zero_job_options job;
-    int64_t rank;
-    int64_t pipeline; /* stages; 0: no pipelines */
     const char *fit;
     const char *per_node; /* --ranks-per-node; NULL: not asked for */
     int n_per_node, ranks_per_node[ZERO_NODE_ROWS];
 } zero_plan_options;
-
-#define ZERO_PLAN_TABLES 3
-extern const zero_option_table zero_plan_tables[ZERO_PLAN_TABLES];
-
-/* The command's check(). */
-zero_status zero_plan_options_check(void *options, const zero_options *given);

@@ -24,15 +24,6 @@ static bool is_set(const char *variable)
     return text && *text;
 }
 
-/* Standard output is not asked: Open MPI gives each rank a terminal there, also into a
- * pipe. */
-static bool has_terminal(void)
-{
-    const char *term = getenv("TERM");
-    return isatty(STDERR_FILENO) && zero_launch_has_own_terminal() && is_set("TERM") &&
-           strcmp(term, "dumb") != 0 && !is_set("CI");
-}
-
 static int width_of(int fd)
 {
     struct winsize size;
@@ -73,16 +64,19 @@ static void draw(zero_progress_view *p)
     put(all, (size_t)snprintf(all, sizeof all, "\r%s\033[K\r", text));
 }
 
-/* ---- lines ---- */
-
 /* ---- the live line ---- */
 
 void zero_progress_view_open(zero_progress_view *p, const zero_config *config)
 {
     bool is_forced = strcmp(config->progress, "live") == 0;
     bool is_auto = strcmp(config->progress, "auto") == 0 && !config->quiet;
+    /* Standard output is not asked: Open MPI gives each rank a terminal there, also into a
+     * pipe. */
+    bool has_terminal = isatty(STDERR_FILENO) && zero_launch_has_own_terminal() &&
+                        is_set("TERM") && strcmp(getenv("TERM"), "dumb") != 0 &&
+                        !is_set("CI");
     *p = (zero_progress_view){.config = config,
-                              .may_be_live = is_forced || (is_auto && has_terminal())};
+                              .may_be_live = is_forced || (is_auto && has_terminal)};
 }
 
 /* A launcher brings stdout and stderr in any order: there the line would meet the head of

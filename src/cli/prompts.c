@@ -1,5 +1,6 @@
 #include "cli/prompts.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,8 +8,62 @@
 
 #include "base/fail.h"
 #include "base/number.h"
+#include "base/type.h"
+#include "cli/machine.h"
 #include "data/stranger.h"
 #include "io/file.h"
+#include "math/backends.h"
+#include "math/device.h"
+#include "nn/share.h"
+#include "sharding/plan_input.h"
+#include "sharding/stages.h"
+
+static const zero_option rows[] = {
+#include "cli/options/generate.rows"
+};
+
+const zero_option_table zero_generate_table = {.rows = rows};
+
+static zero_status read_ids(const char *text, int32_t *ids, int64_t *n)
+{
+    *n = 0;
+    for (const char *at = text;; at++) {
+        char *end;
+        errno = 0;
+        long id = *at >= '0' && *at <= '9' ? strtol(at, &end, 10) : -1;
+        if (id < 0 || id > INT32_MAX || errno || (*end != ',' && *end != '\0'))
+            return zero_fail(ZERO_ERR_INVALID,
+                             "--prompt-tokens %.80s: expected ids with commas between "
+                             "them, as in 1,2,3; found '%.20s'",
+                             text, at);
+        if (ids) ids[*n] = (int32_t)id;
+        ++*n;
+        at = end;
+        if (*at == '\0') return ZERO_OK;
+    }
+}
+
+zero_status zero_generate_options_check(void *options, const zero_options *given)
+{
+    zero_generate_options *o = options;
+    int64_t n;
+    o->config.backend = zero_backend_name_at(0);
+    if (given->n_operands != 1)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "expected one checkpoint, found %.200s and %.200s; quote a prompt "
+                         "of several words",
+                         given->operands[0], given->operands[1]);
+    o->checkpoint = given->operands[0];
+    bool has_device = strcmp(o->config.device, zero_device_name_at(0)) != 0;
+    zero_tp_take_defaults(&o->config.tp, false, 0);
+    if (has_device && o->config.tp.slices != 1)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--tp %" PRId64 " --tp-slices %" PRId64
+                         " with --device %s: a device does not yet add up what several "
+                         "ranks or slices compute; leave one of them out",
+                         o->config.tp.ranks, o->config.tp.slices, o->config.device);
+    return o->prompt_tokens ? read_ids(o->prompt_tokens, NULL, &n) : ZERO_OK;
+}
 
 #define MOST_BYTES (UINT64_C(1) << 26) /* of the file */
 #define NO_PROMPT  "\n\n"              /* an empty line, after which a text begins */
@@ -76,27 +131,6 @@ static const char *name_of(const prompt *p, char room[32])
     return room;
 }
 
-/* A token below 0 is a character or a byte that the tokenizer lacks. */
-static zero_status check_known(const zero_prompts_reader *r, const prompt *p,
-                               const zero_text *t)
-{
-    char room[32];
-    const zero_tokenizer *tok = r->tokenizer;
-    for (int64_t i = 0; i < t->n_known; i++) {
-        if (t->tokens[i] >= 0) continue;
-        const size_t at = zero_tokenizer_span(tok, i, t->tokens);
-        if (!tok->characters)
-            return zero_tokenizer_refuse_byte(tok, name_of(p, room),
-                                              (unsigned char)(-1 - t->tokens[i]), at);
-        return zero_fail(ZERO_ERR_INVALID,
-                         "%s: character %" PRId64 " of %.*s is not among the %" PRId32
-                         " characters of the training text",
-                         name_of(p, room), i + 1, p->bytes < 80 ? (int)p->bytes : 80,
-                         p->text[0] == '\n' ? "an empty line" : p->text, tok->vocab);
-    }
-    return ZERO_OK;
-}
-
 static zero_status check_ids(const zero_prompts_reader *r, const zero_text *t)
 {
     for (int64_t i = 0; i < t->n_known; i++)
@@ -111,29 +145,28 @@ static zero_status check_ids(const zero_prompts_reader *r, const zero_text *t)
 /* `tokens` has room for the most that the bytes may have. */
 static zero_status encode(const zero_prompts_reader *r, const prompt *p, zero_text *t)
 {
+    char room[32];
+    const zero_tokenizer *tok = r->tokenizer;
     t->n_known = (int64_t)p->bytes;
-    ZERO_TRY(zero_tokenizer_encode(r->tokenizer, (const unsigned char *)p->text, p->bytes,
-                                   t->tokens, &t->n_known));
-    ZERO_TRY(check_known(r, p, t));
+    ZERO_TRY(zero_tokenizer_encode(tok, (const unsigned char *)p->text, p->bytes, t->tokens,
+                                   &t->n_known));
+    /* A token below 0 is a character or a byte that the tokenizer lacks. */
+    for (int64_t i = 0; i < t->n_known; i++) {
+        if (t->tokens[i] >= 0) continue;
+        const size_t at = zero_tokenizer_span(tok, i, t->tokens);
+        if (!tok->characters)
+            return zero_tokenizer_refuse_byte(tok, name_of(p, room),
+                                              (unsigned char)(-1 - t->tokens[i]), at);
+        return zero_fail(ZERO_ERR_INVALID,
+                         "%s: character %" PRId64 " of %.*s is not among the %" PRId32
+                         " characters of the training text",
+                         name_of(p, room), i + 1, p->bytes < 80 ? (int)p->bytes : 80,
+                         p->text[0] == '\n' ? "an empty line" : p->text, tok->vocab);
+    }
     return check_ids(r, t);
 }
 
 /* ---- all texts ---- */
-
-/* The bytes without the empty lines at their end. */
-static size_t trimmed(const char *lines, size_t bytes)
-{
-    while (bytes > 0 && (lines[bytes - 1] == '\n' || lines[bytes - 1] == '\r')) bytes--;
-    return bytes;
-}
-
-/* The last line has no end of its own. */
-static int64_t count_lines(const char *lines, size_t bytes)
-{
-    int64_t n = bytes > 0;
-    for (size_t i = 0; i < bytes; i++) n += lines[i] == '\n';
-    return n;
-}
 
 static zero_status allocate(zero_prompts *p, int64_t n, int64_t tokens)
 {
@@ -151,8 +184,12 @@ static int64_t room_for(const zero_prompts_reader *r, size_t bytes)
 static zero_status take_lines(const zero_prompts_reader *r, const char *lines, size_t all,
                               zero_prompts *p)
 {
-    const size_t bytes = trimmed(lines, all);
-    const int64_t n = count_lines(lines, bytes), more = r->options->tokens;
+    const int64_t more = r->options->tokens;
+    /* Without the empty lines at the end; the last line has no end of its own. */
+    size_t bytes = all;
+    while (bytes > 0 && (lines[bytes - 1] == '\n' || lines[bytes - 1] == '\r')) bytes--;
+    int64_t n = bytes > 0;
+    for (size_t i = 0; i < bytes; i++) n += lines[i] == '\n';
     if (n == 0)
         return zero_fail(
             ZERO_ERR_INVALID,
@@ -185,14 +222,14 @@ static zero_status take_one(const zero_prompts_reader *r, zero_prompts *p)
     const prompt given = {text, strlen(text), 0};
     int64_t room = 0;
     if (o->prompt_tokens)
-        ZERO_TRY(zero_generate_options_ids(o->prompt_tokens, NULL, &room));
+        ZERO_TRY(read_ids(o->prompt_tokens, NULL, &room));
     else
         room = room_for(r, given.bytes);
     ZERO_TRY(allocate(p, 1, room + o->tokens));
     p->n = 1;
     p->texts[0].tokens = p->tokens;
     if (!o->prompt_tokens) return encode(r, &given, &p->texts[0]);
-    ZERO_TRY(zero_generate_options_ids(o->prompt_tokens, p->tokens, &p->texts[0].n_known));
+    ZERO_TRY(read_ids(o->prompt_tokens, p->tokens, &p->texts[0].n_known));
     return check_ids(r, &p->texts[0]);
 }
 

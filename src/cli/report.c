@@ -20,13 +20,6 @@ typedef struct {
     bool csv, json;
 } report_options;
 
-#define FIELDS report_options
-static const zero_option rows[] = {
-#include "cli/options/report.rows"
-};
-
-static const zero_option_table table = {.rows = rows};
-
 /* Everything that was read. */
 typedef struct {
     zero_run runs[ZERO_OPERANDS_MOST];
@@ -132,26 +125,6 @@ static zero_status write_out(const sources *s, const report_options *o)
 
 /* ---- the command ---- */
 
-static zero_status check_sources(const sources *s, const report_options *o)
-{
-    int kinds = (s->n_runs > 0) + (s->n_studies > 0) + s->has_trace;
-    if (!o->csv || kinds == 1) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "--csv: runs, studies and a --trace have other columns: found %d, %d "
-                     "and %d of them; report on one kind after the other",
-                     s->n_runs, s->n_studies, (int)s->has_trace);
-}
-
-/* Seconds that the run's line of this step says; NAN: it has none. */
-static double seconds_of(const zero_run *run, int64_t step)
-{
-    for (int64_t i = 0; i < run->n; i++)
-        if ((int64_t)run->steps[ZERO_STEP][i] == step &&
-            isfinite(run->steps[ZERO_STEP_SECONDS][i]))
-            return run->steps[ZERO_STEP_SECONDS][i];
-    return NAN;
-}
-
 /* Steps that both have last equally long. One is enough: a resumed run has taken some of
  * them again. */
 static zero_status check_steps(const sources *s)
@@ -160,8 +133,12 @@ static zero_status check_steps(const sources *s)
     double traced = 0.0, seconds = 0.0;
     for (int64_t i = 0; i < s->breakdown.n_steps; i++) {
         const zero_breakdown_step *t = &s->breakdown.steps[i];
-        double own = t->rank == 0 ? seconds_of(&s->runs[0], t->step) : NAN;
-        if (isnan(own)) continue;
+        const zero_run *run = &s->runs[0];
+        double own = NAN; /* that the run's line of this step says */
+        for (int64_t k = 0; t->rank == 0 && isnan(own) && k < run->n; k++)
+            if ((int64_t)run->steps[ZERO_STEP][k] == t->step)
+                own = run->steps[ZERO_STEP_SECONDS][k];
+        if (!isfinite(own)) continue;
         traced = (double)t->total * 1e-9;
         seconds = own;
         differs = t->step;
@@ -209,7 +186,12 @@ static zero_status report(const report_options *o, const zero_options *given)
     sources *s = calloc(1, sizeof *s);
     if (!s) return zero_fail(ZERO_ERR_NOMEM, "no memory for the report");
     zero_status st = read_all(s, o, given);
-    if (st == ZERO_OK) st = check_sources(s, o);
+    if (st == ZERO_OK && o->csv && (s->n_runs > 0) + (s->n_studies > 0) + s->has_trace != 1)
+        st =
+            zero_fail(ZERO_ERR_INVALID,
+                      "--csv: runs, studies and a --trace have other columns: found %d, %d "
+                      "and %d of them; report on one kind after the other",
+                      s->n_runs, s->n_studies, (int)s->has_trace);
     if (st == ZERO_OK) st = check_trace(s);
     if (st == ZERO_OK && !o->out) st = print(s, o, stdout);
     if (st == ZERO_OK && o->out && zero_launch_rank_hint() == 0) st = write_out(s, o);
@@ -229,27 +211,6 @@ static zero_status run(void *options, const zero_options *given)
 }
 
 const zero_command zero_command_report = {
-    .name = "zero report",
-    .summary = "what runs and studies were: figures, ledgers, comparisons, a page",
-    .usage = "zero report FILE... [--trace FILE] [--out FILE] [--csv | --json]",
-    .about =
-        "Reads the --metrics of a run and shows its figures, where its time went, and "
-        "whether memory and messages were as planned. Several runs stand side by side; "
-        "ratios are relative to the first one, and the settings in which they differ "
-        "follow. The directory, study.json or study.csv of a zero sweep is shown as a "
-        "table of efficiencies. With --trace, where each rank's step went, and which rank "
-        "was last at its collectives. --out FILE writes a page for a browser.\n"
-        "A run that was stopped is shown as far as it went, and said to be. Of steps that "
-        "a resumed run has taken again the later ones count. A file that is not what zero "
-        "writes is refused, with the line; keys that this version does not know are "
-        "ignored. It starts no MPI, and reads at most 64 files.",
-    .example = "zero train --metrics run.jsonl\n"
-               "zero report run.jsonl\n"
-               "zero report run.jsonl --out run.html",
-    .exits = ZERO_EXIT_ENVIRONMENT | ZERO_EXIT_DATA,
-    .tables = &table,
-    .n_tables = 1,
-    .operand = "FILE",
-    .size = sizeof(report_options),
+#include "cli/options/report.command"
     .run = run,
 };

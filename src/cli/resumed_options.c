@@ -21,31 +21,16 @@ static bool was(const json_t *options, const char *name, const char *value)
     return value && strcmp(saved_as(options, name, ""), value) == 0;
 }
 
-static void add(char *list, size_t size, const char *name, const char *value)
+/* Appends an option's value now, and, unless it is NULL, that of the saved run. */
+static void add(char *list, size_t size, const char *name, const char *now,
+                const char *then)
 {
     size_t len = strlen(list);
-    snprintf(list + len, size - len, "%s--%s %s", len > 0 ? ", " : "", name, value);
-}
-
-/* Appends an option's value now, and that of the saved run, to a list of differences. */
-static void differ(char *list, size_t size, const char *name, const char *now,
-                   const char *then)
-{
-    add(list, size, name, now);
-    size_t len = strlen(list);
-    snprintf(list + len, size - len, " (saved: %s)", then);
+    snprintf(list + len, size - len, "%s--%s %s%s%s%s", len > 0 ? ", " : "", name, now,
+             then ? " (saved: " : "", then ? then : "", then ? ")" : "");
 }
 
 /* ---- taking ---- */
-
-/* Defaults that follow another option: where that is given anew, so are they. */
-static const struct {
-    const char *name, *leader;
-} followers[] = {
-    {"architecture", "model"}, {"layers", "model"},   {"hidden", "model"},
-    {"heads", "model"},        {"kv-heads", "model"}, {"head-size", "model"},
-    {"inner", "model"},        {"theta", "model"},    {"seq", "model"},
-    {"vocab", "model"},        {"lr-min", "lr"},      {"activations", "dtype"}};
 
 static bool has_changed(const zero_session *s, const json_t *saved, const char *name)
 {
@@ -56,17 +41,21 @@ static bool has_changed(const zero_session *s, const json_t *saved, const char *
 }
 
 /* A run of no steps, which saves its initial weights, has no schedule that could hold.
- * Other data come with their own validation and width. */
-static bool is_free(const zero_session *s, const json_t *saved, const char *name)
+ * Other data come with their own validation and width. Some defaults follow another option:
+ * where that is given anew, so are they. */
+static bool is_free(const zero_session *s, const json_t *saved, const zero_option *row)
 {
+    const char *name = row->name;
     bool of_schedule = strcmp(name, "steps") == 0 || strcmp(name, "warmup") == 0;
     if (of_schedule && was(saved, "steps", "0")) return true;
     bool of_data = strcmp(name, "val-data") == 0 || strcmp(name, "token-bytes") == 0;
     if (s->config.new_data && of_data) return true;
-    for (size_t k = 0; k < sizeof followers / sizeof followers[0]; k++)
-        if (strcmp(followers[k].name, name) == 0)
-            return has_changed(s, saved, followers[k].leader);
-    return false;
+    bool of_shape = row->offset - offsetof(zero_config, shape) < sizeof s->config.shape;
+    const char *leader = of_shape || strcmp(name, "architecture") == 0 ? "model"
+                         : strcmp(name, "lr-min") == 0                 ? "lr"
+                         : strcmp(name, "activations") == 0            ? "dtype"
+                                                                       : NULL;
+    return leader && has_changed(s, saved, leader);
 }
 
 /* The saved run's cut of the work, where this run's ranks cannot share it. */
@@ -89,15 +78,6 @@ static zero_status store(const zero_session *s, const zero_option *row, const ch
                                   : st;
 }
 
-static zero_status check_steps(const zero_session *s, const zero_config *c, int64_t step)
-{
-    if (c->steps < 0 || step <= c->steps) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "cannot resume %s: it is at step %" PRId64 ", beyond --steps %" PRId64
-                     ": give --steps %" PRId64 " or more",
-                     s->saving.resumed.path, step, c->steps, step);
-}
-
 /* With another shape nothing fits, and with another seed it is another run. */
 static zero_status check_is_same_run(const zero_session *s, const zero_config *c,
                                      const zero_manifest *m)
@@ -108,7 +88,7 @@ static zero_status check_is_same_run(const zero_session *s, const zero_config *c
     now = zero_shape_complete(&now);
     char a[32], b[32];
     if (now.kind != m->shape.kind)
-        differ(list, sizeof list, "architecture", now.kind->name, m->shape.kind->name);
+        add(list, sizeof list, "architecture", now.kind->name, m->shape.kind->name);
     for (const zero_shape_field *f = zero_shape_fields;
          f < zero_shape_fields + ZERO_SHAPE_FIELDS && now.kind == m->shape.kind; f++) {
         if ((now.kind->has & f->needs) != f->needs ||
@@ -118,11 +98,11 @@ static zero_status check_is_same_run(const zero_session *s, const zero_config *c
         zero_shape_option(f, name);
         zero_shape_write(&now, f, a);
         zero_shape_write(&m->shape, f, b);
-        differ(list, sizeof list, name, a, b);
+        add(list, sizeof list, name, a, b);
     }
     snprintf(a, sizeof a, "%" PRId64, c->seed);
     snprintf(b, sizeof b, "%" PRId64, m->seed);
-    if (c->seed != m->seed) differ(list, sizeof list, "seed", a, b);
+    if (c->seed != m->seed) add(list, sizeof list, "seed", a, b);
     if (list[0] == '\0') return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,
                      "cannot resume %s: these options differ from the saved run: %s; "
@@ -148,7 +128,7 @@ zero_status zero_resumed_options_take(zero_session *s, const zero_manifest *m)
     for (const zero_option *row = zero_run_options; row->name; row++) {
         const char *text = saved_as(m->options, row->name, NULL);
         if (!(row->is & ZERO_OPTION_RESUMED) || !text) continue;
-        if (zero_options_is_set(s->given, row->name) || is_free(s, m->options, row->name))
+        if (zero_options_is_set(s->given, row->name) || is_free(s, m->options, row))
             continue;
         ZERO_TRY(store(s, row, text, &c));
         char buffer[ZERO_OPTION_TEXT_BYTES];
@@ -158,12 +138,16 @@ zero_status zero_resumed_options_take(zero_session *s, const zero_manifest *m)
         if (is_too_coarse(s, &c, row->name))
             zero_option_reset(row, &c);
         else if (!is_default && !is_past)
-            add(taken, size, row->name, text);
+            add(taken, size, row->name, text, NULL);
     }
     if (m->shape.kind != zero_architectures && !has_changed(s, m->options, "model"))
         c.base = m->shape; /* not all of its numbers are options */
     ZERO_TRY(check_is_same_run(s, &c, m));
-    ZERO_TRY(check_steps(s, &c, m->step));
+    if (c.steps >= 0 && m->step > c.steps)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "cannot resume %s: it is at step %" PRId64
+                         ", beyond --steps %" PRId64 ": give --steps %" PRId64 " or more",
+                         r->path, m->step, c.steps, m->step);
     s->config = c;
     r->options = json_incref(m->options);
     memcpy(r->taken, taken, sizeof taken);
@@ -194,20 +178,9 @@ static zero_status check_same(const zero_session *s, const char *name, const cha
                      s->saving.resumed.path, name, saved, name, now, name, saved);
 }
 
-/* A reproducible run adds gradients in the order that its micro batch gives, and products
- * in the order of its slices: with others it would end with another digest than it
- * promised. Runs that do not name slices were saved before there were any. */
-static zero_status check_order(const zero_session *s, const json_t *then)
-{
-    const char *micro = saved_as(then, "micro-batch", NULL);
-    if (!s->config.plan.reproducible || !was(then, "reproducible", "on")) return ZERO_OK;
-    if (micro) ZERO_TRY(check_same(s, "micro-batch", micro, s->config.plan.micro_batch));
-    return check_same(s, "tp-slices", saved_as(then, "tp-slices", "1"),
-                      s->config.tp.slices);
-}
-
 zero_status zero_resumed_options_check(const zero_session *s, const zero_manifest *m)
 {
+    const char *micro = saved_as(m->options, "micro-batch", NULL);
     if (!s->config.new_data && strcmp(s->saving.data, m->data) != 0)
         return zero_fail(
             ZERO_ERR_INVALID,
@@ -216,34 +189,17 @@ zero_status zero_resumed_options_check(const zero_session *s, const zero_manifes
             "continues on these from their first sample, with the same model and moments",
             s->saving.resumed.path, s->config.data,
             saved_as(m->options, "data", "unknown"));
-    return check_order(s, m->options);
+    /* A reproducible run adds gradients in the order that its micro batch gives, and
+     * products in the order of its slices: with others it would end with another digest
+     * than it promised. Runs that do not name slices were saved before there were any. */
+    if (!s->config.plan.reproducible || !was(m->options, "reproducible", "on"))
+        return ZERO_OK;
+    if (micro) ZERO_TRY(check_same(s, "micro-batch", micro, s->config.plan.micro_batch));
+    return check_same(s, "tp-slices", saved_as(m->options, "tp-slices", "1"),
+                      s->config.tp.slices);
 }
 
 /* ---- telling ---- */
-
-static void warn_of_arithmetic(const zero_session *s, const zero_manifest *m)
-{
-    char now[256];
-    zero_show_arithmetic(&s->view, now, sizeof now);
-    if (strcmp(now, m->arithmetic) != 0)
-        fprintf(
-            stderr,
-            "zero: warning: bits may differ from the run that was saved, which had: %s\n",
-            ZERO_SHOWN(m->arithmetic));
-}
-
-/* Another number of ranks that share the model changes no bits, but another order of sums
- * does. */
-static void warn_of_slices(const zero_session *s, const zero_manifest *m)
-{
-    int now = s->engine.schedule.input.model->share.slices, then = m->table.layout.slices;
-    if (now == then) return;
-    fprintf(
-        stderr,
-        "zero: warning: other sums: this run adds along %d slice%s, the one that was saved "
-        "along %d, so bits differ from a run that never stopped; give --tp-slices %d\n",
-        now, now == 1 ? "" : "s", then, then);
-}
 
 /* The rate of an update, from 0; after the last one its rate stays. */
 static double rate_of(const zero_config *c, int64_t update)
@@ -292,23 +248,38 @@ void zero_resumed_options_tell(zero_session *s, const zero_manifest *m)
         const json_t *then = json_object_get(m->options, key);
         if (!m->options || json_equal(value, then)) continue;
         if (!then && zero_run_options_is_as_ever(key, json_string_value(value))) continue;
-        differ(list, size, key, json_string_value(value),
-               json_is_string(then) ? json_string_value(then) : "its default");
+        add(list, size, key, json_string_value(value),
+            json_is_string(then) ? json_string_value(then) : "its default");
     }
     json_object_foreach(m->options, key, value)
     {
         if (!json_object_get(now, key))
-            differ(list, size, key, "at its default", json_string_value(value));
+            add(list, size, key, "at its default", json_string_value(value));
     }
     json_decref(now);
     if (!zero_comm_is_root(&s->world)) return;
-    warn_of_arithmetic(s, m);
-    warn_of_slices(s, m);
+    char arithmetic[256];
+    zero_show_arithmetic(&s->view, arithmetic, sizeof arithmetic);
+    if (strcmp(arithmetic, m->arithmetic) != 0)
+        fprintf(
+            stderr,
+            "zero: warning: bits may differ from the run that was saved, which had: %s\n",
+            ZERO_SHOWN(m->arithmetic));
+    /* Another number of ranks that share the model changes no bits, but another order of
+     * sums does. */
+    int slices = s->engine.schedule.input.model->share.slices,
+        then = m->table.layout.slices;
+    if (slices != then)
+        fprintf(
+            stderr,
+            "zero: warning: other sums: this run adds along %d slice%s, the one that was "
+            "saved along %d, so bits differ from a run that never stopped; give "
+            "--tp-slices %d\n",
+            slices, slices == 1 ? "" : "s", then, then);
     note_rate(s, m);
-    if (s->config.new_data && !zero_resumed_options_has_new_data(s, m)) {
+    if (s->config.new_data && !zero_resumed_options_has_new_data(s, m))
         fprintf(stderr,
                 "zero: note: --new-data has no effect: the checkpoint was trained on this "
                 "data, which continues after sample %" PRId64 "\n",
                 m->samples);
-    }
 }

@@ -1,6 +1,5 @@
 #include "cli/run_options.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include <xxhash.h>
@@ -10,14 +9,11 @@
 #include "cli/notes.h"
 #include "lists/algorithm.h"
 #include "math/backends.h"
-#include "math/device.h"
 #include "nn/share.h"
 #include "sharding/offload.h"
 #include "sharding/stages.h"
 #include "train/learning_rate.h"
-#include "train/metrics.h"
 
-#define FIELDS zero_config
 const zero_option zero_run_options[] = {
 #include "cli/options/train.rows"
 };
@@ -68,11 +64,6 @@ json_t *zero_run_options_chosen(const zero_options *given, const zero_config *co
         json_decref(unset);
     }
     return values;
-}
-
-json_t *zero_run_options_resolved(const zero_config *config)
-{
-    return zero_options_typed(zero_run_options, config);
 }
 
 uint64_t zero_run_options_fingerprint(const zero_config *config)

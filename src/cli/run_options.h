@@ -18,12 +18,10 @@ json_t *zero_run_options_identity(const zero_config *config);
  * an option and `value` is what those runs did without it. */
 bool zero_run_options_is_as_ever(const char *name, const char *value);
 
-/* The options that differ from their defaults, of those that `given` has, and all options
- * as the completed configuration has them, null where they are left open; by name and with
+/* The options that differ from their defaults, of those that `given` has, by name and with
  * their types, as a --config file takes them. The caller's (json_decref); NULL without
  * memory. */
 json_t *zero_run_options_chosen(const zero_options *given, const zero_config *config);
-json_t *zero_run_options_resolved(const zero_config *config);
 
 /* Notes of what has no effect (notes.h) in a run, or a plan, whose configuration is
  * completed and which uses these collectives. n_hosts: machines of the run; 0: it is a

@@ -2,7 +2,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/fail.h"
@@ -57,14 +56,6 @@ static zero_status save(zero_session *s, int64_t step)
     return zero_comm_barrier_after_files(&s->world);
 }
 
-/* Rank 0's clock decides, because clocks differ. */
-static bool is_late(const zero_session *s)
-{
-    double limit = 60.0 * s->config.save_minutes;
-    return zero_comm_is_root(&s->world) && limit > 0.0 &&
-           zero_clock_seconds() - s->saving.attempt >= limit;
-}
-
 #define BY_CLOCK (INT64_MAX / 2) /* added to a number of requests, which is small */
 
 /* One request reaches ranks at different moments. All ranks act after the step in which any
@@ -77,7 +68,11 @@ static zero_status agree_on_request(zero_session *s, zero_request *request)
     *request = zero_requests_take();
     if (saving->output.status != ZERO_OK) *request = ZERO_REQUEST_STOP;
     saving->asked += *request == ZERO_REQUEST_SAVE;
-    int64_t mine = saving->asked + (is_late(s) ? BY_CLOCK : 0);
+    /* Rank 0's clock decides, because clocks differ. */
+    double limit = 60.0 * s->config.save_minutes;
+    bool is_late = zero_comm_is_root(&s->world) && limit > 0.0 &&
+                   zero_clock_seconds() - saving->attempt >= limit;
+    int64_t mine = saving->asked + (is_late ? BY_CLOCK : 0);
     ZERO_TRY(
         zero_comm_most(&s->world, *request == ZERO_REQUEST_STOP ? INT64_MAX : mine, &most));
     bool is_by_clock = most >= BY_CLOCK && most < INT64_MAX;
@@ -87,15 +82,6 @@ static zero_status agree_on_request(zero_session *s, zero_request *request)
                                                         : ZERO_REQUEST_NONE;
     if (most < INT64_MAX) saving->answered = zero_max(saving->answered, most);
     return ZERO_OK;
-}
-
-static bool is_due(const zero_session *s, int64_t step, zero_request request)
-{
-    const zero_config *c = &s->config;
-    const zero_saving *saving = &s->saving;
-    return request != ZERO_REQUEST_NONE || step == c->steps ||
-           (c->save_every > 0 && step % c->save_every == 0) ||
-           (saving->stop_at > 0 && step >= saving->stop_at);
 }
 
 zero_status zero_saving_check_output(zero_session *s)
@@ -108,16 +94,30 @@ zero_status zero_saving_check_output(zero_session *s)
     return ZERO_OK;
 }
 
-/* The run has stopped because its output cannot be written: the reader, such as head or a
- * terminal, has gone. */
-static zero_status tell_of_output(const zero_session *s, int64_t step)
+/* A save that failed ends the run, or is a warning. */
+static zero_status bear_failure(zero_session *s, int64_t step, zero_status st)
 {
-    const zero_failure *kept = &s->saving.output;
-    if (kept->status == ZERO_OK) return ZERO_OK;
-    return zero_fail(kept->status,
-                     "%s; the run stopped after step %" PRId64 " of %" PRId64
-                     ", which is saved in %s; --resume continues",
-                     kept->text, step, s->config.steps, s->config.checkpoint);
+    zero_saving *saving = &s->saving;
+    /* A job asked to stop is about to be ended: a save that failed now may work before
+     * that. */
+    if (saving->stop_at != 0) {
+        saving->stop_at = step + saving->stop_gap;
+        saving->stop_gap *= 2;
+    }
+    if (st != ZERO_ERR_ENV && st != ZERO_ERR_IO && st != ZERO_ERR_NOMEM &&
+        st != ZERO_ERR_INVALID)
+        return st;
+    /* A later checkpoint may find space; the last one has none after it. */
+    if (step == s->config.steps || s->config.save_required)
+        return zero_fail(ZERO_ERR_ENV, "the checkpoint of step %" PRId64 " failed: %s",
+                         step, zero_last_error());
+    zero_progress_view_erase(&s->progress);
+    if (zero_comm_is_root(&s->world))
+        fprintf(stderr,
+                "zero: warning: the checkpoint of step %" PRId64
+                " failed: %s; the run continues\n",
+                step, zero_last_error());
+    return ZERO_OK;
 }
 
 zero_status zero_saving_step(zero_session *s, int64_t step)
@@ -139,34 +139,23 @@ zero_status zero_saving_step(zero_session *s, int64_t step)
         saving->stop_at = step;
         saving->stop_gap = 1;
     }
-    if (!is_due(s, step, request)) return ZERO_OK;
+    bool is_due = request != ZERO_REQUEST_NONE || step == c->steps ||
+                  (c->save_every > 0 && step % c->save_every == 0) ||
+                  (saving->stop_at > 0 && step >= saving->stop_at);
+    if (!is_due) return ZERO_OK;
     zero_status st = save(s, step);
     saving->attempt = zero_clock_seconds();
-    if (st != ZERO_OK) {
-        /* A job asked to stop is about to be ended: a save that failed now may work before
-         * that. */
-        if (saving->stop_at != 0) {
-            saving->stop_at = step + saving->stop_gap;
-            saving->stop_gap *= 2;
-        }
-        /* A later checkpoint may find space; the last one has none after it. */
-        bool is_last = step == s->config.steps;
-        if (st != ZERO_ERR_ENV && st != ZERO_ERR_IO && st != ZERO_ERR_NOMEM &&
-            st != ZERO_ERR_INVALID)
-            return st;
-        if (is_last || s->config.save_required)
-            return zero_fail(ZERO_ERR_ENV, "the checkpoint of step %" PRId64 " failed: %s",
-                             step, zero_last_error());
-        zero_progress_view_erase(&s->progress);
-        if (zero_comm_is_root(&s->world))
-            fprintf(stderr,
-                    "zero: warning: the checkpoint of step %" PRId64
-                    " failed: %s; the run continues\n",
-                    step, zero_last_error());
-        return ZERO_OK;
-    }
+    if (st != ZERO_OK) return bear_failure(s, step, st);
     if (saving->stop_at == 0 || step == c->steps) return ZERO_OK;
-    ZERO_TRY(zero_agree(&s->world, tell_of_output(s, step)));
+    /* The output cannot be written where its reader, such as head or a terminal, has
+     * gone. */
+    const zero_failure *output = &saving->output;
+    if (output->status != ZERO_OK)
+        st = zero_fail(output->status,
+                       "%s; the run stopped after step %" PRId64 " of %" PRId64
+                       ", which is saved in %s; --resume continues",
+                       output->text, step, c->steps, c->checkpoint);
+    ZERO_TRY(zero_agree(&s->world, st));
     return zero_fail(ZERO_STOPPED,
                      "stopped on request after step %" PRId64 " of %" PRId64
                      ", which is saved in %s; --resume continues",
@@ -248,30 +237,24 @@ static zero_status open_step(zero_session *s, int64_t step, with_checkpoint *use
     return st;
 }
 
-/* A checkpoint that does not load ends the run, unless an older one may replace it. */
-static zero_status go_back(zero_session *s, zero_status st, const int64_t *steps, int i)
-{
-    if (s->config.resume_older && i > 0) {
-        if (zero_comm_is_root(&s->world))
-            fprintf(stderr, "zero: warning: %s; going back to step %" PRId64 "\n",
-                    zero_last_error(), steps[i - 1]);
-        return ZERO_OK;
-    }
-    if (s->config.resume_older)
-        return zero_fail(st, "%s; and there is no older checkpoint", zero_last_error());
-    if (i == 0) return st;
-    return zero_fail(st, "%s; --resume-older goes back to step %" PRId64, zero_last_error(),
-                     steps[i - 1]);
-}
-
-/* Uses checkpoint `at`, or an older one if it is broken and the user allows that. */
+/* Uses checkpoint `at`. One that does not load ends the run, unless the user allows that an
+ * older one replaces it. */
 static zero_status use_newest(zero_session *s, with_checkpoint *use)
 {
     const int64_t *steps = s->saving.directory.steps;
     int *at = &s->saving.resumed.at;
     for (zero_status st; (st = open_step(s, steps[*at], use)) != ZERO_OK; --*at) {
-        if (st != ZERO_ERR_IO && st != ZERO_ERR_FORMAT) return st;
-        ZERO_TRY(go_back(s, st, steps, *at));
+        bool goes_back = s->config.resume_older;
+        if ((st != ZERO_ERR_IO && st != ZERO_ERR_FORMAT) || (*at == 0 && !goes_back))
+            return st;
+        if (*at == 0)
+            return zero_fail(st, "%s; and there is no older checkpoint", zero_last_error());
+        if (!goes_back)
+            return zero_fail(st, "%s; --resume-older goes back to step %" PRId64,
+                             zero_last_error(), steps[*at - 1]);
+        if (zero_comm_is_root(&s->world))
+            fprintf(stderr, "zero: warning: %s; going back to step %" PRId64 "\n",
+                    zero_last_error(), steps[*at - 1]);
     }
     return ZERO_OK;
 }
@@ -302,15 +285,6 @@ zero_status zero_saving_find(zero_session *s)
                      s->config.checkpoint);
 }
 
-static zero_status refuse_to_overwrite(const zero_config *c, const int64_t *steps, int n)
-{
-    if (n == 0 || zero_config_resumes(c)) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "--checkpoint %s holds checkpoints up to step %" PRId64
-                     ": continue with --resume, or give another directory",
-                     c->checkpoint, steps[n - 1]);
-}
-
 static zero_status check_room(const zero_session *s)
 {
     uint64_t room, needed = zero_checkpoint_bytes(&s->model);
@@ -331,16 +305,20 @@ zero_status zero_saving_open(zero_session *s)
     if (!zero_config_resumes(&s->config))
         ZERO_TRY(open_directory(s, ZERO_DIRECTORY_MAY_BE_NEW));
     const zero_checkpoint_directory *d = &s->saving.directory;
-    ZERO_TRY(zero_agree(&s->world, refuse_to_overwrite(&s->config, d->steps, d->n)));
+    zero_status st = ZERO_OK;
+    if (d->n > 0 && !zero_config_resumes(&s->config))
+        st = zero_fail(ZERO_ERR_INVALID,
+                       "--checkpoint %s holds checkpoints up to step %" PRId64
+                       ": continue with --resume, or give another directory",
+                       s->config.checkpoint, d->steps[d->n - 1]);
+    ZERO_TRY(zero_agree(&s->world, st));
     ZERO_TRY(zero_agree_after_files(&s->world, zero_comm_is_root(&s->world) ? check_room(s)
                                                                             : ZERO_OK));
     if (!saving->resumed.is_there) return ZERO_OK;
     ZERO_TRY(use_newest(s, load_into));
     /* Checkpoints newer than the loaded one are renamed, so that their steps can be
      * saved again. */
-    int from = saving->resumed.at + 1;
-    zero_status st = ZERO_OK;
-    for (int i = from;
+    for (int i = saving->resumed.at + 1;
          st == ZERO_OK && i < saving->directory.n && zero_comm_is_root(&s->world); i++)
         st =
             zero_checkpoint_set_aside(&s->saving.directory.dir, saving->directory.steps[i]);

@@ -10,7 +10,7 @@
 
 /* With --resume opens the directory, removes leftovers of crashed runs, and takes from the
  * newest checkpoint what the run is not told: options, shape, tokenizer
- * (resumed_options.h). Collective, one verdict: ZERO_ERR_INVALID if the options do not fit
+ * (below). Collective, one verdict: ZERO_ERR_INVALID if the options do not fit
  * the directory, ZERO_ERR_IO and ZERO_ERR_FORMAT if a checkpoint is unreadable. */
 ZERO_NODISCARD zero_status zero_saving_find(zero_session *s);
 

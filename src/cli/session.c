@@ -4,13 +4,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "base/clock.h"
 #include "base/fail.h"
+#include "base/memory_limit.h"
 #include "cli/machine.h"
 #include "cli/notes.h"
 #include "cli/overwriting.h"
 #include "cli/requests.h"
 #include "cli/tracing.h"
+#include "cli/words.h"
 #include "comm/check.h"
 #include "comm/divide.h"
 #include "comm/launch.h"
@@ -35,31 +39,6 @@ static zero_status pretend_nodes(zero_session *s)
 static bool has_groups(const zero_config *c)
 {
     return c->tp.ranks > 1 || c->plan.shard_ranks > 0;
-}
-
-/* Nodes are pretended before the ranks are divided, and helpers start after it. */
-static zero_status form_groups(zero_session *s)
-{
-    const zero_config *c = &s->config;
-    const zero_tp *tp = &c->tp;
-    if (!has_groups(c)) return ZERO_OK;
-    ZERO_TRY(zero_tp_check_ranks(tp, s->world.size));
-    ZERO_TRY(zero_config_check_shard_ranks(c, s->world.size));
-    ZERO_TRY(pretend_nodes(s));
-    ZERO_TRY(zero_tp_check_nodes(tp, &s->world.layout));
-    return zero_comm_divide(&s->world, zero_tp_ranks(tp), (int)c->plan.shard_ranks);
-}
-
-static zero_status choose_collectives(zero_session *s, zero_algorithm *algorithm)
-{
-    const zero_layout *layout = &s->world.layout;
-    if (strcmp(s->config.collectives, "auto") == 0) {
-        *algorithm = zero_algorithm_choose(layout, &s->view.why_collectives);
-        return ZERO_OK;
-    }
-    if (zero_algorithm_find(s->config.collectives, algorithm)) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID, "--collectives %s: no such algorithm",
-                     s->config.collectives);
 }
 
 /* True if the run's weights are those of --init-from. */
@@ -174,8 +153,10 @@ static zero_status read_machine(zero_session *s)
 
 size_t zero_session_room(const zero_session *s)
 {
-    return s->config.memory_limit >= 0 ? (size_t)s->config.memory_limit
-                                       : zero_machine_room(s->view.node_ranks, s->taken);
+    if (s->config.memory_limit >= 0) return (size_t)s->config.memory_limit;
+    /* The rank's share of what is free on the machine now, and what the process has taken
+     * of that which a plan counts. */
+    return zero_memory_available() / (size_t)s->view.node_ranks + s->taken;
 }
 
 zero_status zero_session_take_machine(zero_session *s)
@@ -239,16 +220,6 @@ static zero_status compare_data(zero_session *s)
                      validation ? validation : "", validation ? "," : "");
 }
 
-/* The node with the least memory decides. A table helps only if the plan was too large, not
- * if the system had less memory than it said. */
-static zero_status least_limit(zero_session *s, const zero_engine_spec *spec, size_t *limit)
-{
-    int64_t most;
-    ZERO_TRY(zero_comm_most(&s->world, -(int64_t)spec->memory_limit, &most));
-    *limit = (size_t)-most;
-    return ZERO_OK;
-}
-
 /* The bound decides alone where it can: it is quick for any model. */
 static bool is_too_large(const zero_plan_input *plan, bool of_device, size_t limit)
 {
@@ -294,7 +265,11 @@ zero_status zero_session_build(zero_session *s)
                                 lock_metrics));
     ZERO_TRY(zero_agree(&s->world, compare_data(s)));
     zero_algorithm collectives;
-    ZERO_TRY(choose_collectives(s, &collectives));
+    if (strcmp(s->config.collectives, "auto") == 0)
+        collectives = zero_algorithm_choose(&s->world.layout, &s->view.why_collectives);
+    else if (!zero_algorithm_find(s->config.collectives, &collectives))
+        return zero_fail(ZERO_ERR_INVALID, "--collectives %s: no such algorithm",
+                         s->config.collectives);
     zero_engine_spec spec = engine_spec(s, collectives);
     zero_weights weights = zero_hugging_face_weights(&s->initial);
     if (imports(s)) spec.weights = &weights;
@@ -302,10 +277,13 @@ zero_status zero_session_build(zero_session *s)
     zero_status st = zero_engine_init(&s->engine, &spec, &s->world);
     if (st == ZERO_ERR_NOMEM) {
         zero_failure refusal = zero_failure_keep(ZERO_ERR_NOMEM);
-        size_t limit;
+        int64_t most;
         zero_plan_input plan = spec.plan;
         bool is_auto = spec.may_use_p2p;
-        ZERO_TRY(least_limit(s, &spec, &limit));
+        /* The node with the least memory decides. A table helps only if the plan was too
+         * large, not if the system had less memory than it said. */
+        ZERO_TRY(zero_comm_most(&s->world, -(int64_t)spec.memory_limit, &most));
+        const size_t limit = (size_t)-most;
         bool of_device = is_too_large(&plan, true, spec.device_limit);
         /* If this plan fits, the one refused was the p2p plan that auto falls back to. */
         if (is_auto && !of_device && !is_too_large(&plan, false, limit)) {
@@ -361,7 +339,15 @@ zero_status zero_session_start(zero_session *s, uint64_t fingerprint, const char
     zero_deadline_begin(&s->deadline, "finding the machines of all ranks");
     ZERO_TRY(zero_comm_hosts(&s->world, &s->hosts));
     zero_deadline_begin(&s->deadline, "dividing the ranks into groups");
-    ZERO_TRY(form_groups(s));
+    /* Nodes are pretended before that, and helpers start after it. */
+    if (has_groups(c)) {
+        ZERO_TRY(zero_tp_check_ranks(&c->tp, s->world.size));
+        ZERO_TRY(zero_config_check_shard_ranks(c, s->world.size));
+        ZERO_TRY(pretend_nodes(s));
+        ZERO_TRY(zero_tp_check_nodes(&c->tp, &s->world.layout));
+        ZERO_TRY(
+            zero_comm_divide(&s->world, zero_tp_ranks(&c->tp), (int)c->plan.shard_ranks));
+    }
     zero_deadline_begin(&s->deadline, "starting the watchdog");
     /* Every wait is watched from here on. */
     ZERO_TRY(zero_watch_start(&s->world, c->watchdog));
@@ -374,6 +360,27 @@ zero_status zero_session_start(zero_session *s, uint64_t fingerprint, const char
     zero_deadline_set_limit(&s->deadline, c->watchdog);
     s->world.deadline = &s->deadline;
     return ZERO_OK;
+}
+
+/* Before the configuration is completed. */
+static zero_status init_facts(zero_facts *f, const zero_options *given,
+                              const zero_config *config)
+{
+    zero_bytes text = {0};
+    struct timespec now;
+    struct tm utc;
+    *f = (zero_facts){.start = zero_clock_seconds()};
+    clock_gettime(CLOCK_REALTIME, &now);
+    f->run = INT64_C(1000000000) * now.tv_sec + now.tv_nsec;
+    if (gmtime_r(&now.tv_sec, &utc))
+        strftime(f->started, sizeof f->started, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    zero_status st =
+        zero_words_command(zero_command_train.name, given->argc, given->argv, &text);
+    f->command = (char *)text.bytes;
+    if (st == ZERO_OK) f->options = zero_run_options_chosen(given, config);
+    if (st == ZERO_OK && !f->options)
+        st = zero_fail(ZERO_ERR_NOMEM, "no memory for the options");
+    return st;
 }
 
 zero_status zero_session_open(zero_session *s)
@@ -393,7 +400,7 @@ zero_status zero_session_open(zero_session *s)
                               .from = saved->from,
                               .taken = saved->resumed.taken,
                               .changes = saved->resumed.changes};
-    ZERO_TRY(zero_facts_init(&s->facts, s->given, c));
+    ZERO_TRY(init_facts(&s->facts, s->given, c));
     ZERO_TRY(check(c));
     /* Before MPI starts: its threads inherit the signal mask, and the launcher forwards
      * signals. */
@@ -416,6 +423,7 @@ zero_status zero_session_close(zero_session *s)
     fflush(stdout); /* a deadline does not; main() reports a failure */
     free(s->hosts);
     json_decref(s->saving.resumed.options);
-    zero_facts_destroy(&s->facts);
+    json_decref(s->facts.options);
+    free(s->facts.command);
     return zero_launch_leave(&s->world);
 }

@@ -8,11 +8,11 @@
 #include "checkpoint/hugging_face.h"
 #include "checkpoint/manifest.h"
 #include "cli/dataset.h"
-#include "cli/facts.h"
 #include "cli/importing.h"
 #include "cli/list.h"
 #include "cli/machine.h"
 #include "cli/progress.h"
+#include "cli/run_options.h"
 #include "comm/clock_offset.h"
 #include "comm/deadline.h"
 #include "comm/hosts.h"
@@ -24,8 +24,17 @@
 #include "train/devices.h"
 #include "train/metrics.h"
 
+/* What only the program knows about a run. */
+typedef struct {
+    char *command;    /* as it was given, quoted for a shell; owned */
+    json_t *options;  /* those that differ from their defaults; owned */
+    char started[24]; /* UTC, as 2026-11-22T08:18:50Z */
+    int64_t run;      /* tells runs apart: the same moment in nanoseconds; rank 0's */
+    double start;     /* the same moment, by zero_clock_seconds() */
+} zero_facts;
+
 /* The checkpoint that a run resumes, and what its options have to do with it
- * (resumed_options.h). */
+ * (saving.h). */
 typedef struct {
     bool is_there; /* false: the run begins with its initial weights */
     int at;        /* its number among the directory's steps */

@@ -1,12 +1,131 @@
 /* zero simulate: a training step of all ranks over a network, without MPI. */
 #include "cli/simulate_options.h"
 
+#include <math.h>
+#include <string.h>
+
 #include "base/fail.h"
+#include "base/quantity.h"
 #include "cli/build.h"
+#include "cli/list.h"
 #include "cli/run_options.h"
 #include "cli/words.h"
 #include "comm/launch.h"
+#include "io/file.h"
 #include "report/plan_machine.h"
+
+#define FASTER 1000.0 /* a rank's factor, or that much slower */
+
+static const zero_option own[] = {
+#include "cli/options/simulate.rows"
+};
+
+static const zero_option_table tables[] = {
+    {.rows = zero_job_rows, .base = offsetof(zero_simulate_options, job)},
+    {.rows = own},
+    {.rows = zero_run_options,
+     .base = offsetof(zero_simulate_options, request.plan.config),
+     .in_file = true,
+     .shown = ZERO_OPTION_PLANNED},
+};
+
+/* ---- --slow ---- */
+
+static zero_status read_slow(zero_simulate_options *o)
+{
+    zero_simulate_input *in = &o->request.input;
+    char part[ZERO_LIST_PART];
+    for (const char *list = o->slow; list;) {
+        zero_slow_rank slow;
+        const char *factor = NULL;
+        if (zero_list_take(&list, part)) factor = zero_list_cut(part, ':');
+        if (!factor || !zero_list_rank(part, &slow.rank) ||
+            !zero_quantity_real(factor, &slow.factor) || slow.factor < 1.0 / FASTER ||
+            slow.factor > FASTER)
+            return zero_fail(
+                ZERO_ERR_INVALID,
+                "--slow %.80s: expected RANK:FACTOR, or several with commas between them, "
+                "with a factor from 0.001 to 1000, such as 5:0.8 for a rank 5 that "
+                "computes "
+                "20 %% slower",
+                o->slow);
+        ZERO_TRY(zero_list_check_rank("slow", slow.rank,
+                                      &(zero_list_job){"--ranks", o->job.ranks}));
+        for (int k = 0; k < in->n_slow; k++)
+            if (in->slow[k].rank == slow.rank)
+                return zero_fail(ZERO_ERR_INVALID,
+                                 "--slow %.80s: rank %d is there twice; give it one factor",
+                                 o->slow, slow.rank);
+        if (in->n_slow == ZERO_SLOW_RANKS)
+            return zero_fail(ZERO_ERR_INVALID, "--slow %.80s: expected at most %d ranks",
+                             o->slow, ZERO_SLOW_RANKS);
+        in->slow[in->n_slow++] = slow;
+    }
+    return ZERO_OK;
+}
+
+/* ---- --trace ---- */
+
+#define TRACED 64 /* ranks, unless a list is given */
+
+/* ---- the rest ---- */
+
+static zero_status read_switch(zero_simulate_options *o)
+{
+    zero_simulate_input *in = &o->request.input;
+    char nodes[ZERO_LIST_PART];
+    const char *list = o->switches;
+    in->switch_ratio = 1.0;
+    if (!list) return ZERO_OK;
+    bool is_read = zero_list_take(&list, nodes) && !list;
+    const char *ratio = is_read ? zero_list_cut(nodes, ':') : NULL;
+    is_read = is_read && zero_list_rank(nodes, &in->switch_nodes) && in->switch_nodes > 0 &&
+              (!ratio ||
+               (zero_quantity_real(ratio, &in->switch_ratio) && in->switch_ratio >= 1.0));
+    if (is_read) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "--switch %.80s: expected NODES[:RATIO], nodes per switch from 1 on "
+                     "and an oversubscription from 1 on, such as 16:2",
+                     o->switches);
+}
+
+static zero_status check(void *options, const zero_options *given)
+{
+    zero_simulate_options *o = options;
+    zero_simulate_input *in = &o->request.input;
+    (void)given;
+    o->machines = o->job.machine && strcmp(o->job.machine, "help") == 0;
+    if (o->machines) return ZERO_OK;
+    /* A machine that somebody wrote or measured is not replaced by a trace. */
+    if (o->trace && o->job.machine && zero_file_is_same(o->trace, o->job.machine))
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--trace %.300s is a file of --machine as well, which would be "
+                         "overwritten: give another name",
+                         o->trace);
+    /* The host does not spend the time of copies to a device. */
+    const zero_config *c = &o->request.plan.config;
+    if (zero_config_has_device(c))
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--device %.40s: copies to a device are not simulated; leave out "
+                         "--device, and give --flops of a device",
+                         c->device);
+    ZERO_TRY(zero_job_options_read(&o->job, &o->request.plan));
+    if (in->adapter < 0.0) in->adapter = INFINITY;
+    if (in->memory_bandwidth < 0.0) in->memory_bandwidth = INFINITY;
+    if (in->memory_limit == 0) in->memory_limit = INT64_MAX;
+    ZERO_TRY(read_slow(o));
+    ZERO_TRY(read_switch(o));
+    double *poll = &o->request.input.poll;
+    if (!zero_quantity_seconds(o->poll, poll) || *poll < 0.0)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--poll %.80s: expected a time from 0 on, such as 1ms", o->poll);
+    zero_trace_ranks *to = &o->traced;
+    *to = (zero_trace_ranks){.n = 1, .range = {{0, TRACED - 1}}};
+    return o->trace_ranks
+               ? zero_list_trace_ranks(o->trace_ranks,
+                                       &(zero_list_job){"--ranks", o->job.ranks}, to)
+               : ZERO_OK;
+}
 
 static zero_status make_traced(const zero_simulate_options *o, const char *command,
                                zero_simulation_report *r)
@@ -36,11 +155,7 @@ static zero_status simulate(zero_simulate_options *options, const zero_options *
                             : zero_simulation_report_make(&report, &options->request));
     if (report.plan.n == 1 && is_first)
         zero_run_options_note(given, &report.plan.config, report.plan.collectives, 0);
-    zero_status st = ZERO_OK;
-    if (options->json)
-        st = zero_simulation_show_json(&report, stdout);
-    else
-        zero_simulation_show(&report, stdout);
+    zero_status st = zero_simulation_show(&report, options->json, stdout);
     zero_simulation_report_destroy(&report);
     return st;
 }
@@ -58,26 +173,10 @@ static zero_status run(void *options, const zero_options *given)
 }
 
 const zero_command zero_command_simulate = {
-    .name = "zero simulate",
-    .summary = "how long a step of all ranks takes, without running it",
-    .usage = "zero simulate --network LATENCY,BANDWIDTH --flops RATE [options]",
-    .about =
-        "Simulates a training step: each rank walks the program that a run would walk, and "
-        "its collectives send the same messages, over links that ranks share. So it shows "
-        "what the alpha-beta time of zero plan, printed beside it, cannot: ranks that wait "
-        "for a slow one, links that several groups use, messages that are seen late. It "
-        "starts no MPI and moves no data.\n"
-        "--network and --flops are needed, or --machine. Without --fake-nodes every rank "
-        "has a node of its own, or with --tp every TP group; --fake-nodes K puts the ranks "
-        "on K nodes, in blocks. Without --node-network what moves within one of several "
-        "nodes takes no time, unless groups of --tp or --shard-ranks lie on one node. zero "
-        "train's other options are accepted, too, and change nothing here.",
-    .example =
-        "zero simulate --model gpt2 --ranks 8 --stage 3 --network 1us,10G --flops 1T",
-    .exits = ZERO_EXIT_ENVIRONMENT,
-    .tables = zero_simulate_tables,
-    .n_tables = ZERO_SIMULATE_TABLES,
+#include "cli/options/simulate.command"
+    .tables = tables,
+    .n_tables = 3,
     .size = sizeof(zero_simulate_options),
-    .check = zero_simulate_options_check,
+    .check = check,
     .run = run,
 };

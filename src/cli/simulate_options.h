@@ -10,14 +10,6 @@ typedef struct {
 
     zero_job_options job;
     const char *slow, *switches, *poll, *trace, *trace_ranks; /* trace: NULL: none */
-    zero_trace_ranks traced;          /* with trace: what trace_ranks says */
-    double adapter, memory_bandwidth; /* 0: not given */
-    int64_t steps, memory_limit, most_messages;
-    bool json, machines; /* machines: --machine help */
+    zero_trace_ranks traced; /* with trace: what trace_ranks says */
+    bool json, machines;     /* machines: --machine help */
 } zero_simulate_options;
-
-#define ZERO_SIMULATE_TABLES 3
-extern const zero_option_table zero_simulate_tables[ZERO_SIMULATE_TABLES];
-
-/* The command's check(). */
-zero_status zero_simulate_options_check(void *options, const zero_options *given);

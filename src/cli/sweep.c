@@ -12,7 +12,6 @@
 #include "base/fail.h"
 #include "cli/child.h"
 #include "cli/sweep.h"
-#include "comm/launch.h"
 #include "facts/facts.h"
 #include "report/text.h"
 #include "train/metrics.h"
@@ -20,17 +19,6 @@
 #define WHY 512 /* bytes of why a point failed */
 
 /* ---- what is started ---- */
-
-static zero_status add_program(zero_words *words)
-{
-    char path[ZERO_STORAGE_PATH];
-    ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
-    if (n <= 0 || n >= (ssize_t)sizeof path - 1)
-        return zero_fail(ZERO_ERR_ENV, "/proc/self/exe: this program has no path: %s",
-                         n < 0 ? strerror(errno) : "it is too long");
-    path[n] = '\0';
-    return zero_words_add(words, path);
-}
 
 static zero_status add_launch(const zero_sweep_options *o, int ranks, zero_words *words)
 {
@@ -43,57 +31,44 @@ static zero_status add_launch(const zero_sweep_options *o, int ranks, zero_words
 static zero_status make_command(const zero_sweep_study *study, const zero_sweep_options *o,
                                 const json_t *point, zero_words *words)
 {
-    char path[ZERO_STORAGE_FILE_PATH], metrics[ZERO_STORAGE_FILE_PATH + 16];
+    char program[ZERO_STORAGE_PATH], path[ZERO_STORAGE_FILE_PATH];
+    ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
+    if (n <= 0 || n >= (ssize_t)sizeof program - 1)
+        return zero_fail(ZERO_ERR_ENV, "/proc/self/exe: this program has no path: %s",
+                         n < 0 ? strerror(errno) : "it is too long");
     ZERO_TRY(add_launch(o, (int)zero_point_whole(point, "ranks"), words));
-    ZERO_TRY(add_program(words));
+    ZERO_TRY(zero_words_add(words, "%.*s", (int)n, program));
     ZERO_TRY(zero_words_add(words, "train"));
     ZERO_TRY(zero_sweep_point_words(o, (int)zero_point_whole(point, "stage"), words));
     zero_sweep_study_path(study, point, ".jsonl", path);
-    snprintf(metrics, sizeof metrics, "--metrics=%s", path);
-    return zero_words_add(words, metrics);
-}
-
-/* An earlier run's metrics would look like this one's. A log is made anew: where another
- * user may add names, one that is there may lead to any file. */
-static zero_status clear(const zero_sweep_study *study, const json_t *point,
-                         zero_storage_file *log)
-{
-    char name[ZERO_POINT_TEXT + 8], own[ZERO_POINT_TEXT];
-    zero_point_name(point, own);
-    snprintf(name, sizeof name, "%s.jsonl", own);
-    ZERO_TRY(zero_storage_remove_file(&study->points, name));
-    snprintf(name, sizeof name, "%s.log", own);
-    ZERO_TRY(zero_storage_remove_file(&study->points, name));
-    ZERO_TRY(zero_storage_create(&study->points, name, 0, log));
-    (void)fcntl(log->fd, F_SETFL, O_APPEND); /* a command may open its output again */
-    return ZERO_OK;
+    return zero_words_add(words, "--metrics=%s", path);
 }
 
 static zero_status start(const zero_sweep_study *study, const zero_sweep_options *o,
                          const json_t *point, zero_child_end *end)
 {
+    char metrics[ZERO_POINT_TEXT + 8], printed[ZERO_POINT_TEXT + 8], own[ZERO_POINT_TEXT];
     zero_words words = {0};
     zero_storage_file log = {0};
     zero_status st = make_command(study, o, point, &words);
-    if (st == ZERO_OK) st = clear(study, point, &log);
-    if (st == ZERO_OK) st = zero_child_run(words.words, log.fd, end);
+    zero_point_name(point, own);
+    snprintf(metrics, sizeof metrics, "%s.jsonl", own);
+    snprintf(printed, sizeof printed, "%s.log", own);
+    /* An earlier run's metrics would look like this one's. A log is made anew: where
+     * another user may add names, one that is there may lead to any file. */
+    if (st == ZERO_OK) st = zero_storage_remove_file(&study->points, metrics);
+    if (st == ZERO_OK) st = zero_storage_remove_file(&study->points, printed);
+    if (st == ZERO_OK) st = zero_storage_create(&study->points, printed, 0, &log);
+    if (st == ZERO_OK) {
+        (void)fcntl(log.fd, F_SETFL, O_APPEND); /* a command may open its output again */
+        st = zero_child_run(words.words, log.fd, end);
+    }
     zero_storage_close_file(&log);
     zero_words_destroy(&words);
     return st;
 }
 
 /* ---- how it ended ---- */
-
-/* The status whose exit code is the run's. */
-static zero_status status_of(int code)
-{
-    switch (code) {
-    case 2: return ZERO_ERR_INVALID;
-    case 4: return ZERO_ERR_IO;
-    case 86: return ZERO_ERR_STALLED;
-    default: return ZERO_ERR_ENV;
-    }
-}
 
 /* The run's own message, or else what its metrics or the launcher may have to do with
  * it. */
@@ -103,6 +78,11 @@ static zero_status fail_point(const zero_sweep_study *study, json_t *point,
     char log[ZERO_STORAGE_FILE_PATH], how[96], when[96], words[ZERO_POINT_TEXT];
     char why[ZERO_CHILD_MESSAGE], all[WHY];
     bool is_well = end->code == 0 && !end->signal;
+    /* The status whose exit code is the run's. */
+    zero_status st = end->code == 2    ? ZERO_ERR_INVALID
+                     : end->code == 4  ? ZERO_ERR_IO
+                     : end->code == 86 ? ZERO_ERR_STALLED
+                                       : ZERO_ERR_ENV;
     zero_sweep_study_path(study, point, ".log", log);
     if (end->signal)
         snprintf(how, sizeof how, "was ended by signal %d", end->signal);
@@ -119,8 +99,8 @@ static zero_status fail_point(const zero_sweep_study *study, json_t *point,
     snprintf(all, sizeof all, "it %s %s%s%s", how, when, why[0] ? ": " : "", why);
     json_object_set_new(point, "state", json_string("failed"));
     json_object_set_new(point, "why", zero_metrics_text(all));
-    return zero_fail(status_of(end->code), "%s: %s; all that it printed: %s",
-                     zero_point_words(point, words), all, log);
+    return zero_fail(st, "%s: %s; all that it printed: %s", zero_point_words(point, words),
+                     all, log);
 }
 
 static zero_status judge(const zero_sweep_study *study, const zero_sweep_options *o,
@@ -256,28 +236,7 @@ static zero_status run(void *options, const zero_options *given)
 }
 
 const zero_command zero_command_sweep = {
-    .name = "zero sweep",
-    .summary = "a scaling study: runs on several numbers of ranks, as a table",
-    .usage = "zero sweep --ranks LIST [--stage LIST] --weak --micro-batch N\n"
-             "    --launch LINE --out DIR [options]\n"
-             "zero sweep --ranks LIST [--stage LIST] --strong --global-batch N\n"
-             "    --launch LINE --out DIR [options]",
-    .about = "Runs zero train once for each stage and number of ranks, one run after "
-             "another, and shows median and quartiles of the step time, efficiency "
-             "relative to the fewest ranks, and the share of the time that waits for "
-             "collectives. With --network and --flops planned and simulated times stand "
-             "beside the measured ones. DIR/study.csv and DIR/study.json hold the same, "
-             "and what was run where.\n"
-             "Start it without mpirun: it needs no MPI itself. Points that DIR has already "
-             "are not run again, so a study that was interrupted (Ctrl-C, SIGTERM, "
-             "SIGUSR2, a killed job) continues with the same command; more --ranks and "
-             "stages may be added to it. Other options are those of zero train, all of "
-             "which are accepted but those that save, resume or print; --config holds "
-             "them, too.",
-    .example = "zero sweep --ranks 1,2,4 --stage 0,3 --weak --micro-batch 4 \\\n"
-               "    --launch 'mpirun -n {} --map-by :OVERSUBSCRIBE' --out study",
-    .exits =
-        ZERO_EXIT_ENVIRONMENT | ZERO_EXIT_DATA | ZERO_EXIT_STOPPED | ZERO_EXIT_WATCHDOG,
+#include "cli/options/sweep.command"
     .tables = zero_sweep_tables,
     .n_tables = ZERO_SWEEP_TABLES,
     .size = sizeof(zero_sweep_options),

@@ -17,13 +17,12 @@ typedef struct {
     const char *out;
     int64_t warm_up, steps;
     const char *poll;
-    double adapter, memory_bandwidth; /* 0: not given */
-    int64_t most_messages;            /* of a simulated point; 0: nothing is simulated */
     zero_job_options job; /* network and rates; its ranks and stage mean nothing */
 
     /* The configuration of a point but for its stage, and the machine. */
     zero_plan_request request;
-    zero_simulate_input simulation;       /* but for the machine */
+    /* But for the machine; of no messages: nothing is simulated. */
+    zero_simulate_input simulation;
     int ranks[ZERO_SWEEP_RANKS], n_ranks; /* ascending */
     int stages[ZERO_STAGE_COUNT], n_stages;
     const zero_options *given;

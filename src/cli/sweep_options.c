@@ -13,7 +13,6 @@
 #include "cli/run_options.h"
 #include "report/text.h"
 
-#define FIELDS zero_sweep_options
 static const zero_option own[] = {
 #include "cli/options/sweep.rows"
 };
@@ -35,33 +34,26 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static zero_status wrong_list(const char *option, const char *list, int least, int most,
-                              int room)
-{
-    return zero_fail(ZERO_ERR_INVALID,
-                     "--%s %.80s: expected up to %d different numbers from %d to %d, with "
-                     "commas between them",
-                     option, list, room, least, most);
-}
-
 /* Numbers with commas between them, sorted; each once. */
 static zero_status read_list(const char *option, const char *list, int least, int most,
                              int *numbers, int room, int *n)
 {
     char one[ZERO_LIST_PART];
     int64_t value;
+    bool is_right = true;
     *n = 0;
-    for (const char *rest = list; rest;) {
-        if (!zero_list_take(&rest, one) || *n == room ||
-            !zero_quantity_whole(one, &value) || value < least || value > most)
-            return wrong_list(option, list, least, most, room);
-        numbers[(*n)++] = (int)value;
+    for (const char *rest = list; rest && is_right;) {
+        is_right = zero_list_take(&rest, one) && *n < room &&
+                   zero_quantity_whole(one, &value) && value >= least && value <= most;
+        if (is_right) numbers[(*n)++] = (int)value;
     }
     qsort(numbers, (size_t)*n, sizeof *numbers, by_size);
-    for (int i = 1; i < *n; i++)
-        if (numbers[i] == numbers[i - 1])
-            return wrong_list(option, list, least, most, room);
-    return ZERO_OK;
+    for (int i = 1; i < *n; i++) is_right = is_right && numbers[i] != numbers[i - 1];
+    if (is_right) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "--%s %.80s: expected up to %d different numbers from %d to %d, with "
+                     "commas between them",
+                     option, list, room, least, most);
 }
 
 static zero_status read_lists(zero_sweep_options *o)
@@ -76,20 +68,6 @@ static zero_status read_lists(zero_sweep_options *o)
 }
 
 /* ---- what contradicts what ---- */
-
-static zero_status check_own(const zero_sweep_options *o)
-{
-    if (o->warm_up >= o->steps)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--warm-up %" PRId64 ": --steps %" PRId64
-                         " leaves no step to measure; give more steps",
-                         o->warm_up, o->steps);
-    if (o->launch || o->ranks[o->n_ranks - 1] == 1) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "--ranks %.80s without --launch: only one rank needs no launcher; "
-                     "give --launch 'mpirun -n {}'",
-                     o->ranks_list);
-}
 
 /* {} is missing, or the line needs a shell. */
 static zero_status check_launch(const zero_sweep_options *o)
@@ -111,22 +89,6 @@ static zero_status check_launch(const zero_sweep_options *o)
 
 /* ---- points ---- */
 
-static zero_status add_option(const zero_sweep_options *o, const zero_option *row,
-                              zero_words *words)
-{
-    char value[ZERO_OPTION_TEXT_BYTES];
-    char word[ZERO_OPTION_TEXT_BYTES + 64];
-    const char *text = zero_option_value(row, &o->request.config, value);
-    zero_bytes long_one = {0};
-    if (!text) return ZERO_OK;
-    snprintf(word, sizeof word, "--%s=", row->name);
-    zero_status st = zero_bytes_append(&long_one, word, strlen(word));
-    if (st == ZERO_OK) st = zero_bytes_append(&long_one, text, strlen(text) + 1);
-    if (st == ZERO_OK) st = zero_words_add(words, (const char *)long_one.bytes);
-    zero_bytes_destroy(&long_one);
-    return st;
-}
-
 /* The rows that the sweep itself decides. */
 static bool is_ours(const char *name)
 {
@@ -139,16 +101,15 @@ static bool is_ours(const char *name)
 zero_status zero_sweep_point_words(const zero_sweep_options *o, int stage,
                                    zero_words *words)
 {
-    char word[64];
-    for (const zero_option *row = zero_run_options; row->name; row++)
-        if (!is_ours(row->name) && zero_options_is_set(o->given, row->name))
-            ZERO_TRY(add_option(o, row, words));
-    snprintf(word, sizeof word, "--stage=%d", stage);
-    ZERO_TRY(zero_words_add(words, word));
-    snprintf(word, sizeof word, "--steps=%" PRId64, o->steps);
-    ZERO_TRY(zero_words_add(words, word));
-    snprintf(word, sizeof word, "--eval-every=%" PRId64, o->request.config.eval_every);
-    ZERO_TRY(zero_words_add(words, word));
+    char value[ZERO_OPTION_TEXT_BYTES];
+    for (const zero_option *row = zero_run_options; row->name; row++) {
+        const char *text = zero_option_value(row, &o->request.config, value);
+        if (text && !is_ours(row->name) && zero_options_is_set(o->given, row->name))
+            ZERO_TRY(zero_words_add(words, "--%s=%s", row->name, text));
+    }
+    ZERO_TRY(zero_words_add(words, "--stage=%d", stage));
+    ZERO_TRY(zero_words_add(words, "--steps=%" PRId64, o->steps));
+    ZERO_TRY(zero_words_add(words, "--eval-every=%" PRId64, o->request.config.eval_every));
     return zero_words_add(words, "--sample=0");
 }
 
@@ -181,7 +142,7 @@ bool zero_sweep_has_plan(const zero_sweep_options *options)
 bool zero_sweep_has_simulation(const zero_sweep_options *options)
 {
     const zero_config *c = &options->request.config;
-    return zero_sweep_has_plan(options) && options->most_messages > 0 &&
+    return zero_sweep_has_plan(options) && options->simulation.most_messages > 0 &&
            strcmp(c->collectives, "mpi") != 0 && !zero_config_has_device(c);
 }
 
@@ -194,12 +155,21 @@ zero_status zero_sweep_options_check(void *options, const zero_options *given)
     ZERO_TRY(read_lists(o));
     /* The file's steps, if the command line has none. */
     zero_config *c = &o->request.config;
-    int row = zero_command_find_option(given->command, 0, "steps", strlen("steps"));
+    int row = zero_command_find_option(given->command, "steps");
     if (!given->set[row] && c->steps >= 0) o->steps = c->steps;
     c->steps = o->steps;
     if (c->eval_every < 0) c->eval_every = 0;
     c->sample = 0;
-    ZERO_TRY(check_own(o));
+    if (o->warm_up >= o->steps)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--warm-up %" PRId64 ": --steps %" PRId64
+                         " leaves no step to measure; give more steps",
+                         o->warm_up, o->steps);
+    if (!o->launch && o->ranks[o->n_ranks - 1] > 1)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--ranks %.80s without --launch: only one rank needs no launcher; "
+                         "give --launch 'mpirun -n {}'",
+                         o->ranks_list);
     ZERO_TRY(check_launch(o));
     ZERO_TRY(zero_overwriting_check(&o->request.config, o->out));
     for (int s = 0; s < o->n_stages; s++)
@@ -211,12 +181,11 @@ zero_status zero_sweep_options_check(void *options, const zero_options *given)
         }
     zero_simulate_input *in = &o->simulation;
     o->job.stage = -1;
-    in->adapter = o->adapter > 0.0 ? o->adapter : INFINITY;
-    in->memory_bandwidth = o->memory_bandwidth > 0.0 ? o->memory_bandwidth : INFINITY;
+    if (in->adapter < 0.0) in->adapter = INFINITY;
+    if (in->memory_bandwidth < 0.0) in->memory_bandwidth = INFINITY;
     in->steps = SIMULATED_STEPS;
     in->switch_ratio = 1.0;
     in->memory_limit = SIMULATED_MEMORY;
-    in->most_messages = o->most_messages;
     if (!zero_quantity_seconds(o->poll, &in->poll) || in->poll < 0.0)
         return zero_fail(ZERO_ERR_INVALID,
                          "--poll %.80s: expected a time from 0 on, such as 1ms", o->poll);

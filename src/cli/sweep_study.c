@@ -14,7 +14,6 @@
 #include "io/whole_file.h"
 #include "nn/shape.h"
 #include "report/simulation_report.h"
-#include "report/text.h"
 #include "train/metrics.h"
 #include "zero/version.h"
 
@@ -144,55 +143,33 @@ static zero_status simulate(const zero_sweep_options *options, const json_t *poi
     return ZERO_OK;
 }
 
-/* What models of time say about a point that is measured: the alpha-beta time, and the
- * simulated one, as far as the options ask for them. A time that a model refuses stays
+/* What a model of time says about a point that is measured. A time that it refuses stays
  * unknown, with a warning on stderr: it must not cost a measurement. */
-static void model_point(const zero_sweep_options *options, json_t *point)
+static void put_model(json_t *point, const char *key, zero_status st, json_t *model)
 {
-    static const struct {
-        const char *key;
-        bool (*is_asked)(const zero_sweep_options *options);
-        zero_status (*make)(const zero_sweep_options *options, const json_t *point,
-                            json_t **model);
-    } models[] = {{"planned", zero_sweep_has_plan, plan},
-                  {"simulated", zero_sweep_has_simulation, simulate}};
-    for (int k = 0; k < 2; k++) {
-        json_t *made = NULL;
-        char words[ZERO_POINT_TEXT];
-        if (models[k].is_asked(options) && models[k].make(options, point, &made) != ZERO_OK)
-            fprintf(stderr, "zero: warning: %s has no %s time: %s\n",
-                    zero_point_words(point, words), models[k].key, zero_last_error());
-        json_object_set_new(point, models[k].key, made ? made : json_null());
-    }
+    char words[ZERO_POINT_TEXT];
+    if (st != ZERO_OK)
+        fprintf(stderr, "zero: warning: %s has no %s time: %s\n",
+                zero_point_words(point, words), key, zero_last_error());
+    json_object_set_new(point, key, model ? model : json_null());
 }
 
 /* ---- points that are measured ---- */
 
-/* True if the run had the options of this point. */
-static zero_status is_same_run(const zero_metrics_file *file, const zero_sweep_options *o,
-                               int stage, bool *same)
+/* ZERO_ERR_FORMAT unless the run had the options of this point. */
+static zero_status check_options(const zero_metrics_file *file, const zero_sweep_options *o,
+                                 int stage)
 {
     json_t *wanted, *found = json_deep_copy(json_object_get(file->run, "options"));
     zero_status st = describe_options(o, stage, &wanted);
     if (st == ZERO_OK) {
         json_object_del(found, "metrics");
-        *same = found && json_equal(found, wanted);
+        if (!found || !json_equal(found, wanted))
+            st = zero_fail(ZERO_ERR_FORMAT, "%s: the run had other options", file->path);
         json_decref(wanted);
     }
     json_decref(found);
     return st;
-}
-
-static zero_status measure(const zero_sweep_options *o, json_t *point,
-                           const zero_metrics_file *file)
-{
-    bool same;
-    ZERO_TRY(is_same_run(file, o, (int)zero_point_whole(point, "stage"), &same));
-    if (!same)
-        return zero_fail(ZERO_ERR_FORMAT, "%s: the run had other options", file->path);
-    ZERO_TRY(zero_study_measure(point, file, o->steps, o->warm_up));
-    model_point(o, point);
-    return ZERO_OK;
 }
 
 zero_status zero_sweep_study_measure(const zero_sweep_study *study,
@@ -205,7 +182,18 @@ zero_status zero_sweep_study_measure(const zero_sweep_study *study,
     *steps = 0;
     ZERO_TRY(zero_metrics_read(&file, path));
     *steps = file.n;
-    zero_status st = measure(options, point, &file);
+    zero_status st = check_options(&file, options, (int)zero_point_whole(point, "stage"));
+    if (st == ZERO_OK)
+        st = zero_study_measure(point, &file, options->steps, options->warm_up);
+    if (st == ZERO_OK) {
+        json_t *times[2] = {NULL, NULL};
+        zero_status made =
+            zero_sweep_has_plan(options) ? plan(options, point, &times[0]) : ZERO_OK;
+        put_model(point, "planned", made, times[0]);
+        made = zero_sweep_has_simulation(options) ? simulate(options, point, &times[1])
+                                                  : ZERO_OK;
+        put_model(point, "simulated", made, times[1]);
+    }
     zero_metrics_file_destroy(&file);
     return st;
 }
@@ -299,15 +287,6 @@ static zero_status take_lock(zero_sweep_study *s)
                      s->dir.path, holder);
 }
 
-static zero_status open_points(zero_sweep_study *s)
-{
-    if (!zero_storage_has(&s->dir, POINTS_NAME))
-        return zero_storage_make_public(&s->dir, POINTS_NAME, &s->points);
-    ZERO_TRY(zero_storage_enter(&s->dir, POINTS_NAME, &s->points));
-    s->points.is_public = true;
-    return ZERO_OK;
-}
-
 static zero_status open_study(zero_sweep_study *s, const zero_sweep_options *o)
 {
     ZERO_TRY(describe(s, o));
@@ -334,7 +313,11 @@ static zero_status open_study(zero_sweep_study *s, const zero_sweep_options *o)
     }
     /* From here on the directory is known as a study, whatever ends us. */
     if (!s->before) ZERO_TRY(zero_sweep_study_write(s));
-    ZERO_TRY(open_points(s));
+    if (!zero_storage_has(&s->dir, POINTS_NAME))
+        ZERO_TRY(zero_storage_make_public(&s->dir, POINTS_NAME, &s->points));
+    else
+        ZERO_TRY(zero_storage_enter(&s->dir, POINTS_NAME, &s->points));
+    s->points.is_public = true;
     /* Links there are not followed, but another user may still replace what was
      * measured. */
     zero_listener listener = zero_notes_listener();

@@ -11,7 +11,6 @@
 #include "base/number.h"
 #include "base/quantity.h"
 #include "cli/build.h"
-#include "cli/notes.h"
 #include "comm/deliver.h"
 #include "course/narrate.h"
 #include "engine/tell.h"
@@ -32,44 +31,43 @@ static bool read_steps(const char *text, int64_t *first, int64_t *last)
            zero_quantity_whole(end ? end : part, last) && *first >= 1 && *first <= *last;
 }
 
-static zero_status check_steps(const zero_config *c)
+/* What the options say of a trace of so many ranks. */
+static zero_status read_options(const zero_config *c, int ranks, zero_tracing *t)
 {
-    int64_t first, last;
-    if (!c->trace_steps) return ZERO_OK;
-    if (!read_steps(c->trace_steps, &first, &last))
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--trace-steps %.80s: expected a step or a range of steps from 1 "
-                         "on, such as 3-5",
-                         c->trace_steps);
-    if (c->steps <= 0 || last <= c->steps) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "--trace-steps %.80s: the run has steps 1 to %" PRId64
-                     " (--steps): give steps among these",
-                     c->trace_steps, c->steps);
-}
-
-static zero_status find_ranks(const zero_config *c, int ranks, zero_trace_ranks *to)
-{
+    int64_t last;
     zero_list_job job = {"a job of", ranks};
-    *to = (zero_trace_ranks){.n = 1, .range = {{0, ranks - 1}}};
-    return c->trace_ranks ? zero_list_trace_ranks(c->trace_ranks, &job, to) : ZERO_OK;
+    t->window = (zero_trace_window){.keeps = ZERO_TRACED_STEPS, .last = INT64_MAX};
+    t->ranks = (zero_trace_ranks){.n = 1, .range = {{0, ranks - 1}}};
+    if (c->trace_steps) {
+        if (!read_steps(c->trace_steps, &t->first, &last))
+            return zero_fail(ZERO_ERR_INVALID,
+                             "--trace-steps %.80s: expected a step or a range of steps "
+                             "from 1 on, such as 3-5",
+                             c->trace_steps);
+        if (c->steps > 0 && last > c->steps)
+            return zero_fail(ZERO_ERR_INVALID,
+                             "--trace-steps %.80s: the run has steps 1 to %" PRId64
+                             " (--steps): give steps among these",
+                             c->trace_steps, c->steps);
+        t->window = (zero_trace_window){.keeps = last - t->first + 1, .last = last};
+    }
+    return c->trace_ranks ? zero_list_trace_ranks(c->trace_ranks, &job, &t->ranks)
+                          : ZERO_OK;
 }
 
 zero_status zero_tracing_check(const zero_config *c)
 {
-    zero_trace_ranks ranks;
-    if (!c->trace) return ZERO_OK;
-    ZERO_TRY(check_steps(c));
-    return find_ranks(c, INT_MAX, &ranks);
+    zero_tracing t;
+    return c->trace ? read_options(c, INT_MAX, &t) : ZERO_OK;
 }
 
-static int64_t find_window(const zero_config *c, zero_trace_window *window)
+/* "step 3", "steps 3 to 5" */
+static void name_steps(int64_t first, int64_t last, char text[ZERO_PLAN_TEXT])
 {
-    int64_t first, last;
-    *window = (zero_trace_window){.keeps = ZERO_TRACED_STEPS, .last = INT64_MAX};
-    if (!c->trace_steps || !read_steps(c->trace_steps, &first, &last)) return 0;
-    *window = (zero_trace_window){.keeps = last - first + 1, .last = last};
-    return first;
+    if (first == last)
+        snprintf(text, ZERO_PLAN_TEXT, "step %" PRId64, first);
+    else
+        snprintf(text, ZERO_PLAN_TEXT, "steps %" PRId64 " to %" PRId64, first, last);
 }
 
 /* ---- --trace ---- */
@@ -86,51 +84,31 @@ static zero_status take_place(void *arg, zero_lock *lock,
     return *lock == ZERO_LOCK_BUSY ? ZERO_OK : st;
 }
 
-/* The events of all ranks that are traced. */
-static zero_status count_events(zero_session *s, zero_trace_counts *counts)
+static zero_status begin(zero_session *s)
 {
-    const zero_tracing *t = &s->tracing;
+    zero_tracing *t = &s->tracing;
+    ZERO_TRY(zero_agree(&s->world, read_options(&s->config, s->world.size, t)));
+    t->is_recorded = zero_trace_ranks_have(&t->ranks, s->world.rank);
+    ZERO_TRY(zero_session_await(s, "--trace", s->config.trace, take_place));
+    /* Steps before the one from which a run resumes were made by another run. */
+    if (s->saving.start >= s->config.steps || t->window.last <= s->saving.start)
+        return ZERO_OK;
+    t->window.keeps = zero_min(t->window.keeps, s->config.steps - s->saving.start);
+    char ranks[64] = "", remedy[160];
     zero_trace_counts mine = {0};
     zero_status st = ZERO_OK;
     if (t->is_recorded) st = zero_run_trace_count(&s->engine.schedule, &t->window, &mine);
     ZERO_TRY(zero_agree(&s->world, st));
-    int64_t words[3] = {mine.spans, mine.flights, mine.samples};
-    ZERO_TRY(zero_comm_sum(&s->world, 3, words));
-    *counts =
-        (zero_trace_counts){.spans = words[0], .flights = words[1], .samples = words[2]};
-    return ZERO_OK;
-}
-
-static zero_status open_options(zero_session *s)
-{
-    zero_tracing *t = &s->tracing;
-    ZERO_TRY(zero_tracing_check(&s->config));
-    t->first = find_window(&s->config, &t->window);
-    ZERO_TRY(find_ranks(&s->config, s->world.size, &t->ranks));
-    t->is_recorded = zero_trace_ranks_have(&t->ranks, s->world.rank);
-    return ZERO_OK;
-}
-
-static zero_status begin(zero_session *s)
-{
-    zero_tracing *t = &s->tracing;
-    ZERO_TRY(zero_agree(&s->world, open_options(s)));
-    ZERO_TRY(zero_session_await(s, "--trace", s->config.trace, take_place));
-    /* Steps before the one from which a run resumes were made by another run. */
-    if (s->saving.start >= s->config.steps || s->tracing.window.last <= s->saving.start)
-        return ZERO_OK;
-    t->window.keeps = zero_min(t->window.keeps, s->config.steps - s->saving.start);
-    char ranks[64] = "", remedy[160];
-    zero_trace_counts counts;
-    ZERO_TRY(count_events(s, &counts));
+    int64_t all[3] = {mine.spans, mine.flights, mine.samples};
+    ZERO_TRY(zero_comm_sum(&s->world, 3, all));
+    zero_trace_counts counts = {.spans = all[0], .flights = all[1], .samples = all[2]};
     if (s->world.size > 1)
         snprintf(ranks, sizeof ranks, "--trace-ranks with fewer of the %d ranks, or ",
                  s->world.size);
     snprintf(remedy, sizeof remedy,
              "give %s--trace-steps with fewer than %" PRId64 " steps", ranks,
-             s->tracing.window.keeps);
+             t->window.keeps);
     ZERO_TRY(zero_agree(&s->world, zero_trace_file_check(&counts, remedy)));
-    zero_status st = ZERO_OK;
     if (t->is_recorded) st = zero_trace_init(&t->trace, &s->engine.schedule, &t->window);
     ZERO_TRY(zero_agree(&s->world, st));
     ZERO_TRY(zero_clock_offset_read(&s->world, &t->clock, &t->uncertainty));
@@ -157,11 +135,8 @@ void zero_tracing_tell(const zero_session *s)
         snprintf(steps, ZERO_PLAN_TEXT, "the last step");
     else if (t->first == 0)
         snprintf(steps, ZERO_PLAN_TEXT, "the last %" PRId64 " steps", t->window.keeps);
-    else if (t->first == t->window.last)
-        snprintf(steps, ZERO_PLAN_TEXT, "step %" PRId64, t->first);
     else
-        snprintf(steps, ZERO_PLAN_TEXT, "steps %" PRId64 " to %" PRId64, t->first,
-                 t->window.last);
+        name_steps(t->first, t->window.last, steps);
     printf("  %-14s", "trace");
     if (!t->is_open) {
         printf("none: this run makes none of %s\n", steps);
@@ -180,28 +155,11 @@ void zero_tracing_begin(zero_session *s, int64_t step, double now)
 {
     if (s->tracing.is_recorded && s->tracing.is_open)
         zero_trace_step_begin(&s->tracing.trace, step, now);
-}
-
-void zero_tracing_end(zero_session *s, double now)
-{
-    if (s->tracing.is_recorded && s->tracing.is_open)
-        zero_trace_step_end(&s->tracing.trace, now);
+    s->engine.runner.told =
+        step - s->view.start <= s->config.narrate_steps ? s->telling.mine : NULL;
 }
 
 /* ---- writing ---- */
-
-/* Reasons why the file is not what one might expect. */
-static const char *note_of(const zero_session *s, zero_status st)
-{
-    if (st == ZERO_ERR_STALLED)
-        return "the watchdog has ended the job: these are the last steps of one rank";
-    if (st != ZERO_OK && st != ZERO_STOPPED)
-        return "the run has failed: these are its last steps";
-    if (s->engine.runner.link.memory)
-        return "instructions are the host's, which queues work for a device and seldom "
-               "waits; the device's own times are in the profile";
-    return st == ZERO_STOPPED ? "the run was stopped: these are its last steps" : NULL;
-}
 
 static zero_run_trace_file file_of(zero_session *s, const char **names, zero_status st)
 {
@@ -211,6 +169,17 @@ static zero_run_trace_file file_of(zero_session *s, const char **names, zero_sta
         names[k] = !s->view.fake_nodes ? s->hosts[k].name
                    : s->n_hosts == 1   ? s->hosts[0].name
                                        : "pretended";
+    /* Why the file is not what one might expect. */
+    const char *note =
+        st == ZERO_ERR_STALLED
+            ? "the watchdog has ended the job: these are the last steps of one rank"
+        : st != ZERO_OK && st != ZERO_STOPPED
+            ? "the run has failed: these are its last steps"
+        : s->engine.runner.link.memory
+            ? "instructions are the host's, which queues work for a device and seldom "
+              "waits; the device's own times are in the profile"
+        : st == ZERO_STOPPED ? "the run was stopped: these are its last steps"
+                             : NULL;
     return (zero_run_trace_file){.place = &s->tracing.place,
                                  .head = {.layout = &s->world.layout,
                                           .hosts = names,
@@ -219,7 +188,7 @@ static zero_run_trace_file file_of(zero_session *s, const char **names, zero_sta
                                           .commit = zero_build_commit(),
                                           .run = s->facts.run,
                                           .clock_uncertainty = s->tracing.uncertainty,
-                                          .note = note_of(s, st),
+                                          .note = note,
                                           .class_peak = s->engine.schedule.class_peak}};
 }
 
@@ -249,14 +218,10 @@ static zero_status write_file(zero_session *s, zero_status st, bool is_alone,
                       : zero_run_trace_write(&mine, &file, &result));
     if (is_alone || zero_comm_is_root(&s->world)) {
         char steps[ZERO_PLAN_TEXT];
-        /* "steps 18 to 20" */
         if (result.first_step == 0)
             snprintf(steps, ZERO_PLAN_TEXT, "no step");
-        else if (result.first_step == result.last_step)
-            snprintf(steps, ZERO_PLAN_TEXT, "step %" PRId64, result.first_step);
         else
-            snprintf(steps, ZERO_PLAN_TEXT, "steps %" PRId64 " to %" PRId64,
-                     result.first_step, result.last_step);
+            name_steps(result.first_step, result.last_step, steps);
         if (is_alone)
             fprintf(stderr, "zero: note: --trace %s: %s of rank %d alone\n",
                     ZERO_SHOWN(s->config.trace), steps, s->world.rank);
@@ -292,14 +257,6 @@ static zero_status write_trace(zero_session *s, zero_status st)
     return made;
 }
 
-/* The run is done, and its results are complete. */
-static zero_status fail_to_write(zero_status made)
-{
-    if (made == ZERO_OK || made == ZERO_ERR_STALLED || made == ZERO_ERR_MPI) return made;
-    return zero_fail(ZERO_ERR_ENV, "the run is complete, but it has no trace: %s",
-                     zero_last_error());
-}
-
 zero_status zero_tracing_close(zero_session *s, zero_status st)
 {
     zero_failure kept = zero_failure_keep(st);
@@ -312,7 +269,10 @@ zero_status zero_tracing_close(zero_session *s, zero_status st)
     zero_trace_destroy(&s->tracing.trace);
     zero_whole_file_abandon(&s->tracing.place);
     s->tracing.is_open = false;
-    return st == ZERO_OK ? fail_to_write(made) : zero_failure_restore(&kept);
+    if (st != ZERO_OK) return zero_failure_restore(&kept);
+    if (made == ZERO_OK || made == ZERO_ERR_STALLED || made == ZERO_ERR_MPI) return made;
+    return zero_fail(ZERO_ERR_ENV, "the run is complete, but it has no trace: %s",
+                     zero_last_error());
 }
 
 /* ---- --narrate ---- */
@@ -329,25 +289,21 @@ static zero_status check(const zero_session *s)
                      option);
 }
 
-static zero_status allocate(zero_session *s, int64_t longest)
-{
-    zero_telling *t = &s->telling;
-    size_t all = zero_comm_is_root(&s->world) ? (size_t)(longest * s->world.size) : 0;
-    ZERO_TRY(zero_tell_open(&s->engine.schedule, &t->mine));
-    t->tale = (zero_tale){.n_ranks = s->world.size, .length = (int)longest};
-    t->tale.list = calloc(all + 1, sizeof *t->tale.list);
-    if (t->tale.list) return ZERO_OK;
-    return zero_fail(ZERO_ERR_NOMEM, "no memory to tell of %d instructions", t->length);
-}
-
 zero_status zero_telling_open(zero_session *s)
 {
     int64_t longest;
+    zero_telling *t = &s->telling;
     if (!s->config.narrate) return ZERO_OK;
     ZERO_TRY(zero_agree(&s->world, check(s)));
-    s->telling.length = s->engine.schedule.programs[ZERO_PROGRAM_STEP].length;
-    ZERO_TRY(zero_comm_most(&s->world, s->telling.length, &longest));
-    return zero_agree(&s->world, allocate(s, longest));
+    t->length = s->engine.schedule.programs[ZERO_PROGRAM_STEP].length;
+    ZERO_TRY(zero_comm_most(&s->world, t->length, &longest));
+    size_t all = zero_comm_is_root(&s->world) ? (size_t)(longest * s->world.size) : 0;
+    t->tale = (zero_tale){.n_ranks = s->world.size, .length = (int)longest};
+    t->tale.list = calloc(all + 1, sizeof *t->tale.list);
+    zero_status st = zero_tell_open(&s->engine.schedule, &t->mine);
+    if (st == ZERO_OK && !t->tale.list)
+        st = zero_fail(ZERO_ERR_NOMEM, "no memory to tell of %d instructions", t->length);
+    return zero_agree(&s->world, st);
 }
 
 void zero_telling_close(zero_session *s)
@@ -358,21 +314,17 @@ void zero_telling_close(zero_session *s)
     s->telling = (zero_telling){0};
 }
 
-void zero_telling_begin(zero_session *s, int64_t step)
-{
-    bool is_told = step - s->saving.start <= s->config.narrate_steps;
-    s->engine.runner.told = is_told ? s->telling.mine : NULL;
-}
-
 static zero_status take(void *arg, int rank, const void *data, size_t bytes)
 {
     zero_tale_take(arg, rank, data, (int)(bytes / sizeof(zero_told)));
     return ZERO_OK;
 }
 
-zero_status zero_telling_end(zero_session *s)
+zero_status zero_tracing_end(zero_session *s, double now)
 {
     zero_telling *t = &s->telling;
+    if (s->tracing.is_recorded && s->tracing.is_open)
+        zero_trace_step_end(&s->tracing.trace, now);
     if (!s->engine.runner.told) return ZERO_OK;
     ZERO_TRY(zero_comm_deliver(&s->world, t->mine, (size_t)t->length * sizeof *t->mine,
                                take, &t->tale));

@@ -15,9 +15,10 @@ ZERO_NODISCARD zero_status zero_tracing_open(zero_session *s);
 /* Prints on rank 0 what is recorded. Local. */
 void zero_tracing_tell(const zero_session *s);
 
-/* A step begins, and has ended, at this time of the clock. Local. */
+/* Step number `step`, from 1, begins, and has ended, at this time of the clock: if it is
+ * told, rank 0 prints it then. The end is collective if the step is told. */
 void zero_tracing_begin(zero_session *s, int64_t step, double now);
-void zero_tracing_end(zero_session *s, double now);
+ZERO_NODISCARD zero_status zero_tracing_end(zero_session *s, double now);
 
 /* Writes the file and gives the rings back. Returns `st`; if that is ZERO_OK, the status of
  * writing. Collective after ZERO_OK and where all ranks have the failure. */
@@ -30,11 +31,6 @@ ZERO_NODISCARD zero_status zero_tracing_close(zero_session *s, zero_status st);
  * devices and replicas; ZERO_ERR_NOMEM. */
 ZERO_NODISCARD zero_status zero_telling_open(zero_session *s);
 void zero_telling_close(zero_session *s); /* local */
-
-/* Step number `step`, from 1, begins: it is told, or it is not. Local. */
-void zero_telling_begin(zero_session *s, int64_t step);
-/* The step has ended: rank 0 prints it. Collective if the step is told. */
-ZERO_NODISCARD zero_status zero_telling_end(zero_session *s);
 
 /* ---- both ---- */
 

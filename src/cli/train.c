@@ -22,14 +22,6 @@
 
 /* ---- the head of the run, and the first line of its metrics ---- */
 
-/* Texts that a record points to. */
-typedef struct {
-    char mpi[128], blas[128], arithmetic[256];
-    json_t *config;   /* owned, as the next */
-    zero_kind *kinds; /* [n_kinds] of ranks: the texts that decide their bits */
-    int n_kinds;
-} texts;
-
 /* The configuration with what the ranks, the data and the machine decided. */
 static json_t *resolve(const zero_session *s)
 {
@@ -38,27 +30,10 @@ static json_t *resolve(const zero_session *s)
     if (c.shape.kind != zero_architectures) c.architecture = c.shape.kind->name;
     c.collectives = zero_algorithm_name(s->engine.schedule.input.collectives);
     if (!c.checkpoint) c.keep = 0; /* refused without --checkpoint */
-    return zero_run_options_resolved(&c);
+    return zero_options_typed(zero_run_options, &c);
 }
 
-static zero_status fill_in(const zero_session *s, texts *t)
-{
-    zero_launch_library(t->mpi, sizeof t->mpi);
-    zero_blas_name(t->blas, sizeof t->blas);
-    zero_show_arithmetic(&s->view, t->arithmetic, sizeof t->arithmetic);
-    t->config = resolve(s);
-    return t->config ? ZERO_OK : zero_fail(ZERO_ERR_NOMEM, "no memory for the options");
-}
-
-/* Ranks on nodes of several kinds may compute other bits. */
-static zero_status find_kinds(zero_session *s, texts *t)
-{
-    char mine[sizeof t->arithmetic + sizeof t->blas + 2];
-    snprintf(mine, sizeof mine, "%s; %s", t->blas, t->arithmetic);
-    return zero_comm_kinds(&s->world, mine, &t->kinds, &t->n_kinds);
-}
-
-static zero_metrics_run describe(const zero_session *s, const texts *t)
+static zero_metrics_run describe(const zero_session *s, const json_t *config)
 {
     return (zero_metrics_run){.version = zero_version(),
                               .commit = zero_build_commit(),
@@ -68,7 +43,7 @@ static zero_metrics_run describe(const zero_session *s, const texts *t)
                               .started = s->facts.started,
                               .id = s->facts.run,
                               .options = s->facts.options,
-                              .config = t->config,
+                              .config = config,
                               .model = s->config.model,
                               .shape = s->model.shape,
                               .n_params = s->model.n_params,
@@ -78,43 +53,52 @@ static zero_metrics_run describe(const zero_session *s, const texts *t)
                               .fake_nodes = s->view.fake_nodes,
                               .hosts = s->hosts,
                               .n_hosts = s->n_hosts,
-                              .mpi = t->mpi,
                               .cpu = s->topology.cpu,
                               .cores = s->topology.usable_cores,
                               .node_cores = s->topology.allowed_cores,
-                              .blas = t->blas,
-                              .arithmetic = t->arithmetic,
-                              .kinds = t->kinds,
-                              .n_kinds = t->n_kinds,
                               .blas_threads = zero_blas_threads(),
                               .data = s->dataset.corpus.description,
                               .start = s->saving.start};
 }
 
-static void tell(zero_session *s, const texts *t)
-{
-    zero_metrics_run run = describe(s, t);
-    zero_show_setup(&s->view, &run);
-    if (t->n_kinds > 1)
-        fprintf(stderr,
-                "zero: warning: ranks have %d kinds of kernels or BLAS: bits may depend on "
-                "which rank computes what\n",
-                t->n_kinds);
-    zero_run_options_note(s->given, &s->config, s->engine.schedule.input.collectives,
-                          s->n_hosts);
-    if (s->saving.start >= s->config.steps) return;
-    zero_metrics_begin(&s->metrics);
-    zero_metrics_run_line(&s->metrics, &run);
-}
-
+/* Shows the head of the run and, if it has steps to do, begins its metrics with the same.
+ * Collective; ZERO_ERR_ENV if the standard output cannot be written. */
 static zero_status begin_record(zero_session *s)
 {
-    texts t = {.config = NULL};
-    zero_status st = zero_agree(&s->world, fill_in(s, &t));
-    if (st == ZERO_OK) st = find_kinds(s, &t);
-    if (st == ZERO_OK && zero_comm_is_root(&s->world)) tell(s, &t);
-    free(t.kinds);
-    json_decref(t.config);
+    char mpi[128], blas[128], arithmetic[256], mine[sizeof blas + sizeof arithmetic + 2];
+    zero_kind *kinds = NULL;
+    json_t *config = resolve(s);
+    zero_metrics_run run = describe(s, config);
+    zero_launch_library(mpi, sizeof mpi);
+    zero_blas_name(blas, sizeof blas);
+    zero_show_arithmetic(&s->view, arithmetic, sizeof arithmetic);
+    run.mpi = mpi;
+    run.blas = blas;
+    run.arithmetic = arithmetic;
+    zero_status st =
+        config ? ZERO_OK : zero_fail(ZERO_ERR_NOMEM, "no memory for the options");
+    st = zero_agree(&s->world, st);
+    /* Ranks on nodes of several kinds may compute other bits. */
+    snprintf(mine, sizeof mine, "%s; %s", blas, arithmetic);
+    if (st == ZERO_OK) st = zero_comm_kinds(&s->world, mine, &kinds, &run.n_kinds);
+    run.kinds = kinds;
+    if (st == ZERO_OK && zero_comm_is_root(&s->world)) {
+        zero_show_setup(&s->view, &run);
+        if (run.n_kinds > 1)
+            fprintf(
+                stderr,
+                "zero: warning: ranks have %d kinds of kernels or BLAS: bits may depend "
+                "on which rank computes what\n",
+                run.n_kinds);
+        zero_run_options_note(s->given, &s->config, s->engine.schedule.input.collectives,
+                              s->n_hosts);
+        if (s->saving.start < s->config.steps) {
+            zero_metrics_begin(&s->metrics);
+            zero_metrics_run_line(&s->metrics, &run);
+        }
+    }
+    free(kinds);
+    json_decref(config);
     return st == ZERO_OK ? zero_agree(&s->world, zero_output_check()) : st;
 }
 
@@ -135,23 +119,6 @@ static void validation_sample(const void *arg, int64_t step, int64_t i, int64_t 
     zero_loader_validation_sample(arg, i, inputs, targets);
 }
 
-/* Writes the tokens that a sample starts from and their number: the end of a text, or an
- * empty line, after which a story or a paragraph begins; without these token 0. */
-static zero_status begin_text(const zero_session *s, const zero_ends *ends, zero_text *text)
-{
-    const zero_tokenizer *tok = s->dataset.corpus.tokenizer;
-    text->n_known = 0;
-    if (ends->n > 0)
-        text->tokens[text->n_known++] = ends->id[0];
-    else if (tok)
-        ZERO_TRY(zero_tokenizer_encode(tok, (const unsigned char *)"\n\n", 2, text->tokens,
-                                       &text->n_known));
-    if (text->n_known > 0 && text->tokens[0] >= 0) return ZERO_OK;
-    text->tokens[0] = 0; /* characters without a line's end: the first one */
-    text->n_known = 1;
-    return ZERO_OK;
-}
-
 static zero_status show_text(zero_session *s, int64_t step, const char *title)
 {
     int64_t n = s->config.quiet ? 0 : s->config.sample;
@@ -165,8 +132,20 @@ static zero_status show_text(zero_session *s, int64_t step, const char *title)
                                       &how.ends));
     /* An empty line has 8 tokens at most. */
     zero_text text = {.tokens = malloc((size_t)(n + 8) * sizeof *text.tokens)};
-    zero_status st = text.tokens ? begin_text(s, &how.ends, &text)
-                                 : zero_fail(ZERO_ERR_NOMEM, "no memory for a sample");
+    zero_status st = ZERO_OK;
+    /* A sample starts from the end of a text, or an empty line, after which a story or a
+     * paragraph begins; without these from token 0. */
+    if (!text.tokens)
+        st = zero_fail(ZERO_ERR_NOMEM, "no memory for a sample");
+    else if (how.ends.n > 0)
+        text.tokens[text.n_known++] = how.ends.id[0];
+    else if (tok)
+        st = zero_tokenizer_encode(tok, (const unsigned char *)"\n\n", 2, text.tokens,
+                                   &text.n_known);
+    if (st == ZERO_OK && (text.n_known == 0 || text.tokens[0] < 0)) {
+        text.tokens[0] = 0; /* characters without a line's end: the first one */
+        text.n_known = 1;
+    }
     st = zero_agree(&s->world, st);
     if (st == ZERO_OK) st = zero_engine_generate_texts(&s->engine, &how, n, &text, 1);
     if (st == ZERO_OK && zero_comm_is_root(&s->world))
@@ -174,17 +153,6 @@ static zero_status show_text(zero_session *s, int64_t step, const char *title)
                          text.n_drawn - (tok && text.has_ended));
     free(text.tokens);
     return st;
-}
-
-static zero_status evaluate_if_due(zero_session *s, zero_metrics_step *line)
-{
-    const zero_config *c = &s->config;
-    if (c->eval_every == 0 || (line->step % c->eval_every != 0 && line->step != c->steps))
-        return ZERO_OK;
-    zero_source source = {.sample = validation_sample, .arg = &s->loader};
-    ZERO_TRY(zero_engine_evaluate(&s->engine, &source, &line->val_loss));
-    line->has_val_loss = true;
-    return ZERO_OK;
 }
 
 /* Warns once and continues: the run is worth more than its record. */
@@ -206,16 +174,8 @@ static void warn_of_lost_metrics(zero_session *s)
 typedef struct {
     zero_run_totals run;
     zero_step_times times;
-    double exposed; /* what the lines of steps have of exposed_so_far() */
+    double exposed; /* what the lines of steps have of the waiting */
 } sums;
-
-/* Seconds in which this rank, or its device, has waited for collectives and copies. An
- * evaluation may read those of a device that the step before it has left: they are the next
- * step's. */
-static double exposed_so_far(const zero_session *s)
-{
-    return zero_profile_exposed(&s->engine.runner.profile, ZERO_PROGRAM_STEP);
-}
 
 /* Step number `step`, from 1, and what is due after it. */
 static zero_status train_step(zero_session *s, int64_t step, sums *sum)
@@ -224,15 +184,16 @@ static zero_status train_step(zero_session *s, int64_t step, sums *sum)
     zero_step_input in = zero_config_step_input(&s->config, step - 1, s->engine.adam_steps);
     double loss_scale = (double)s->engine.loss_scale.scale;
     zero_run_output out;
-    zero_telling_begin(s, step);
     double start = zero_clock_seconds();
     zero_tracing_begin(s, step, start);
     ZERO_TRY(zero_engine_step(&s->engine, &source, &in, &out));
     double end = zero_clock_seconds();
-    zero_tracing_end(s, end);
-    ZERO_TRY(zero_telling_end(s));
+    ZERO_TRY(zero_tracing_end(s, end));
 
-    double exposed = exposed_so_far(s);
+    /* Seconds in which this rank, or its device, has waited for collectives and copies. An
+     * evaluation may read those of a device that the step before it has left: they are the
+     * next step's. */
+    double exposed = zero_profile_exposed(&s->engine.runner.profile, ZERO_PROGRAM_STEP);
     zero_metrics_step line = {.step = step,
                               .loss = out.loss,
                               .lr = in.lr,
@@ -244,7 +205,12 @@ static zero_status train_step(zero_session *s, int64_t step, sums *sum)
                               .elapsed = end - s->facts.start,
                               .tokens = s->config.global_batch * s->model.seq};
     sum->exposed = exposed;
-    ZERO_TRY(evaluate_if_due(s, &line));
+    const zero_config *c = &s->config;
+    if (c->eval_every > 0 && (step % c->eval_every == 0 || step == c->steps)) {
+        zero_source validation = {.sample = validation_sample, .arg = &s->loader};
+        ZERO_TRY(zero_engine_evaluate(&s->engine, &validation, &line.val_loss));
+        line.has_val_loss = true;
+    }
     double eval_seconds = zero_clock_seconds() - end;
     sum->run.eval_seconds += eval_seconds;
     zero_run_totals *totals = &sum->run;
@@ -270,43 +236,6 @@ static zero_status check_digest(const zero_config *c, const char *digest)
                      digest, expected);
 }
 
-/* All ranks beside each other. */
-typedef struct {
-    zero_rank_bytes bytes;
-    zero_rank_seconds seconds;
-} beside;
-
-static zero_status gather(const zero_session *s, beside *ranks)
-{
-    ZERO_TRY(zero_rank_bytes_gather(&s->engine, &ranks->bytes));
-    return zero_rank_seconds_gather(&s->engine, &ranks->seconds);
-}
-
-static zero_status write_final_line(zero_session *s, const zero_run_totals *totals,
-                                    const beside *ranks, json_t **facts)
-{
-    zero_status st = ZERO_OK;
-    zero_metrics_final line = {.engine = &s->engine,
-                               .comm = &s->world,
-                               .fake_nodes = s->view.fake_nodes,
-                               .step_time = &totals->step_time,
-                               .profile = &totals->profile,
-                               .bytes = &ranks->bytes,
-                               .seconds = &ranks->seconds,
-                               .digest = totals->digest};
-    if (zero_comm_is_root(&s->world)) st = zero_metrics_final_facts(&line, facts);
-    if (*facts) zero_metrics_final_line(&s->metrics, *facts);
-    return zero_agree_after_files(&s->world, st);
-}
-
-static zero_status save_if_due(zero_session *s, int64_t step)
-{
-    double start = zero_clock_seconds();
-    ZERO_TRY(zero_saving_step(s, step));
-    zero_progress_view_saved(&s->progress, s->saving.saved, zero_clock_seconds() - start);
-    return ZERO_OK;
-}
-
 static zero_status train_steps(zero_session *s, sums *sum)
 {
     int64_t done = s->saving.start;
@@ -320,7 +249,10 @@ static zero_status train_steps(zero_session *s, sums *sum)
         zero_progress_view_begin(&s->progress, done, s->saving.saved);
     for (int64_t step = done + 1; step <= s->config.steps; step++) {
         ZERO_TRY(train_step(s, step, sum));
-        ZERO_TRY(save_if_due(s, step));
+        start = zero_clock_seconds();
+        ZERO_TRY(zero_saving_step(s, step));
+        zero_progress_view_saved(&s->progress, s->saving.saved,
+                                 zero_clock_seconds() - start);
     }
     zero_progress_view_end(&s->progress);
     start = zero_clock_seconds();
@@ -332,12 +264,27 @@ static zero_status train_steps(zero_session *s, sums *sum)
     zero_device_times_read(&s->engine.runner.times);
     ZERO_TRY(zero_profile_gather(&s->engine.runner.profile, ZERO_PROGRAM_STEP, &s->world,
                                  &sum->run.profile));
-    beside ranks = {0};
+    /* All ranks beside each other. */
+    zero_rank_bytes bytes = {0};
+    zero_rank_seconds seconds = {0};
     json_t *facts = NULL; /* of the last line, on rank 0 */
-    zero_status st = gather(s, &ranks);
-    if (st == ZERO_OK) st = write_final_line(s, &sum->run, &ranks, &facts);
-    zero_rank_bytes_destroy(&ranks.bytes);
-    zero_rank_seconds_destroy(&ranks.seconds);
+    zero_status st = zero_rank_bytes_gather(&s->engine, &bytes);
+    if (st == ZERO_OK) st = zero_rank_seconds_gather(&s->engine, &seconds);
+    if (st == ZERO_OK) {
+        zero_metrics_final line = {.engine = &s->engine,
+                                   .comm = &s->world,
+                                   .fake_nodes = s->view.fake_nodes,
+                                   .step_time = &sum->run.step_time,
+                                   .profile = &sum->run.profile,
+                                   .bytes = &bytes,
+                                   .seconds = &seconds,
+                                   .digest = sum->run.digest};
+        if (zero_comm_is_root(&s->world)) st = zero_metrics_final_facts(&line, &facts);
+        if (facts) zero_metrics_final_line(&s->metrics, facts);
+        st = zero_agree_after_files(&s->world, st);
+    }
+    zero_rank_bytes_destroy(&bytes);
+    zero_rank_seconds_destroy(&seconds);
     warn_of_lost_metrics(s);
     if (st == ZERO_OK && facts) zero_show_totals(&s->view, &sum->run, json_incref(facts));
     json_decref(facts);
@@ -367,20 +314,15 @@ static zero_status train(zero_session *s)
     return st;
 }
 
-static zero_status prepare(zero_session *s)
-{
-    ZERO_TRY(zero_saving_find(s));
-    ZERO_TRY(zero_session_build(s));
-    ZERO_TRY(zero_saving_open(s));
-    ZERO_TRY(zero_telling_open(s));
-    /* Last: only zero_tracing_close() removes the file that it begins. */
-    return zero_tracing_open(s);
-}
-
 static zero_status run_session(zero_session *s)
 {
     ZERO_TRY(zero_session_open(s));
-    zero_status st = prepare(s);
+    zero_status st = zero_saving_find(s);
+    if (st == ZERO_OK) st = zero_session_build(s);
+    if (st == ZERO_OK) st = zero_saving_open(s);
+    if (st == ZERO_OK) st = zero_telling_open(s);
+    /* Last: only zero_tracing_close() removes the file that it begins. */
+    if (st == ZERO_OK) st = zero_tracing_open(s);
     if (st == ZERO_OK) st = zero_tracing_close(s, train(s));
     zero_telling_close(s);
     ZERO_TRY(zero_saving_close(s, zero_saving_name_newest(s, st)));
@@ -398,15 +340,7 @@ static zero_status run(void *options, const zero_options *given)
 static const zero_option_table table = {.rows = zero_run_options, .in_file = true};
 
 const zero_command zero_command_train = {
-    .name = "zero train",
-    .summary = "train a model: mpirun -n 4 zero train [options]",
-    .usage = "mpirun -n RANKS zero train [options]\n"
-             "zero train [options]",
-    .about =
-        "Trains a GPT-style model with ZeRO over the ranks that mpirun starts; one rank "
-        "needs no mpirun. Without options it trains a tiny model on generated stories.",
-    .example = "mpirun -n 4 zero train --stage 3 --dtype bf16 --checkpoint runs/a",
-    .exits = ZERO_EXIT_ANY,
+#include "cli/options/train.command"
     .tables = &table,
     .n_tables = 1,
     .size = sizeof(zero_config),

@@ -1,5 +1,6 @@
 #include "cli/words.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,9 +8,16 @@
 #include "base/fail.h"
 #include "base/grow.h"
 
-zero_status zero_words_add(zero_words *words, const char *word)
+zero_status zero_words_add(zero_words *words, const char *fmt, ...)
 {
-    char *copy = strdup(word);
+    va_list args;
+    char *copy = NULL;
+    size_t size;
+    FILE *out = open_memstream(&copy, &size);
+    va_start(args, fmt);
+    if (out) vfprintf(out, fmt, args);
+    va_end(args);
+    if (out) fclose(out);
     if (!copy || !zero_grow(words->words, words->n + 1, &words->room)) {
         free(copy);
         return zero_fail(ZERO_ERR_NOMEM, "no memory for the words of a command");
@@ -28,73 +36,41 @@ void zero_words_destroy(zero_words *words)
 
 /* ---- splitting a line ---- */
 
-#define BLANKS     " \t\n"
-#define SHELLS     "$`*?[~|&;<>()"
-#define SHELLS_TOO "$`" /* in double quotes */
-
-typedef struct {
-    const char *option, *at;
-    zero_bytes word;
-} splitter;
-
-static zero_status refuse(const splitter *s, char c)
-{
-    return zero_fail(
-        ZERO_ERR_INVALID,
-        "--%s: %c would need a shell, and none reads this line: put it in "
-        "single quotes if it belongs to a word, or give sh -c 'exec LINE \"$@\"' "
-        "sh, where \"$@\" is what the line starts",
-        s->option, c);
-}
-
-static zero_status take_character(splitter *s)
-{
-    return zero_bytes_append(&s->word, s->at++, 1);
-}
-
-/* Takes the text in quotes, and both quotes. */
-static zero_status take_quoted(splitter *s)
-{
-    char quote = *s->at++;
-    while (*s->at && *s->at != quote) {
-        if (quote == '"' && strchr(SHELLS_TOO, *s->at)) return refuse(s, *s->at);
-        if (quote == '"' && *s->at == '\\' && s->at[1] && strchr("\"\\$`", s->at[1]))
-            s->at++;
-        ZERO_TRY(take_character(s));
-    }
-    if (!*s->at)
-        return zero_fail(ZERO_ERR_INVALID, "--%s: the quote %c has no end", s->option,
-                         quote);
-    s->at++;
-    return ZERO_OK;
-}
-
-/* The word at s->at, up to the next blank outside of quotes. */
-static zero_status take_word(splitter *s)
-{
-    while (*s->at && !strchr(BLANKS, *s->at)) {
-        if (*s->at == '\'' || *s->at == '"') {
-            ZERO_TRY(take_quoted(s));
-            continue;
-        }
-        if (strchr(SHELLS, *s->at)) return refuse(s, *s->at);
-        if (*s->at == '\\' && s->at[1]) s->at++;
-        ZERO_TRY(take_character(s));
-    }
-    return zero_bytes_append(&s->word, "", 1);
-}
-
 zero_status zero_words_split(zero_words *words, const char *option, const char *line)
 {
-    splitter s = {.option = option, .at = line};
+    zero_bytes word = {0};
     zero_status st = ZERO_OK;
-    for (s.at += strspn(s.at, BLANKS); *s.at && st == ZERO_OK;
-         s.at += strspn(s.at, BLANKS)) {
-        s.word.len = 0;
-        st = take_word(&s);
-        if (st == ZERO_OK) st = zero_words_add(words, (const char *)s.word.bytes);
+    char quote = '\0'; /* that the text is in */
+    bool has_begun = false;
+    for (const char *at = line; st == ZERO_OK && (*at || has_begun); at += *at != '\0') {
+        if (quote && !*at) {
+            st =
+                zero_fail(ZERO_ERR_INVALID, "--%s: the quote %c has no end", option, quote);
+        } else if (!quote && strchr(" \t\n", *at)) { /* or the end of the line */
+            st = has_begun ? zero_bytes_append(&word, "", 1) : ZERO_OK;
+            if (st == ZERO_OK && has_begun)
+                st = zero_words_add(words, "%s", (const char *)word.bytes);
+            has_begun = false;
+            word.len = 0;
+        } else if (*at == quote || (!quote && strchr("'\"", *at))) {
+            quote = quote ? '\0' : *at;
+            has_begun = true;
+        } else if (quote != '\'' && strchr(quote ? "$`" : "$`*?[~|&;<>()", *at)) {
+            st = zero_fail(
+                ZERO_ERR_INVALID,
+                "--%s: %c would need a shell, and none reads this line: put it in "
+                "single quotes if it belongs to a word, or give sh -c 'exec LINE \"$@\"' "
+                "sh, where \"$@\" is what the line starts",
+                option, *at);
+        } else {
+            bool escapes = *at == '\\' && at[1] &&
+                           (!quote || (quote == '"' && strchr("\"\\$`", at[1])));
+            at += escapes;
+            st = zero_bytes_append(&word, at, 1);
+            has_begun = true;
+        }
     }
-    zero_bytes_destroy(&s.word);
+    zero_bytes_destroy(&word);
     return st;
 }
 

@@ -14,8 +14,9 @@ typedef struct {
     int64_t n, room;
 } zero_words;
 
-/* Adds a copy. ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status zero_words_add(zero_words *words, const char *word);
+/* Adds a word, as printf() would print it. ZERO_ERR_NOMEM. */
+ZERO_NODISCARD zero_status zero_words_add(zero_words *words, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
 /* Adds the words of the line; `option` names it in messages. ZERO_ERR_INVALID for a
  * quote without an end, and for what needs a shell. */
 ZERO_NODISCARD zero_status zero_words_split(zero_words *words, const char *option,

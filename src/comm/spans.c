@@ -35,16 +35,11 @@ void zero_comm_spans_switch(zero_comm *comm, bool is_on)
 
 /* ---- recording ---- */
 
-static int64_t bytes_sent(const zero_collective *op)
-{
-    return zero_traffic_total(&op->traffic).bytes_sent;
-}
-
 void zero_comm_spans_begin(zero_collective *op)
 {
     const zero_comm_spans *s = zero_family_whole(op->comm)->spans;
     op->is_recorded = s && s->is_on;
-    if (op->is_recorded) op->sent_before = bytes_sent(op);
+    if (op->is_recorded) op->sent_before = zero_traffic_sent(&op->traffic);
 }
 
 static zero_comm_span span_of(const zero_collective *op, double ended)
@@ -52,7 +47,7 @@ static zero_comm_span span_of(const zero_collective *op, double ended)
     return (zero_comm_span){.begun = op->begun,
                             .ended = ended,
                             .sequence = op->sequence,
-                            .sent = bytes_sent(op) - op->sent_before,
+                            .sent = zero_traffic_sent(&op->traffic) - op->sent_before,
                             .label = op->label,
                             .kind = (int32_t)op->steps.spec.kind,
                             .part = op->comm->member.part};

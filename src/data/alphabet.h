@@ -13,5 +13,6 @@
 void zero_alphabet_letter(unsigned char byte, char letter[ZERO_LETTER]);
 
 /* Writes the bytes that `text`, in UTF-8, names to out[], which has room for as many bytes
- * as the text has. False if the text has a character that is not a letter of the alphabet. */
+ * as the text has. False if the text has a character that is not a letter of the
+ * alphabet. */
 bool zero_alphabet_bytes(const char *text, unsigned char *out, size_t *len);

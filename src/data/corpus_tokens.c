@@ -34,23 +34,22 @@ static bool is_for(const char *path, const char *word)
  * number of files for training. */
 static int64_t part_files(zero_files *files)
 {
-    int64_t n_train = 0, n_validation = 0;
+    char **paths = files->paths;
+    int64_t n_train = 0, n_validation = 0, n_moved = 0;
     for (int64_t i = 0; i < files->n; i++) {
-        n_train += is_for(files->paths[i], "train");
-        n_validation += is_for(files->paths[i], "val");
+        n_train += is_for(paths[i], "train");
+        n_validation += is_for(paths[i], "val");
     }
     if (n_train == 0 || n_validation == 0) return files->n;
-    /* Moved in their order, they keep it. */
-    for (int64_t i = 0, left = files->n; left > 0; left--) {
-        if (is_for(files->paths[i], "val")) {
-            char *path = files->paths[i];
-            memmove(files->paths + i, files->paths + i + 1,
-                    (size_t)(files->n - i - 1) * sizeof *files->paths);
-            files->paths[files->n - 1] = path;
-        } else
-            i++;
+    /* All others move before them, each in its order. */
+    for (int64_t i = 0; i < files->n; i++) {
+        char *path = paths[i];
+        if (is_for(path, "val")) continue;
+        memmove(paths + n_moved + 1, paths + n_moved,
+                (size_t)(i - n_moved) * sizeof *paths);
+        paths[n_moved++] = path;
     }
-    return files->n - n_validation;
+    return n_moved;
 }
 
 /* Validation files among those of --data follow the training files. */

@@ -166,36 +166,25 @@ static int append(char *out, int room, int used, zero_story_text text)
     return used + text.len;
 }
 
-static int fill_slot(const zero_grammar *g, zero_slot slot, const int *options, char *out,
-                     int room)
-{
-    int used = 0;
-    zero_story_text word =
-        g->nodes[slot.variable].options[options[slot.variable]].forms[slot.form];
-    if (slot.article) {
-        bool is_vowel = strchr("aeiou", *word.at) != NULL;
-        used =
-            append(out, room, 0, (zero_story_text){is_vowel ? "an " : "a ", 2 + is_vowel});
-    }
-    used = append(out, room, used, word);
-    if (slot.capital) out[0] = (char)toupper((unsigned char)out[0]);
-    return used;
-}
-
 int zero_grammar_expand(const zero_grammar *g, zero_story_text text, const int *options,
                         char *out, int room, uint64_t *named)
 {
     int used = 0;
     for (const char *at = text.at, *end = text.at + text.len; at < end;) {
-        zero_slot slot;
-        if (*at != '{') {
-            if (options) used = append(out, room, used, (zero_story_text){at, 1});
-            at++;
-            continue;
-        }
-        at = zero_grammar_slot(g, at, &slot);
-        if (named) *named |= UINT64_C(1) << slot.variable;
-        if (options) used += fill_slot(g, slot, options, out + used, room - used);
+        const int begin = used;
+        zero_slot slot = {.variable = -1};
+        zero_story_text word = {at, 1};
+        at = *at == '{' ? zero_grammar_slot(g, at, &slot) : at + 1;
+        if (named && slot.variable >= 0) *named |= UINT64_C(1) << slot.variable;
+        if (!options) continue;
+        if (slot.variable >= 0)
+            word = g->nodes[slot.variable].options[options[slot.variable]].forms[slot.form];
+        if (slot.article)
+            used = append(out, room, used,
+                          strchr("aeiou", *word.at) ? (zero_story_text){"an ", 3}
+                                                    : (zero_story_text){"a ", 2});
+        used = append(out, room, used, word);
+        if (slot.capital) out[begin] = (char)toupper((unsigned char)out[begin]);
     }
     return used;
 }

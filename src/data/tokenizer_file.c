@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "data/alphabet.h"
 #include "data/tokenizer_json.h"
 #include "io/json_input.h"
@@ -113,22 +114,6 @@ static zero_status check_version(const char *path, const json_t *root)
     return ZERO_OK;
 }
 
-/* The merges that a tokenizer of this name has. */
-static zero_status count_merges(const char *path, const json_t *root, size_t *n)
-{
-    const char *name = NULL;
-    int32_t vocab = 0;
-    char shown[ZERO_JSON_SHOWN];
-    ZERO_TRY(zero_json_text(path, root, "name", &name));
-    if (zero_tokenizer_parse(name, &vocab) != ZERO_OK || vocab < ZERO_VOCAB_BYTES)
-        return zero_fail(
-            ZERO_ERR_FORMAT,
-            "%s: \"name\": expected byte, or bpe:N with %d to %d tokens, found \"%s\"",
-            path, ZERO_VOCAB_BYTES + 1, ZERO_VOCAB_MAX, zero_json_shown(name, shown));
-    *n = (size_t)(vocab - ZERO_VOCAB_BYTES);
-    return ZERO_OK;
-}
-
 static zero_status take_merge(const char *path, const json_t *pair, size_t i,
                               zero_merge *merge)
 {
@@ -150,34 +135,43 @@ static zero_status take_merge(const char *path, const json_t *pair, size_t i,
     return ZERO_OK;
 }
 
-static zero_status build(const char *path, const json_t *root, size_t n, zero_merge *merges,
-                         zero_tokenizer *out)
+static zero_status take_list(const char *path, const json_t *root, size_t n,
+                             zero_merge *merges)
 {
-    if (!merges) return zero_fail(ZERO_ERR_NOMEM, "%s: no memory for %zu merges", path, n);
     const json_t *list = NULL;
-    if (n != 0 || json_object_get(root, "merges")) {
-        ZERO_TRY(zero_json_array(path, root, "merges", &list));
-        if (json_array_size(list) != n)
-            return zero_fail(ZERO_ERR_FORMAT,
-                             "%s: \"merges\": a tokenizer of this name has %zu, found %zu",
-                             path, n, json_array_size(list));
-        for (size_t i = 0; i < n; i++)
-            ZERO_TRY(take_merge(path, json_array_get(list, i), i, &merges[i]));
-    }
-    zero_status st = zero_tokenizer_from_merges(out, merges, (int32_t)n);
-    if (st != ZERO_ERR_FORMAT) return st;
-    return zero_fail(ZERO_ERR_FORMAT, "%s: %s", path, zero_last_error());
+    if (n == 0 && !json_object_get(root, "merges")) return ZERO_OK;
+    ZERO_TRY(zero_json_array(path, root, "merges", &list));
+    if (json_array_size(list) != n)
+        return zero_fail(ZERO_ERR_FORMAT,
+                         "%s: \"merges\": a tokenizer of this name has %zu, found %zu",
+                         path, n, json_array_size(list));
+    for (size_t i = 0; i < n; i++)
+        ZERO_TRY(take_merge(path, json_array_get(list, i), i, &merges[i]));
+    return ZERO_OK;
 }
 
 static zero_status take_tokenizer(const char *path, const json_t *root, zero_tokenizer *out)
 {
     static const char *const keys[] = {"format", "version", "name", "merges"};
-    size_t n = 0;
+    const char *name = NULL;
+    char shown[ZERO_JSON_SHOWN];
+    int32_t vocab = 0;
+    zero_merge *merges;
     ZERO_TRY(check_version(path, root));
     ZERO_TRY(zero_json_only(path, root, 4, keys));
-    ZERO_TRY(count_merges(path, root, &n));
-    zero_merge *merges = malloc((n + 1) * sizeof *merges);
-    zero_status st = build(path, root, n, merges, out);
+    ZERO_TRY(zero_json_text(path, root, "name", &name));
+    if (zero_tokenizer_parse(name, &vocab) != ZERO_OK || vocab < ZERO_VOCAB_BYTES)
+        return zero_fail(
+            ZERO_ERR_FORMAT,
+            "%s: \"name\": expected byte, or bpe:N with %d to %d tokens, found \"%s\"",
+            path, ZERO_VOCAB_BYTES + 1, ZERO_VOCAB_MAX, zero_json_shown(name, shown));
+    const int32_t n = vocab - ZERO_VOCAB_BYTES;
+    ZERO_TRY(zero_new(&merges, n, "merges"));
+    zero_status st = take_list(path, root, (size_t)n, merges);
+    if (st == ZERO_OK) {
+        st = zero_tokenizer_from_merges(out, merges, n);
+        if (st == ZERO_ERR_FORMAT) st = zero_fail(st, "%s: %s", path, zero_last_error());
+    }
     free(merges);
     return st;
 }

@@ -10,7 +10,7 @@
 #include "base/tree.h"
 #include "comm/fields.h"
 #include "comm/watch.h"
-#include "sharding/schedule_exchange.h"
+#include "sharding/update.h"
 #include "state/inspect.h"
 #include "state/records.h"
 #include "state/replicas.h"
@@ -74,7 +74,7 @@ zero_status zero_engine_publish(zero_engine *e)
 {
     ZERO_TRY(zero_engine_settle(e));
     zero_status st = zero_states_write_padding(&e->runner);
-    for (int g = 0; st == ZERO_OK && g < e->schedule.input.model->n_groups; g++)
+    for (int g = 0; st == ZERO_OK && g < e->schedule.model->n_groups; g++)
         st = zero_records_take(&e->runner, g);
     if (st == ZERO_OK) st = zero_states_round(&e->runner);
     /* Neighbours read the parameters that lie once per node, so all ranks wait here. */
@@ -143,15 +143,14 @@ static const zero_field step_fields[] = {
     ZERO_FIELD(zero_step_input, eps),   ZERO_FIELD(zero_step_input, weight_decay),
     ZERO_FIELD(zero_step_input, clip),
 };
-enum { STEP_FIELDS = sizeof step_fields / sizeof step_fields[0] };
-_Static_assert(sizeof(zero_step_input) == 8 * STEP_FIELDS,
+_Static_assert(sizeof(zero_step_input) == 8 * ZERO_COUNT(step_fields),
                "a row for each, and no padding");
 
 /* All ranks have the same verdict, so all take the same way here. */
 static zero_status check_verdict(zero_engine *e, const zero_step_input *in,
                                  const zero_run_output *out)
 {
-    const zero_model *model = e->schedule.input.model;
+    const zero_model *model = e->schedule.model;
     if (out->verdict == ZERO_STEP_FAILED) return agree_on_transfers(e);
     if (out->verdict == ZERO_STEP_REFUSED) return zero_agree(e->runner.comm, ZERO_OK);
     if (out->verdict == ZERO_STEP_CORRUPTED)
@@ -159,7 +158,8 @@ static zero_status check_verdict(zero_engine *e, const zero_step_input *in,
     if (out->verdict == ZERO_STEP_UNDEFINED)
         return zero_agree(e->runner.comm, zero_undefined_tell(model, &out->undefined));
     if (!out->differs) return ZERO_OK;
-    ZERO_TRY(zero_compare_fields(e->runner.comm, "the step", STEP_FIELDS, step_fields, in));
+    ZERO_TRY(zero_compare_fields(e->runner.comm, "the step", ZERO_COUNT(step_fields),
+                                 step_fields, in));
     return zero_fail(
         ZERO_ERR_INVALID,
         "ranks were given different steps, although their numbers read the same");
@@ -168,17 +168,15 @@ static zero_status check_verdict(zero_engine *e, const zero_step_input *in,
 static zero_run_input step_input(const zero_engine *e, const zero_step_input *in)
 {
     const uint64_t positive = UINT64_MAX >> 1;
-    return (zero_run_input){.program = ZERO_PROGRAM_STEP,
-                            .step = in->step,
-                            .clip = in->clip,
-                            .loss_scale = (double)e->loss_scale.scale,
-                            .arguments = (int64_t)(XXH3_64bits(in, sizeof *in) & positive),
-                            .adamw = {.lr = (float)in->lr,
-                                      .beta1 = (float)in->beta1,
-                                      .beta2 = (float)in->beta2,
-                                      .eps = (float)in->eps,
-                                      .weight_decay = (float)in->weight_decay,
-                                      .step = e->adam_steps + 1}};
+    zero_run_input run = {.program = ZERO_PROGRAM_STEP,
+                          .step = in->step,
+                          .clip = in->clip,
+                          .loss_scale = (double)e->loss_scale.scale,
+                          .arguments = (int64_t)(XXH3_64bits(in, sizeof *in) & positive),
+                          .adamw = zero_update_adamw(in->lr, in->beta1, in->beta2, in->eps,
+                                                     in->weight_decay)};
+    run.adamw.step = e->adam_steps + 1;
+    return run;
 }
 
 /* `backward` updates before the vote of OVERFLOW: a rank that refuses a step must say so
@@ -281,8 +279,7 @@ zero_status zero_engine_gradient(zero_engine *e, int group, zero_range range, fl
                               .out = out};
     assert(e->has_gradient);
     return zero_inspect(r, zero_runner_element(r, buffer, range.begin),
-                        (size_t)zero_range_len(range) * zero_type_size(reading.type),
-                        read_piece, &reading);
+                        zero_range_bytes(range, reading.type), read_piece, &reading);
 }
 
 /* ---- without training ---- */

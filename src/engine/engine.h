@@ -157,9 +157,9 @@ ZERO_NODISCARD zero_status zero_engine_publish(zero_engine *e);
  * bytes and messages planned for all programs walked so far, and those that their
  * collectives have moved, with the time. Local. */
 zero_traffic zero_engine_planned_traffic(const zero_engine *e, zero_op op);
-/* Small messages of all programs walked so far: as planned, and as moved. The group has
- * moved more, because a start, a checkpoint and a sample need some, too. Local. */
+/* Small messages planned for all programs walked so far; runner.control are those that were
+ * moved. The group has moved more, because a start, a checkpoint and a sample need some,
+ * too. Local. */
 zero_traffic zero_engine_planned_control(const zero_engine *e);
-zero_traffic zero_engine_measured_control(const zero_engine *e);
 void zero_engine_measured_traffic(const zero_engine *e, zero_op op, zero_traffic *traffic,
                                   zero_duration *duration);

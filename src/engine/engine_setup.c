@@ -1,9 +1,8 @@
 /* Opening and closing an engine. */
-#include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "comm/divide.h"
 #include "comm/mpi_error.h"
 #include "engine/engine.h"
@@ -94,16 +93,13 @@ static zero_status init_local(zero_engine *e, const zero_engine_spec *spec, zero
     }
     ZERO_TRY(zero_schedule_compile(&e->schedule, &spec->plan));
     ZERO_TRY(check_memory(e));
-    e->eval_losses =
-        calloc((size_t)zero_engine_eval_microbatches(e) + 1, sizeof *e->eval_losses);
-    return zero_allocated(e->eval_losses,
-                          "no memory for the losses of %" PRId64 " microbatches",
-                          zero_engine_eval_microbatches(e));
+    return zero_new(&e->eval_losses, zero_engine_eval_microbatches(e) + 1,
+                    "losses of microbatches");
 }
 
 static zero_status init_weights(zero_engine *e)
 {
-    zero_drawn_weights drawn = {e->schedule.input.model, e->spec.seed};
+    zero_drawn_weights drawn = {e->schedule.model, e->spec.seed};
     const zero_weights random = zero_weights_drawn(&drawn), *given = e->spec.weights;
     e->spec.weights = NULL; /* borrowed until here */
     if (e->spec.awaits_states) return ZERO_OK;

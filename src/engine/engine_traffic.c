@@ -7,8 +7,8 @@
 zero_traffic zero_engine_planned_traffic(const zero_engine *e, zero_op op)
 {
     zero_traffic sum = {0};
-    for (int p = 0; p < ZERO_PROGRAMS; p++) {
-        zero_traffic one = zero_schedule_traffic(&e->schedule, (zero_program_kind)p, op);
+    for (zero_program_kind p = 0; p < ZERO_PROGRAMS; p++) {
+        zero_traffic one = zero_schedule_traffic(&e->schedule, p, op);
         zero_traffic_add(&sum, e->runner.walks[p], &one);
     }
     return sum;
@@ -17,19 +17,13 @@ zero_traffic zero_engine_planned_traffic(const zero_engine *e, zero_op op)
 zero_traffic zero_engine_planned_control(const zero_engine *e)
 {
     zero_traffic sum = {0};
-    for (int p = 0; p < ZERO_PROGRAMS; p++) {
-        zero_traffic one =
-            zero_schedule_control_traffic(&e->schedule, (zero_program_kind)p);
+    for (zero_program_kind p = 0; p < ZERO_PROGRAMS; p++) {
+        zero_traffic one = zero_schedule_control_traffic(&e->schedule, p);
         zero_traffic_add(&sum, e->runner.walks[p], &one);
     }
     zero_traffic compare = zero_schedule_compare_traffic(&e->schedule);
     zero_traffic_add(&sum, e->runner.compares, &compare);
     return sum;
-}
-
-zero_traffic zero_engine_measured_control(const zero_engine *e)
-{
-    return e->runner.control;
 }
 
 /* A replica group has no collectives but those of ALL_REDUCEs. */
@@ -57,23 +51,18 @@ void zero_engine_measured_traffic(const zero_engine *e, zero_op op, zero_traffic
     const zero_runner *r = &e->runner;
     *traffic = (zero_traffic){0};
     *duration = (zero_duration){0};
-    if (zero_ops[op].among == ZERO_TP_GROUP) {
-        /* Adds the collectives of JOINs or of COLLECTs. The TP group has both, so its
-         * sums do not tell them apart. */
-        bool collects = op == ZERO_OP_COLLECT;
-        for (int j = 0; j < r->n_joins; j++) {
-            const zero_runner_exchange *join = &r->joins[j];
-            if (r->schedule->joins[j].collects != collects) continue;
-            for (int k = 0; k < join->n; k++)
-                add_measured(&join->ops[k].traffic, &join->ops[k].duration, traffic,
-                             duration);
-        }
-        return;
+    /* The collectives of JOINs or of COLLECTs. The TP group has both, so its sums do not
+     * tell them apart. */
+    bool is_of_tp = zero_ops[op].among == ZERO_TP_GROUP;
+    for (int j = 0; is_of_tp && j < r->schedule->n_joins; j++) {
+        const zero_runner_exchange *join = &r->exchanges[op][j];
+        if (!zero_exchange_is_used(r->schedule, op, j)) continue;
+        for (int k = 0; k < join->n; k++)
+            add_measured(&join->ops[k].traffic, &join->ops[k].duration, traffic, duration);
     }
     /* ALL_REDUCE works in the replica group, REDUCE and GATHER in the shard group.
      * NULL without replicas. */
-    const zero_comm *group =
-        zero_ops[op].among == ZERO_REPLICA_GROUP ? r->replicas : r->shard;
+    const zero_comm *group = is_of_tp ? NULL : r->groups[zero_ops[op].among];
     for (int k = 0; group && k < ZERO_COLLECTIVE_KINDS; k++)
         if (is_kind_of((zero_collective_kind)k, op))
             add_measured(&group->traffic[k], &group->duration[k], traffic, duration);

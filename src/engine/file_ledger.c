@@ -2,29 +2,19 @@
 
 #include <string.h>
 
-/* States move only in walks with an update. */
-static zero_offload_traffic plan_of(const zero_runner *r)
-{
-    zero_offload_traffic sum = {.states.reads = 0};
-    for (int p = 0; p < ZERO_PROGRAMS; p++) {
-        zero_offload_traffic one = zero_offload_count(r->schedule, (zero_program_kind)p);
-        uint64_t walks = (uint64_t)r->walks[p], updates = (uint64_t)r->updates[p];
-        zero_file_traffic_add(&sum.states, updates, &one.states);
-        zero_file_traffic_add(&sum.parameters, walks, &one.parameters);
-        zero_file_traffic_add(&sum.activations, walks, &one.activations);
-    }
-    return sum;
-}
-
 zero_file_ledger zero_runner_file_ledger(const zero_runner *r)
 {
     const zero_schedule *s = r->schedule;
-    const zero_file_traffic *moved = r->tier.moved;
-    zero_file_ledger l = {.planned = plan_of(r),
-                          .measured = {.states = moved[ZERO_MOVED_STATES],
-                                       .parameters = moved[ZERO_MOVED_PARAMETERS],
-                                       .activations = moved[ZERO_MOVED_ACTIVATIONS]},
-                          .visits = moved[ZERO_MOVED_FOR_VISITS]};
+    zero_file_ledger l = {.measured = r->tier.moved, .visits = r->tier.moved.visits};
+    l.measured.visits = (zero_file_traffic){0};
+    for (zero_program_kind p = 0; p < ZERO_PROGRAMS; p++) {
+        zero_offload_traffic one = zero_offload_count(s, p);
+        for (int k = 0; k < ZERO_MOVES_KINDS; k++) {
+            /* States move only in walks with an update. */
+            int64_t times = k == ZERO_MOVES_STATES ? r->updates[p] : r->walks[p];
+            zero_file_traffic_add(&l.planned.of[k], (uint64_t)times, &one.of[k]);
+        }
+    }
     for (int i = 0; i < s->n_buffers; i++) {
         const zero_buffer *b = &s->buffers[i];
         if (b->space != ZERO_SPACE_FILE) continue;
@@ -38,4 +28,4 @@ bool zero_file_ledger_is_as_planned(const zero_file_ledger *l)
 {
     return memcmp(&l->planned, &l->measured, sizeof l->planned) == 0;
 }
-_Static_assert(sizeof(zero_offload_traffic) == 12 * sizeof(uint64_t), "it has no holes");
+_Static_assert(sizeof(zero_offload_traffic) == 20 * sizeof(uint64_t), "it has no holes");

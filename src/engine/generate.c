@@ -84,7 +84,7 @@ static zero_status compute_last(const struct batch *b, int32_t *next)
     if (n == 0) return ZERO_OK;
     const zero_run_input in = {
         .program = ZERO_PROGRAM_TOKEN, .prompt = last, .past = past, .loss_scale = 1.0};
-    const int64_t vocab = b->e->schedule.input.model->vocab;
+    const int64_t vocab = b->e->schedule.model->vocab;
     zero_run_output out;
     ZERO_TRY(run(b, &in, &out));
     for (int64_t t = 0; t < b->n; t++)

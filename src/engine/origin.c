@@ -1,107 +1,135 @@
 #include "engine/origin.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "base/range.h"
-#include "nn/model.h"
+#include "base/type.h"
+#include "nn/mark.h"
+#include "state/inspect.h"
 
-/* ---- looking ---- */
+/* ---- the results of a call ---- */
 
-zero_origin_search zero_origin_open(bool is_on, zero_runner *r)
+/* An array that a call writes: x[n], of which it may read the first `kept` elements. `what`
+ * is a tensor, or one of ZERO_ORIGIN_. */
+struct result {
+    int what;
+    zero_type type;
+    void *x;
+    int64_t n, kept;
+};
+
+/* One call of a unit, and what is done with each of its results. */
+struct looking {
+    zero_runner *r;
+    const zero_instruction *i;
+    const zero_call *call;
+    zero_origin *first;
+    void (*look)(const struct looking *l, const struct result *result);
+};
+
+static const zero_model *model_of(const struct looking *l)
 {
-    return (zero_origin_search){.is_on = is_on, .r = r, .first = {.at = -1}};
+    return l->r->schedule->model;
 }
 
-static const zero_model *model_of(const zero_origin_search *s)
+static zero_unit_sizes sizes_of(const struct looking *l, int unit)
 {
-    return s->r->schedule->input.model;
+    const zero_unit *u = &model_of(l)->units[unit];
+    return u->sizes(u, l->call->batch->B, l->call->batch->T);
 }
+
+static void note(const struct looking *l, int what, int64_t element)
+{
+    if (l->first->at >= 0) return;
+    *l->first = (zero_origin){.at = l->r->at,
+                              .unit = l->i->unit,
+                              .tensor = what,
+                              .microbatch = l->i->microbatch,
+                              .element = element};
+}
+
+/* The tensors of a group within `range` of it, whose elements begin at `x`. */
+static void look_at_tensors(const struct looking *l, int group, zero_range range,
+                            zero_type type, void *x, bool is_kept)
+{
+    zero_range part;
+    for (int t = -1; zero_next_part(model_of(l), group, range, &t, &part);) {
+        int64_t n = zero_range_len(part);
+        l->look(l,
+                &(struct result){t, type, zero_type_to(type, x, part.begin - range.begin),
+                                 n, is_kept ? n : 0});
+    }
+}
+
+/* The stream has the gradient of the unit's output where it does not begin. */
+static void look_at_results(const struct looking *l)
+{
+    const zero_call *call = l->call;
+    const int number = l->i->unit;
+    const zero_unit *unit = &model_of(l)->units[number];
+    zero_unit_sizes sizes = sizes_of(l, number);
+    bool is_last = number == model_of(l)->n_units - 1;
+    if (l->i->op != ZERO_OP_BACKWARD) {
+        l->look(l, &(struct result){ZERO_ORIGIN_OUTPUT, unit->activations, call->out,
+                                    sizes.out, 0});
+        return;
+    }
+    for (int k = 0; k < unit->n_groups; k++) {
+        zero_range all = {0, model_of(l)->groups[unit->groups[k]].n_params};
+        look_at_tensors(l, unit->groups[k], all, ZERO_FP32, call->grad[k],
+                        call->accumulate[k]);
+    }
+    l->look(l, &(struct result){ZERO_ORIGIN_LOSS, ZERO_FP32, call->row_loss, sizes.row_loss,
+                                0});
+    if (number > 0)
+        l->look(l, &(struct result){ZERO_ORIGIN_STREAM, unit->activations, call->stream,
+                                    sizes_of(l, number - 1).out, is_last ? 0 : sizes.out});
+}
+
+/* ---- numbers that are not finite ---- */
 
 /* Squares of floats cannot overflow a double: the sum is finite exactly if all of x is. */
-static bool is_finite(const zero_origin_search *s, zero_type type, int64_t n, const void *x)
+static void look_for_infinite(const struct looking *l, const struct result *result)
 {
-    zero_runner *r = s->r;
+    zero_runner *r = l->r;
     double sum, *found = &sum, *where = &sum;
+    if (!result->x || result->what == ZERO_ORIGIN_STREAM) return;
     if (r->link.memory) { /* NORM comes later */
         where = zero_runner_buffer(r, r->schedule->squares);
         found = zero_runner_buffer(r, r->schedule->squares_host);
     }
-    r->backend->sum_squares(&r->math, type, n, x, where);
+    r->backend->sum_squares(&r->math, result->type, result->n, result->x, where);
     if (r->link.memory) zero_link_fetch_now(&r->link, found, where, sizeof sum);
-    return isfinite(*found);
+    if (!isfinite(*found)) note(l, result->what, 0);
 }
 
-static void note(zero_origin_search *s, const zero_instruction *i, int tensor)
+void zero_origin_look(zero_runner *r, const zero_instruction *i, const zero_call *call,
+                      zero_origin *first)
 {
-    if (s->first.at >= 0) return;
-    s->first = (zero_origin){
-        .at = s->r->at, .unit = i->unit, .tensor = tensor, .microbatch = i->microbatch};
+    look_at_results(&(struct looking){r, i, call, first, look_for_infinite});
 }
 
-/* The unit that has the losses writes them in its forward or in its backward pass. */
-static void look_at_loss(zero_origin_search *s, const zero_instruction *i,
-                         const zero_call *call)
+void zero_origin_look_at_joint(zero_runner *r, const zero_instruction *i,
+                               const zero_unit_part *part, const zero_call *call,
+                               zero_origin *first)
 {
-    int64_t n = call->batch->B * call->batch->T;
-    if (call->row_loss && !is_finite(s, ZERO_FP32, n, call->row_loss))
-        note(s, i, ZERO_ORIGIN_LOSS);
-}
-
-void zero_origin_look_at_output(zero_origin_search *s, const zero_instruction *i,
-                                const zero_call *call)
-{
-    if (!s->is_on) return;
-    const zero_unit *unit = &model_of(s)->units[i->unit];
-    zero_unit_sizes size = unit->sizes(unit, call->batch->B, call->batch->T);
-    if (call->out && !is_finite(s, unit->activations, size.out, call->out))
-        note(s, i, ZERO_ORIGIN_OUTPUT);
-    look_at_loss(s, i, call);
-}
-
-void zero_origin_look_at_joint(zero_origin_search *s, const zero_instruction *i,
-                               const zero_unit_part *part, const zero_call *call)
-{
-    if (!s->is_on || part->join == ZERO_JOIN_NONE) return;
-    int where = i->op == ZERO_OP_BACKWARD ? ZERO_ORIGIN_JOINT : ZERO_ORIGIN_OUTPUT;
-    if (!is_finite(s, ZERO_FP32, part->count, call->joint)) note(s, i, where);
-}
-
-/* The tensors of a group within `range` of it, whose elements begin at `x`. */
-static void look_at_tensors(zero_origin_search *s, const zero_instruction *i, int group,
-                            zero_range range, zero_type type, const void *x)
-{
-    const zero_group *g = &model_of(s)->groups[group];
-    for (int t = g->first_tensor; t < g->first_tensor + g->n_tensors; t++) {
-        zero_range part =
-            zero_range_overlap(zero_range_of_tensor(&model_of(s)->tensors[t]), range);
-        if (zero_range_is_empty(part)) continue;
-        const char *from =
-            (const char *)x + (size_t)(part.begin - range.begin) * zero_type_size(type);
-        if (!is_finite(s, type, zero_range_len(part), from)) note(s, i, t);
-    }
-}
-
-void zero_origin_look_at_gradients(zero_origin_search *s, const zero_instruction *i,
-                                   const zero_call *call)
-{
-    if (!s->is_on) return;
-    const zero_unit *unit = &model_of(s)->units[i->unit];
-    for (int k = 0; k < unit->n_groups; k++) {
-        zero_range all = {0, model_of(s)->groups[unit->groups[k]].n_params};
-        look_at_tensors(s, i, unit->groups[k], all, ZERO_FP32, call->grad[k]);
-    }
-    look_at_loss(s, i, call);
+    int what = i->op == ZERO_OP_BACKWARD ? ZERO_ORIGIN_JOINT : ZERO_ORIGIN_OUTPUT;
+    if (part->join != ZERO_JOIN_NONE)
+        look_for_infinite(&(struct looking){.r = r, .i = i, .first = first},
+                          &(struct result){what, ZERO_FP32, call->joint, part->count, 0});
 }
 
 /* A gradient that was finite in the backward pass may be too large for 16 bits, or its
  * sum. */
-void zero_origin_look_at_sum(zero_origin_search *s, const zero_instruction *i,
-                             zero_type type, const void *x)
+void zero_origin_look_at_sum(zero_runner *r, const zero_instruction *i, zero_type type,
+                             void *x, zero_origin *first)
 {
-    if (s->is_on) look_at_tensors(s, i, i->group, i->range, type, x);
+    struct looking l = {.r = r, .i = i, .first = first, .look = look_for_infinite};
+    look_at_tensors(&l, i->group, i->range, type, x, false);
 }
 
 /* ---- telling ---- */
@@ -116,7 +144,10 @@ static zero_status find_first(zero_comm *comm, const zero_origin *mine, double *
     for (int r = 0; r < comm->size; r++) {
         const double *of = all + 4 * r;
         if (of[0] < 0.0 || (*rank >= 0 && (int)of[0] >= first->at)) continue;
-        *first = (zero_origin){(int)of[0], (int)of[1], (int)of[2], (int)of[3]};
+        *first = (zero_origin){.at = (int)of[0],
+                               .unit = (int)of[1],
+                               .tensor = (int)of[2],
+                               .microbatch = (int)of[3]};
         *rank = r;
     }
     return ZERO_OK;
@@ -164,12 +195,111 @@ zero_status zero_origin_describe(zero_comm *comm, const zero_plan_input *plan,
 {
     zero_origin first;
     int rank;
-    double *all = malloc((size_t)comm->size * 4 * sizeof *all);
-    zero_status st =
-        zero_allocated(all, "no memory for the origins of %d ranks", comm->size);
+    double *all;
+    zero_status st = zero_new(&all, 4 * comm->size, "numbers of all ranks");
     st = zero_agree(comm, st);
     if (st == ZERO_OK) st = find_first(comm, mine, all, &first, &rank);
     if (st == ZERO_OK) describe(plan, &first, rank, text);
     free(all);
     return st;
+}
+
+/* ---- numbers left undefined ---- */
+
+static void fill_piece(void *arg, void *piece, size_t bytes)
+{
+    const zero_type *type = arg;
+    zero_mark_fill_type(*type, piece, (int64_t)(bytes / zero_type_size(*type)));
+}
+
+/* A failure is kept for the vote of the step: the other ranks continue until then. */
+static void mark(const struct looking *l, const struct result *result)
+{
+    zero_type type = result->type;
+    int64_t n = result->n - result->kept;
+    if (result->x && n > 0)
+        zero_link_keep(&l->r->link,
+                       zero_overwrite(l->r, zero_type_to(type, result->x, result->kept),
+                                      (size_t)n * zero_type_size(type), fill_piece, &type));
+}
+
+/* Memory of n floats that has activations; sums among them are undefined with their mark,
+ * too. */
+static void mark_room(const struct looking *l, float *x, int64_t n)
+{
+    const zero_type type = model_of(l)->units[l->i->unit].activations;
+    mark(l, &(struct result){.type = type, .x = x, .n = type == ZERO_FP32 ? n : 2 * n});
+}
+
+void zero_undefined_before(zero_runner *r, const zero_instruction *i, const zero_call *call)
+{
+    struct looking l = {r, i, call, NULL, mark};
+    zero_unit_sizes sizes = sizes_of(&l, i->unit);
+    bool is_back = i->op == ZERO_OP_BACKWARD;
+    look_at_results(&l);
+    if (!is_back) mark_room(&l, call->saved, sizes.saved);
+    mark_room(&l, call->work, is_back ? sizes.backward_work : sizes.forward_work);
+}
+
+struct finding {
+    zero_type type;
+    int64_t passed, found; /* elements; -1: no mark yet */
+};
+
+static void find_in_piece(void *arg, const void *piece, size_t bytes)
+{
+    struct finding *f = arg;
+    int64_t n = (int64_t)(bytes / zero_type_size(f->type));
+    int64_t at = zero_mark_find_type(f->type, piece, n);
+    if (f->found < 0 && at >= 0) f->found = f->passed + at;
+    f->passed += n;
+}
+
+static void find(const struct looking *l, const struct result *result)
+{
+    struct finding f = {.type = result->type, .found = -1};
+    if (!result->x || result->n <= 0 || l->first->at >= 0) return;
+    zero_link_keep(&l->r->link,
+                   zero_inspect(l->r, result->x,
+                                (size_t)result->n * zero_type_size(result->type),
+                                find_in_piece, &f));
+    if (f.found >= 0) note(l, result->what, f.found);
+}
+
+void zero_undefined_after(zero_runner *r, const zero_instruction *i, const zero_call *call,
+                          zero_origin *first)
+{
+    look_at_results(&(struct looking){r, i, call, first, find});
+}
+
+zero_status zero_undefined_tell(const zero_model *model, const zero_origin *first)
+{
+    if (first->at < 0) return ZERO_OK;
+    const char *unit = model->units[first->unit].name;
+    switch (first->tensor) {
+    case ZERO_ORIGIN_OUTPUT:
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "unit '%s' leaves element %" PRId64
+            " of its output undefined: a forward call sets as many as sizes() says",
+            unit, first->element);
+    case ZERO_ORIGIN_STREAM:
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "unit '%s' leaves element %" PRId64
+            " of the gradient of its input undefined: a backward call sets stream to d(in)",
+            unit, first->element);
+    case ZERO_ORIGIN_LOSS:
+        return zero_fail(ZERO_ERR_INVALID,
+                         "unit '%s' leaves the loss of position %" PRId64
+                         " undefined: the last unit's backward call sets row_loss",
+                         unit, first->element);
+    default:
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "unit '%s' leaves element %" PRId64
+            " of the gradient of '%s' undefined: a backward call sets every element of a "
+            "gradient, and adds only where call->accumulate is true",
+            unit, first->element, model->tensors[first->tensor].name);
+    }
 }

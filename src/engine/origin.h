@@ -1,9 +1,14 @@
-/* origin.h - where the first number that is not finite came from.
+/* origin.h - where numbers came from that no unit should leave: not finite, or undefined.
  *
  * A step whose gradient is not finite updates nothing. So the engine walks it again with a
  * search, which looks at every unit's output and gradients, and at gradients that were
  * rounded or added. Then ranks agree on the earliest instruction at which one of them found
- * something. */
+ * something.
+ *
+ * In a run's first step a unit's results are filled before its call with a NaN that
+ * arithmetic does not make, and after the call nothing of it may be left: adding to it
+ * keeps it. So a gradient that a unit forgets, or adds to where it should set it, is told by unit
+ * and tensor. Later steps fill nothing. */
 #pragma once
 
 #include "state/runner.h"
@@ -11,35 +16,28 @@
 #define ZERO_ORIGIN_OUTPUT (-1)
 #define ZERO_ORIGIN_JOINT  (-2) /* of a backward pass */
 #define ZERO_ORIGIN_LOSS   (-3)
+#define ZERO_ORIGIN_STREAM (-4) /* the gradient of the unit's input */
 
 /* A gradient that was rounded or added has unit -1. */
 typedef struct {
-    int at; /* the instruction; -1: all numbers were finite */
+    int at; /* the instruction; -1: nothing was found */
     int unit;
-    int tensor; /* or one of the three above */
+    int tensor; /* or one of the four above */
     int microbatch;
+    int64_t element; /* the first undefined one */
 } zero_origin;
 
-/* The search of one walk on this rank. */
-typedef struct {
-    bool is_on; /* otherwise nothing is looked at */
-    zero_runner *r;
-    zero_origin first;
-} zero_origin_search;
-
-zero_origin_search zero_origin_open(bool is_on, zero_runner *r);
-
-/* `i` is the present instruction of the walk, `call` that of its unit. */
-void zero_origin_look_at_output(zero_origin_search *s, const zero_instruction *i,
-                                const zero_call *call);
+/* Looks for numbers that are not finite in the results of a unit's call, and notes the
+ * first of a walk on this rank. `i` is the present instruction. */
+void zero_origin_look(zero_runner *r, const zero_instruction *i, const zero_call *call,
+                      zero_origin *first);
 /* Looks at `joint` before the other ranks of the TP group have its numbers, too. */
-void zero_origin_look_at_joint(zero_origin_search *s, const zero_instruction *i,
-                               const zero_unit_part *part, const zero_call *call);
-void zero_origin_look_at_gradients(zero_origin_search *s, const zero_instruction *i,
-                                   const zero_call *call);
+void zero_origin_look_at_joint(zero_runner *r, const zero_instruction *i,
+                               const zero_unit_part *part, const zero_call *call,
+                               zero_origin *first);
 /* The result of ROUND or ACCUMULATE: elements i->range of the group, beginning at `x`. */
-void zero_origin_look_at_sum(zero_origin_search *s, const zero_instruction *i,
-                             zero_type type, const void *x);
+void zero_origin_look_at_sum(zero_runner *r, const zero_instruction *i, zero_type type,
+                             void *x, zero_origin *first);
 
 #define ZERO_ORIGIN_TEXT 256
 
@@ -49,3 +47,14 @@ ZERO_NODISCARD zero_status zero_origin_describe(zero_comm *comm,
                                                 const zero_plan_input *plan,
                                                 const zero_origin *mine,
                                                 char text[ZERO_ORIGIN_TEXT]);
+
+/* Around a unit's call in the first step. The second notes what is still undefined.
+ * Local. */
+void zero_undefined_before(zero_runner *r, const zero_instruction *i,
+                           const zero_call *call);
+void zero_undefined_after(zero_runner *r, const zero_instruction *i, const zero_call *call,
+                          zero_origin *first);
+
+/* ZERO_ERR_INVALID, saying what is undefined; ZERO_OK if nothing is. */
+ZERO_NODISCARD zero_status zero_undefined_tell(const zero_model *model,
+                                               const zero_origin *first);

@@ -1,41 +1,32 @@
 #include "engine/ranks.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "sharding/schedule_peers.h"
 #include "sharding/work.h"
 
-/* The groups in which this rank exchanges data, each once. */
-#define MOST_GROUPS 3
-static int groups_of(const zero_runner *r, const zero_comm *groups[MOST_GROUPS])
-{
-    int n = 0;
-    groups[n++] = r->shard;
-    if (r->replicas) groups[n++] = r->replicas;
-    if (r->tp) groups[n++] = r->tp;
-    return n;
-}
+/* The groups in which ranks exchange data, each once. */
+static const zero_family_part exchanging[] = {ZERO_SHARD_GROUP, ZERO_REPLICA_GROUP,
+                                              ZERO_TP_GROUP};
 
 /* ---- bytes ---- */
 
 static zero_status count(const zero_engine *e, zero_rank_bytes *b)
 {
     size_t cells = (size_t)b->n * (size_t)b->n;
-    b->planned = calloc(cells, sizeof *b->planned);
-    b->sent = calloc(cells, sizeof *b->sent);
-    ZERO_TRY(zero_allocated(b->planned && b->sent,
-                            "no memory for the bytes between %d ranks", b->n));
-    const zero_comm *groups[MOST_GROUPS];
+    ZERO_TRY(zero_new(&b->planned, cells, "pairs of ranks"));
+    ZERO_TRY(zero_new(&b->sent, cells, "pairs of ranks"));
     zero_peer_bytes mine = {0};
-    int n = groups_of(&e->runner, groups);
-    for (int k = 0; k < n; k++)
-        for (int i = 0; i < groups[k]->size; i++) {
-            int peer = zero_member_rank(&groups[k]->member, i);
-            mine.sent[peer] += groups[k]->peers.sent[i];
-            mine.read[peer] += groups[k]->peers.read[i];
+    for (int k = 0; k < ZERO_COUNT(exchanging); k++) {
+        const zero_comm *group = e->runner.groups[exchanging[k]];
+        for (int i = 0; group && i < group->size; i++) {
+            int peer = zero_member_rank(&group->member, i);
+            mine.sent[peer] += group->peers.sent[i];
+            mine.read[peer] += group->peers.read[i];
         }
+    }
     zero_peers_add(b->n, b->sent, e->runner.comm->rank, &mine);
     zero_peer_bytes planned = {0};
     ZERO_TRY(zero_schedule_peers(&e->schedule, e->runner.walks, &planned));
@@ -103,22 +94,22 @@ static zero_rank_time part_of(const zero_profile *p, zero_op op)
 
 static void add_up(const zero_runner *r, double mine[ZERO_RANK_TIMES])
 {
-    const zero_comm *groups[MOST_GROUPS];
-    for (int i = 0; i < ZERO_OP_KINDS; i++) {
+    for (zero_op i = 0; i < ZERO_OP_KINDS; i++) {
         const zero_profile_entry *e =
-            zero_profile_at(&r->profile, ZERO_PROGRAM_STEP, (zero_op)i, ZERO_ALL_UNITS);
-        zero_rank_time part = part_of(&r->profile, (zero_op)i);
+            zero_profile_at(&r->profile, ZERO_PROGRAM_STEP, i, ZERO_ALL_UNITS);
+        zero_rank_time part = part_of(&r->profile, i);
         double polls = part == ZERO_RANK_COMPUTE ? e->exchange : 0.0;
         mine[ZERO_RANK_STEP] += e->seconds;
         mine[part] += e->seconds - polls;
         mine[ZERO_RANK_EXCHANGE] += polls;
     }
-    int n = groups_of(r, groups);
-    for (int k = 0; k < n; k++)
-        for (int kind = 0; kind < ZERO_COLLECTIVE_KINDS; kind++) {
-            mine[ZERO_RANK_IN_FLIGHT] += groups[k]->duration[kind].total;
-            mine[ZERO_RANK_AWAITED] += groups[k]->duration[kind].exposed;
+    for (int k = 0; k < ZERO_COUNT(exchanging); k++) {
+        const zero_comm *group = r->groups[exchanging[k]];
+        for (int kind = 0; group && kind < ZERO_COLLECTIVE_KINDS; kind++) {
+            mine[ZERO_RANK_IN_FLIGHT] += group->duration[kind].total;
+            mine[ZERO_RANK_AWAITED] += group->duration[kind].exposed;
         }
+    }
 }
 
 zero_status zero_rank_seconds_gather(const zero_engine *e, zero_rank_seconds *seconds)
@@ -126,9 +117,8 @@ zero_status zero_rank_seconds_gather(const zero_engine *e, zero_rank_seconds *se
     zero_comm *comm = e->runner.comm;
     double mine[ZERO_RANK_TIMES] = {0.0};
     zero_rank_seconds made = {.n = comm->size};
-    made.of_rank = malloc((size_t)made.n * sizeof mine);
     zero_status st =
-        zero_allocated(made.of_rank, "no memory for the seconds of %d ranks", made.n);
+        zero_new(&made.of_rank, made.n * ZERO_RANK_TIMES, "seconds of all ranks");
     add_up(&e->runner, mine);
     st = zero_agree(comm, st);
     if (st == ZERO_OK)

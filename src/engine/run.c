@@ -7,13 +7,13 @@
 #include "math/threads.h"
 #include "state/run_memory.h"
 
-static zero_execute *const execute[ZERO_OP_KINDS] = {
+zero_execute *const zero_executes[ZERO_OP_KINDS] = {
     [ZERO_OP_LOAD] = zero_run_load,
     [ZERO_OP_GATHER] = zero_run_exchange,
     [ZERO_OP_GATHER_WAIT] = zero_run_exchange_wait,
-    [ZERO_OP_FORWARD] = zero_run_forward,
-    [ZERO_OP_RECOMPUTE] = zero_run_forward,
-    [ZERO_OP_BACKWARD] = zero_run_backward,
+    [ZERO_OP_FORWARD] = zero_run_pass,
+    [ZERO_OP_RECOMPUTE] = zero_run_pass,
+    [ZERO_OP_BACKWARD] = zero_run_pass,
     [ZERO_OP_JOIN] = zero_run_join,
     [ZERO_OP_JOIN_WAIT] = zero_run_exchange_wait,
     [ZERO_OP_KEEP] = zero_run_keep,
@@ -35,8 +35,8 @@ static zero_execute *const execute[ZERO_OP_KINDS] = {
     [ZERO_OP_RECORD] = zero_run_record,
     [ZERO_OP_FETCH_GRAD] = zero_run_fetch_grad,
     [ZERO_OP_STORE_PARAM] = zero_run_store_param,
-    [ZERO_OP_PUBLISH] = zero_run_publish,
-    [ZERO_OP_DELAY] = zero_run_delay,
+    [ZERO_OP_PUBLISH] = zero_run_copy,
+    [ZERO_OP_DELAY] = zero_run_copy,
     [ZERO_OP_FETCH] = zero_run_block,
     [ZERO_OP_FETCH_WAIT] = zero_run_block_wait,
     [ZERO_OP_STORE] = zero_run_block,
@@ -70,11 +70,13 @@ static zero_batch make_batch(const zero_plan_input *plan, const zero_run_input *
 /* Small messages of all groups so far. */
 static zero_traffic control_of(const zero_runner *r)
 {
-    zero_traffic sum = r->comm->traffic[ZERO_CONTROL];
-    if (r->data != r->comm) zero_traffic_add(&sum, 1, &r->data->traffic[ZERO_CONTROL]);
-    if (r->shard != r->data) zero_traffic_add(&sum, 1, &r->shard->traffic[ZERO_CONTROL]);
-    if (r->replicas) zero_traffic_add(&sum, 1, &r->replicas->traffic[ZERO_CONTROL]);
-    if (r->tp) zero_traffic_add(&sum, 1, &r->tp->traffic[ZERO_CONTROL]);
+    zero_traffic sum = {0};
+    for (int k = 0; k < ZERO_FAMILY_PARTS; k++) {
+        const zero_comm *group = r->groups[k];
+        bool is_again = (k == ZERO_DATA_GROUP && group == r->comm) ||
+                        (k == ZERO_SHARD_GROUP && group == r->data);
+        if (group && !is_again) zero_traffic_add(&sum, 1, &group->traffic[ZERO_CONTROL]);
+    }
     return sum;
 }
 
@@ -91,6 +93,26 @@ static zero_pending_update take_update(zero_runner *r, const zero_run_input *in)
     return update;
 }
 
+static void note(zero_runner *r, int buffer)
+{
+    if (buffer == ZERO_NO_BUFFER) return;
+    zero_life *touched = &r->touched[buffer];
+    if (touched->first < 0 || r->at < touched->first) touched->first = r->at;
+    if (r->at > touched->last) touched->last = r->at;
+}
+
+void *zero_use(const zero_walk *w, int buffer)
+{
+    note(w->r, buffer);
+    return zero_runner_buffer(w->r, buffer);
+}
+
+void *zero_use_element(const zero_walk *w, int buffer, int64_t i)
+{
+    note(w->r, buffer);
+    return zero_runner_element(w->r, buffer, i);
+}
+
 /* Executes the instruction r->at. */
 static zero_status execute_one(zero_walk *w, const zero_instruction *i)
 {
@@ -100,11 +122,11 @@ static zero_status execute_one(zero_walk *w, const zero_instruction *i)
     if (r->times.watch) zero_device_times_next(&r->times, i);
     zero_lifetimes_change(r, i, false);
     if (told) zero_tell_before(w, i, told);
-    if (!execute[i->op])
+    if (!zero_executes[i->op])
         return zero_fail(ZERO_ERR_UNSUPPORTED,
                          "%s: no run executes pipelines yet; they are only planned",
                          zero_op_name(i->op));
-    ZERO_TRY(execute[i->op](w, i));
+    ZERO_TRY(zero_executes[i->op](w, i));
     if (told) zero_tell_after(w, i, told);
     /* Generated logits outlive their program: the caller reads them. */
     if (!zero_program_generates(w->in->program)) zero_lifetimes_change(r, i, true);
@@ -120,7 +142,7 @@ static void walk_all(void *arg)
     const zero_program *p = &r->schedule->programs[kind];
     zero_trace *trace = w->in->finds_origin ? NULL : r->trace;
     double start = zero_clock_seconds();
-    if (r->times.watch) zero_device_times_begin(&r->times, kind);
+    r->times.program = kind;
     for (r->at = 0; r->at < p->length; r->at++) {
         const zero_instruction *i = &p->code[r->at];
         double polled = r->polled, streamed = r->streamed;
@@ -135,7 +157,7 @@ static void walk_all(void *arg)
         /* On a device with a stopwatch the host only queues: there seconds come later
          * (device_times.h). */
         if (r->times.watch) own = polls = 0.0;
-        zero_profile_note(&r->profile, kind, i, own, polls);
+        zero_profile_add(&r->profile, kind, i, (zero_profile_entry){1, own, polls});
         zero_trace_note(trace, kind, r->at, false, start, end);
         start = end;
     }
@@ -146,17 +168,17 @@ zero_status zero_runner_run(zero_runner *r, const zero_run_input *input,
                             zero_run_output *output)
 {
     const zero_schedule *s = r->schedule;
-    *output = (zero_run_output){.origin.at = -1, .undefined.unit = -1};
+    *output = (zero_run_output){.origin.at = -1, .undefined.at = -1};
     zero_walk w = {.r = r, .in = input, .out = output, .plan = &s->input};
     w.update = take_update(r, input);
     if (r->link.memory && s->input.offload == ZERO_OFFLOAD_LAZY)
         w.begin = zero_link_place(&r->link);
     w.batch = make_batch(w.plan, input, r->data->size);
-    w.search = zero_origin_open(input->finds_origin, r);
+    if (input->finds_origin) w.origin = &output->origin;
     r->exact_squares = (zero_exact){0};
     /* A search for the origin meets the numbers that the first step met. */
-    w.finds_undefined = input->program == ZERO_PROGRAM_STEP &&
-                        (!r->units_are_checked || input->finds_origin);
+    if (input->program == ZERO_PROGRAM_STEP && (w.origin || !r->units_are_checked))
+        w.undefined = &output->undefined;
     zero_lifetimes_open(r, input->program);
     zero_traffic control = control_of(r);
     r->walk = &w;
@@ -174,6 +196,5 @@ zero_status zero_runner_run(zero_runner *r, const zero_run_input *input,
     zero_traffic_add(&r->control, -1, &control);
     if (input->program == ZERO_PROGRAM_STEP && output->verdict < ZERO_STEP_UNDEFINED)
         r->units_are_checked = true;
-    output->origin = w.search.first;
     return ZERO_OK;
 }

@@ -69,8 +69,7 @@ static char *staging_at(zero_walk *w, const zero_instruction *i, int k)
 
 static zero_runner_exchange *exchange_of(const zero_walk *w, const zero_instruction *i)
 {
-    bool gathers = i->op == ZERO_OP_GATHER || i->op == ZERO_OP_GATHER_WAIT;
-    return gathers ? &w->r->gather[i->group] : &w->r->reduce[i->group];
+    return &w->r->exchanges[zero_ops[i->op].begun_by][zero_exchange_number(i)];
 }
 
 /* Slices are exchanged by one collective; of owners, each that has a piece needs one. */
@@ -121,7 +120,7 @@ zero_status zero_run_all_reduce(zero_walk *w, const zero_instruction *i)
     int64_t part = zero_range_len(piece) / replicas->size;
     char *own = zero_use_element(w, i->buffer, piece.begin + part * replicas->rank);
     char *whole = zero_use_element(w, i->buffer, piece.begin);
-    r->reducing = (zero_chained){.chain = &r->all_reduce[i->group],
+    r->reducing = (zero_chained){.chain = exchange_of(w, i),
                                  .label = zero_walk_label(w, i),
                                  .own = own,
                                  .whole = whole,
@@ -138,7 +137,7 @@ zero_status zero_run_join(zero_walk *w, const zero_instruction *i)
     int64_t piece = r->schedule->joins[i->join].count / r->tp->size;
     char *own = joined + (size_t)(piece * r->tp->rank) * sizeof(float);
     ZERO_TRY(r->backend->sync(&r->math)); /* other ranks read what the backend wrote */
-    r->joining = (zero_chained){.chain = &r->joins[i->join],
+    r->joining = (zero_chained){.chain = exchange_of(w, i),
                                 .label = zero_walk_label(w, i),
                                 .own = own,
                                 .whole = joined,
@@ -149,36 +148,32 @@ zero_status zero_run_join(zero_walk *w, const zero_instruction *i)
 zero_status zero_run_keep(zero_walk *w, const zero_instruction *i)
 {
     const zero_runner *r = w->r;
-    const float *own = zero_use_element(w, i->in, i->range.begin);
-    float *kept = zero_use_element(w, i->buffer, i->range.begin);
+    const float *own = zero_use_range(w, i, i->in);
+    float *kept = zero_use_range(w, i, i->buffer);
     r->backend->round(&r->math, ZERO_FP32, zero_range_len(i->range), own, kept);
     return ZERO_OK;
 }
 
 zero_status zero_run_collect(zero_walk *w, const zero_instruction *i)
 {
-    zero_collective *op = &w->r->joins[i->join].ops[0];
+    zero_collective *op = &exchange_of(w, i)->ops[0];
     ZERO_TRY(w->r->backend->sync(&w->r->math)); /* other ranks read what it wrote */
     op->label = zero_walk_label(w, i);
-    return zero_collective_begin(op, zero_use_element(w, i->in, i->range.begin),
-                                 zero_use(w, i->buffer), zero_use(w, i->staging));
+    return zero_collective_begin(op, zero_use_range(w, i, i->in), zero_use(w, i->buffer),
+                                 zero_use(w, i->staging));
 }
 
 /* The collective uses its buffers until here. */
 zero_status zero_run_exchange_wait(zero_walk *w, const zero_instruction *i)
 {
     zero_runner *r = w->r;
-    zero_runner_exchange *x = NULL;
+    const zero_runner_exchange *x = exchange_of(w, i);
+    zero_chained *chain = i->op == ZERO_OP_ALL_REDUCE_WAIT ? &r->reducing
+                          : i->op == ZERO_OP_JOIN_WAIT     ? &r->joining
+                                                           : NULL;
     ZERO_TRY(r->poll_status);
-    switch (i->op) {
-    case ZERO_OP_ALL_REDUCE_WAIT: ZERO_TRY(zero_chain_wait(r, &r->reducing)); break;
-    case ZERO_OP_JOIN_WAIT: ZERO_TRY(zero_chain_wait(r, &r->joining)); break;
-    case ZERO_OP_COLLECT_WAIT:
-        ZERO_TRY(zero_collective_wait(&r->joins[i->join].ops[0]));
-        break;
-    default: x = exchange_of(w, i);
-    }
-    for (int k = 0; x && k < x->n; k++) ZERO_TRY(zero_collective_wait(&x->ops[k]));
+    if (chain) ZERO_TRY(zero_chain_wait(r, chain));
+    for (int k = 0; !chain && k < x->n; k++) ZERO_TRY(zero_collective_wait(&x->ops[k]));
     zero_use(w, i->in);
     zero_use(w, i->buffer);
     zero_use(w, i->staging);

@@ -37,15 +37,11 @@ static int params_of(const zero_walk *w, const zero_instruction *i)
     return state->first_param_block + (i->file - state->first_block);
 }
 
-static void begin(zero_walk *w, const zero_instruction *i, zero_moved as, int file,
-                  void *memory)
+static void begin(zero_walk *w, const zero_instruction *i, int file, void *memory)
 {
-    zero_tier *t = &w->r->tier;
-    t->label = zero_walk_label(w, i);
-    if (i->op == ZERO_OP_STORE || i->op == ZERO_OP_SAVE)
-        zero_tier_begin_write(t, as, file, memory);
-    else
-        zero_tier_begin_read(t, as, file, memory);
+    const zero_op_row *row = &zero_ops[i->op];
+    w->r->tier.label = zero_walk_label(w, i);
+    zero_tier_begin(&w->r->tier, row->moves, file, row->writes, memory);
 }
 
 /* ---- optimizer states ---- */
@@ -59,10 +55,9 @@ zero_status zero_run_block(zero_walk *w, const zero_instruction *i)
     int params = params_of(w, i), k = i->file - s->groups[i->group].first_block;
     if (!w->update.is_due) return ZERO_OK;
     void *slot = zero_use(w, i->buffer);
-    begin(w, i, ZERO_MOVED_STATES, i->file, slot);
+    begin(w, i, i->file, slot);
     if (params != ZERO_NO_BUFFER && moves_params)
-        begin(w, i, ZERO_MOVED_STATES, params,
-              zero_offload_params_in(s, i->group, k, slot));
+        begin(w, i, params, zero_offload_params_in(s, i->group, k, slot));
     return ZERO_OK;
 }
 
@@ -84,7 +79,7 @@ zero_status zero_run_fetch_param(zero_walk *w, const zero_instruction *i)
     char *piece = zero_use(w, i->buffer);
     for (int k = 0; k < state->n_blocks; k++) {
         int block = state->first_param_block + k;
-        begin(w, i, ZERO_MOVED_PARAMETERS, block, piece);
+        begin(w, i, block, piece);
         piece += r->schedule->buffers[block].bytes;
     }
     return ZERO_OK;
@@ -102,7 +97,7 @@ zero_status zero_run_fetch_param_wait(zero_walk *w, const zero_instruction *i)
 
 zero_status zero_run_activation(zero_walk *w, const zero_instruction *i)
 {
-    begin(w, i, ZERO_MOVED_ACTIVATIONS, i->file, zero_use(w, i->buffer));
+    begin(w, i, i->file, zero_use(w, i->buffer));
     return ZERO_OK;
 }
 
@@ -144,17 +139,6 @@ static bool is_ready(const zero_walk *w, const zero_instruction *i)
     }
 }
 
-static zero_status execute(zero_walk *w, const zero_instruction *i)
-{
-    switch (i->op) {
-    case ZERO_OP_FETCH:
-    case ZERO_OP_STORE: return zero_run_block(w, i);
-    case ZERO_OP_UPDATE: return zero_run_update(w, i);
-    case ZERO_OP_STORE_PARAM: return zero_run_store_param(w, i);
-    default: return zero_run_block_wait(w, i);
-    }
-}
-
 /* One update at a time, so that collectives are polled in between. */
 void zero_run_ahead(zero_walk *w)
 {
@@ -168,12 +152,13 @@ void zero_run_ahead(zero_walk *w)
     while (!has_updated && r->poll_status == ZERO_OK) {
         const zero_instruction *i = find_next(w);
         if (!i || !is_ready(w, i)) break;
-        r->poll_status = execute(w, i);
+        r->poll_status = zero_executes[i->op](w, i);
         has_updated = i->op == ZERO_OP_UPDATE;
         w->ahead++;
         double end = zero_clock_seconds();
-        zero_profile_note(&r->profile, w->in->program, i,
-                          r->times.watch ? 0.0 : end - start, 0.0);
+        zero_profile_add(&r->profile, w->in->program, i,
+                         (zero_profile_entry){
+                             .count = 1, .seconds = r->times.watch ? 0.0 : end - start});
         zero_trace_note(r->trace, w->in->program, w->ahead - 1, true, start, end);
         start = end;
     }
@@ -195,10 +180,8 @@ bool zero_run_was_ahead(zero_walk *w, const zero_instruction *i)
 zero_status zero_run_fetch_grad(zero_walk *w, const zero_instruction *i)
 {
     zero_runner *r = w->r;
-    zero_link_fetch(&r->link, zero_use_element(w, i->host, i->range.begin),
-                    zero_use_element(w, i->in, i->range.begin),
-                    (size_t)zero_range_len(i->range) *
-                        zero_type_size(r->schedule->input.type),
+    zero_link_fetch(&r->link, zero_use_range(w, i, i->host), zero_use_range(w, i, i->in),
+                    zero_range_bytes(i->range, r->schedule->input.type),
                     &r->grad_copies[i->group]);
     return ZERO_OK;
 }

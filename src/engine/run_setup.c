@@ -1,7 +1,5 @@
 #include "engine/walk.h"
 
-#include <stdlib.h>
-
 #include "base/fail.h"
 #include "base/grow.h"
 #include "base/number.h"
@@ -43,18 +41,15 @@ static void poll_collectives(void *arg)
     if (r->walk) zero_run_ahead(r->walk);
 }
 
-/* The collectives of a group, or of a join. */
-static zero_status init_exchange(zero_runner *r, zero_op op, int of,
-                                 zero_runner_exchange *x)
+static zero_status init_exchange(zero_runner *r, zero_op op, int number)
 {
     const zero_schedule *s = r->schedule;
-    int n = zero_exchange_collectives(s, op, of);
+    zero_runner_exchange *x = &r->exchanges[op][number];
+    zero_comm *comm = r->groups[zero_ops[op].among];
+    int n = zero_exchange_collectives(s, op, number);
     ZERO_TRY(zero_new(&x->ops, n + 1, "collectives"));
     for (int k = 0; k < n; k++) {
-        zero_collective_spec spec = zero_exchange_collective(s, op, of, k);
-        zero_comm *comm = op == ZERO_OP_JOIN         ? r->tp
-                          : op == ZERO_OP_ALL_REDUCE ? r->replicas
-                                                     : r->shard;
+        zero_collective_spec spec = zero_exchange_collective(s, op, number, k);
         ZERO_TRY(r->link.memory && comm == r->shard
                      ? zero_collective_init_on_device(&x->ops[k], comm, &spec, &r->copier)
                      : zero_collective_init(&x->ops[k], comm, &spec));
@@ -66,17 +61,10 @@ static zero_status init_exchange(zero_runner *r, zero_op op, int of,
 static zero_status init_exchanges(zero_runner *r)
 {
     const zero_schedule *s = r->schedule;
-    for (int g = 0; g < s->input.model->n_groups; g++) {
-        const zero_group_state *group = &s->groups[g];
-        if (group->reduce.is_used)
-            ZERO_TRY(init_exchange(r, ZERO_OP_REDUCE, g, &r->reduce[g]));
-        if (group->all_reduce.is_used)
-            ZERO_TRY(init_exchange(r, ZERO_OP_ALL_REDUCE, g, &r->all_reduce[g]));
-        if (group->gather.is_used)
-            ZERO_TRY(init_exchange(r, ZERO_OP_GATHER, g, &r->gather[g]));
-    }
-    for (int j = 0; j < s->n_joins; j++)
-        ZERO_TRY(init_exchange(r, ZERO_OP_JOIN, j, &r->joins[j]));
+    for (int k = 0; k < ZERO_EXCHANGES; k++)
+        for (int n = 0; n < zero_exchange_count(s, zero_exchange_ops[k]); n++)
+            if (zero_exchange_is_used(s, zero_exchange_ops[k], n))
+                ZERO_TRY(init_exchange(r, zero_exchange_ops[k], n));
     return ZERO_OK;
 }
 
@@ -85,24 +73,23 @@ static zero_status allocate_tables(zero_runner *r)
 {
     const zero_schedule *s = r->schedule;
     size_t mine = (size_t)s->input.accumulation, all = mine * (size_t)r->data->size;
-    size_t groups = (size_t)r->n_groups, buffers = (size_t)s->n_buffers;
-    r->n_joins = s->n_joins;
-    r->loss_copies = calloc(mine + 2 * groups, sizeof *r->loss_copies);
-    r->losses = calloc(mine + 2 * all, sizeof *r->losses);
-    r->squares = calloc(groups, sizeof *r->squares);
-    r->reduce = calloc(3 * groups + (size_t)s->n_joins, sizeof *r->reduce);
-    r->touched = calloc(buffers + 1, sizeof *r->touched);
-    ZERO_TRY(zero_allocated(
-        r->loss_copies && r->losses && r->squares && r->reduce && r->touched,
-        "no memory for the tables of %zu microbatches and %zu buffers", all, buffers));
+    size_t groups = (size_t)s->model->n_groups, buffers = (size_t)s->n_buffers;
+    r->n_exchanges = 3 * (int)groups + s->n_joins;
+    zero_runner_exchange *x;
+    ZERO_TRY(zero_new(&x, r->n_exchanges, "exchanges"));
+    r->exchanges[ZERO_OP_REDUCE] = x;
+    ZERO_TRY(zero_new(&r->loss_copies, mine + 2 * groups, "copies"));
+    ZERO_TRY(zero_new(&r->losses, mine + 2 * all, "losses of microbatches"));
+    ZERO_TRY(zero_new(&r->squares, groups, "groups"));
+    ZERO_TRY(zero_new(&r->touched, buffers, "buffers"));
     r->grad_copies = r->loss_copies + mine;
     r->param_copies = r->grad_copies + groups;
     r->gathered = r->losses + mine;
     r->all_losses = r->gathered + all;
-    r->gather = r->reduce + groups;
-    r->all_reduce = r->gather + groups;
-    r->joins = r->all_reduce + groups;
-    for (size_t i = 0; i < buffers; i++) r->touched[i] = (zero_touch){-1, -1};
+    r->exchanges[ZERO_OP_GATHER] = x + groups;
+    r->exchanges[ZERO_OP_ALL_REDUCE] = x + 2 * groups;
+    r->exchanges[ZERO_OP_JOIN] = r->exchanges[ZERO_OP_COLLECT] = x + 3 * groups;
+    for (size_t i = 0; i < buffers; i++) r->touched[i] = (zero_life){-1, -1};
     return ZERO_OK;
 }
 
@@ -181,7 +168,7 @@ static zero_status init_local(zero_runner *r, const char *directory)
         r->host_is_open = true;
     }
     ZERO_TRY(allocate_tables(r));
-    ZERO_TRY(zero_profile_init(&r->profile, r->schedule->input.model));
+    ZERO_TRY(zero_profile_init(&r->profile, r->schedule->model));
     ZERO_TRY(
         zero_device_times_init(&r->times, r->backend, &r->math, &r->link, &r->profile));
     ZERO_TRY(init_exchanges(r));
@@ -212,8 +199,7 @@ zero_status zero_runner_init(zero_runner *r, const zero_schedule *schedule,
                        .replicas = zero_comm_replicas(comm),
                        .tp = zero_comm_tp(comm),
                        .window = place->window,
-                       .tp_window = place->tp_window,
-                       .n_groups = schedule->input.model->n_groups};
+                       .tp_window = place->tp_window};
     r->math = (zero_math){.poll = poll_collectives,
                           .poll_arg = r,
                           .threads = (int)zero_plan_threads(&schedule->input),
@@ -228,12 +214,12 @@ zero_status zero_runner_init(zero_runner *r, const zero_schedule *schedule,
 
 void zero_runner_destroy(zero_runner *r)
 {
-    for (int i = 0; r->reduce && i < 3 * r->n_groups + r->n_joins; i++) {
-        zero_runner_exchange *x = &r->reduce[i];
-        for (int k = 0; k < x->n; k++) zero_collective_destroy(&x->ops[k]);
-        free(x->ops);
+    zero_runner_exchange *x = r->exchanges[ZERO_OP_REDUCE];
+    for (int i = 0; x && i < r->n_exchanges; i++) {
+        for (int k = 0; k < x[i].n; k++) zero_collective_destroy(&x[i].ops[k]);
+        free(x[i].ops);
     }
-    free(r->reduce);
+    free(x);
     free(r->loss_copies);
     free(r->losses);
     free(r->squares);

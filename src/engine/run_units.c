@@ -1,4 +1,4 @@
-/* LOAD, FORWARD, RECOMPUTE and BACKWARD: a microbatch and the model's units. */
+/* LOAD, FORWARD, RECOMPUTE, BACKWARD and LOSS: a microbatch and the model's units. */
 #include <string.h>
 
 #include "base/fail.h"
@@ -69,11 +69,6 @@ static zero_unit_part part_of(const zero_walk *w, const zero_instruction *i)
     if (i->part == ZERO_PART_ALL) return (zero_unit_part){.is_last = true};
     return unit->part(unit, pass, zero_program_samples(s, w->in->program),
                       zero_program_positions(s, w->in->program), i->part);
-}
-
-static bool is_first_part(const zero_instruction *i)
-{
-    return i->part == ZERO_PART_ALL || i->part == 0;
 }
 
 /* ---- calls ---- */
@@ -152,14 +147,24 @@ static void keep_last_losses(zero_walk *w, const zero_instruction *i)
         zero_link_after(&r->link, r->loss_copies[i->microbatch - 1]);
 }
 
-void zero_run_end_losses(zero_walk *w, const zero_instruction *i)
+zero_status zero_run_loss(zero_walk *w, const zero_instruction *i)
 {
     zero_runner *r = w->r;
+    int mine = i->microbatch + 1;
+    int64_t all = (int64_t)mine * r->data->size;
     zero_use(w, i->row_loss); /* it is copied until here */
-    for (int m = 0; r->link.memory && m <= i->microbatch; m++) {
+    for (int m = 0; r->link.memory && m < mine; m++) {
         zero_link_wait(&r->link, r->loss_copies[m]);
         r->losses[m] = sum_rows(host_rows(w, i, m), w->batch.B * w->batch.T);
     }
+    ZERO_TRY(zero_comm_all_gather_doubles(r->data, mine, r->losses, r->gathered));
+    for (int rank = 0; rank < r->data->size; rank++)
+        for (int m = 0; m < mine; m++)
+            r->all_losses[zero_walk_microbatch(w, i, rank, m) - w->in->first_microbatch] =
+                r->gathered[(int64_t)rank * mine + m];
+    double positions = (double)all * (double)(w->batch.B * w->batch.T);
+    w->out->loss = zero_tree_sum_scalars(all, r->all_losses) / positions;
+    return ZERO_OK;
 }
 
 /* Logits that a caller reads on the host. */
@@ -176,42 +181,27 @@ static zero_status take_logits(zero_walk *w, const zero_instruction *i,
     return ZERO_OK;
 }
 
-zero_status zero_run_forward(zero_walk *w, const zero_instruction *i)
+zero_status zero_run_pass(zero_walk *w, const zero_instruction *i)
 {
     const zero_unit *unit = &w->plan->model->units[i->unit];
+    bool is_back = i->op == ZERO_OP_BACKWARD;
+    bool is_first = i->part == ZERO_PART_ALL || i->part == 0;
     zero_call call = make_call(w, i);
     zero_unit_part part = part_of(w, i);
-    zero_undefined *undefined = w->finds_undefined ? &w->out->undefined : NULL;
-    if (undefined && is_first_part(i)) zero_undefined_before_forward(w->r, i, &call);
-    keep_last_losses(w, i);
-    unit->forward(unit, &call);
-    zero_origin_look_at_joint(&w->search, i, &part, &call);
-    if (!part.is_last) return ZERO_OK;
-    if (undefined) zero_undefined_after_forward(w->r, i, &call, undefined);
-    zero_origin_look_at_output(&w->search, i, &call);
-    ZERO_TRY(take_logits(w, i, &call));
-    return collect_loss(w, i);
-}
-
-zero_status zero_run_backward(zero_walk *w, const zero_instruction *i)
-{
-    const zero_unit *unit = &w->plan->model->units[i->unit];
-    zero_call call = make_call(w, i);
-    zero_unit_part part = part_of(w, i);
-    zero_undefined *undefined = w->finds_undefined ? &w->out->undefined : NULL;
     /* The padding of a gradient is also sent and added, so it must be zero. */
-    for (int k = 0; is_first_part(i) && k < unit->n_groups; k++) {
+    for (int k = 0; is_back && is_first && k < unit->n_groups; k++) {
         const zero_partition *p = &w->r->schedule->groups[unit->groups[k]].partition;
         if (!call.accumulate[k])
             w->r->backend->clear(&w->r->math, p->padded - p->n_params,
                                  call.grad[k] + p->n_params);
     }
-    if (undefined && is_first_part(i)) zero_undefined_before_backward(w->r, i, &call);
+    if (w->undefined && is_first) zero_undefined_before(w->r, i, &call);
     keep_last_losses(w, i);
-    unit->backward(unit, &call);
-    zero_origin_look_at_joint(&w->search, i, &part, &call);
+    (is_back ? unit->backward : unit->forward)(unit, &call);
+    if (w->origin) zero_origin_look_at_joint(w->r, i, &part, &call, w->origin);
     if (!part.is_last) return ZERO_OK;
-    if (undefined) zero_undefined_after_backward(w->r, i, &call, undefined);
-    zero_origin_look_at_gradients(&w->search, i, &call);
+    if (w->undefined) zero_undefined_after(w->r, i, &call, w->undefined);
+    if (w->origin) zero_origin_look(w->r, i, &call, w->origin);
+    ZERO_TRY(take_logits(w, i, &call));
     return collect_loss(w, i);
 }

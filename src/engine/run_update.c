@@ -17,16 +17,16 @@
 
 static void look_at_sum(zero_walk *w, const zero_instruction *i)
 {
-    zero_origin_look_at_sum(&w->search, i, zero_walk_type(w, i->buffer),
-                            zero_use_element(w, i->buffer, i->range.begin));
+    if (w->origin)
+        zero_origin_look_at_sum(w->r, i, zero_walk_type(w, i->buffer),
+                                zero_use_range(w, i, i->buffer), w->origin);
 }
 
 zero_status zero_run_round(zero_walk *w, const zero_instruction *i)
 {
     w->r->backend->round(&w->r->math, zero_walk_type(w, i->buffer),
-                         zero_range_len(i->range),
-                         zero_use_element(w, i->in, i->range.begin),
-                         zero_use_element(w, i->buffer, i->range.begin));
+                         zero_range_len(i->range), zero_use_range(w, i, i->in),
+                         zero_use_range(w, i, i->buffer));
     look_at_sum(w, i);
     return ZERO_OK;
 }
@@ -34,30 +34,13 @@ zero_status zero_run_round(zero_walk *w, const zero_instruction *i)
 zero_status zero_run_accumulate(zero_walk *w, const zero_instruction *i)
 {
     w->r->backend->accumulate(&w->r->math, i->type, zero_range_len(i->range),
-                              zero_use_element(w, i->sum, i->range.begin),
-                              zero_use_element(w, i->in, i->range.begin),
-                              zero_use_element(w, i->buffer, i->range.begin));
+                              zero_use_range(w, i, i->sum), zero_use_range(w, i, i->in),
+                              zero_use_range(w, i, i->buffer));
     look_at_sum(w, i);
     return ZERO_OK;
 }
 
 /* ---- the end of a step ---- */
-
-zero_status zero_run_loss(zero_walk *w, const zero_instruction *i)
-{
-    zero_runner *r = w->r;
-    int mine = i->microbatch + 1;
-    int64_t all = (int64_t)mine * r->data->size;
-    zero_run_end_losses(w, i);
-    ZERO_TRY(zero_comm_all_gather_doubles(r->data, mine, r->losses, r->gathered));
-    for (int rank = 0; rank < r->data->size; rank++)
-        for (int m = 0; m < mine; m++)
-            r->all_losses[zero_walk_microbatch(w, i, rank, m) - w->in->first_microbatch] =
-                r->gathered[(int64_t)rank * mine + m];
-    double positions = (double)all * (double)(w->batch.B * w->batch.T);
-    w->out->loss = zero_tree_sum_scalars(all, r->all_losses) / positions;
-    return ZERO_OK;
-}
 
 /* On the host the gradient has to arrive first. */
 static zero_status norm_on_host(zero_walk *w, const zero_instruction *i)
@@ -67,7 +50,7 @@ static zero_status norm_on_host(zero_walk *w, const zero_instruction *i)
     r->squares[i->group] =
         zero_gradient_squares(&zero_backend_cpu, &r->host, zero_walk_type(w, i->grad[0]),
                               w->plan->model->groups[i->group].n_params, i->range,
-                              zero_use_element(w, i->grad[0], i->range.begin));
+                              zero_use_range(w, i, i->grad[0]));
     return ZERO_OK;
 }
 
@@ -78,17 +61,13 @@ static zero_status norm_of_share(zero_walk *w, const zero_instruction *i)
 {
     zero_runner *r = w->r;
     const zero_model *model = w->plan->model;
-    const zero_group *g = &model->groups[i->group];
+    zero_range part;
     zero_use(w, i->grad[0]); /* also where the range is empty */
-    for (int t = g->first_tensor; t < g->first_tensor + g->n_tensors; t++) {
-        const zero_tensor *tensor = &model->tensors[t];
-        zero_range part = zero_range_overlap(zero_range_of_tensor(tensor), i->range);
-        bool is_counted = !zero_tensor_is_replicated(tensor) || model->share.rank == 0;
-        if (is_counted && !zero_range_is_empty(part))
+    for (int t = -1; zero_next_part(model, i->group, i->range, &t, &part);)
+        if (!zero_tensor_is_replicated(&model->tensors[t]) || model->share.rank == 0)
             r->backend->exact_squares(
                 &r->math, zero_walk_type(w, i->grad[0]), zero_range_len(part),
                 zero_use_element(w, i->grad[0], part.begin), &r->exact_squares);
-    }
     return ZERO_OK;
 }
 
@@ -100,11 +79,11 @@ zero_status zero_run_norm(zero_walk *w, const zero_instruction *i)
     if (zero_share_has_parts(&w->plan->model->share)) return norm_of_share(w, i);
     int64_t n_params = w->plan->model->groups[i->group].n_params;
     zero_type type = zero_walk_type(w, i->grad[0]);
-    const void *grad = zero_use_element(w, i->grad[0], i->range.begin);
+    const void *grad = zero_use_range(w, i, i->grad[0]);
     if (r->link.memory)
         zero_gradient_sums(r->backend, &r->math, type, i->range, grad,
                            (double *)zero_use(w, i->buffer) +
-                               zero_schedule_squares_at(r->schedule, i->group));
+                               r->schedule->groups[i->group].first_square);
     else
         r->squares[i->group] =
             zero_gradient_squares(r->backend, &r->math, type, n_params, i->range, grad);
@@ -127,7 +106,7 @@ static void fetch_squares(zero_walk *w, const zero_instruction *i)
         r->squares[g] =
             zero_gradient_span(w->plan->model->groups[g].n_params,
                                zero_partition_shard(&s->groups[g].partition, s->shard.rank),
-                               sums + zero_schedule_squares_at(s, g));
+                               sums + s->groups[g].first_square);
 }
 
 zero_pending_update zero_run_agreed_update(const zero_run_input *in, double norm)
@@ -140,8 +119,8 @@ zero_pending_update zero_run_agreed_update(const zero_run_input *in, double norm
 /* *sum = the squares of all ranks' gradients. */
 static zero_status add_squares(zero_runner *r, double *sum)
 {
-    int n_groups = r->n_groups;
-    if (zero_share_has_parts(&r->schedule->input.model->share)) {
+    int n_groups = r->schedule->model->n_groups;
+    if (zero_share_has_parts(&r->schedule->model->share)) {
         ZERO_TRY(zero_comm_sum(r->comm, ZERO_EXACT_WORDS, r->exact_squares.word));
         *sum = zero_exact_value(&r->exact_squares);
         return ZERO_OK;
@@ -163,12 +142,12 @@ zero_status zero_run_overflow(zero_walk *w, const zero_instruction *i)
     out->grad_norm = sqrt(squares) / w->in->loss_scale;
     bool is_finite = isfinite(squares) && isfinite(out->loss);
     bool has_failed = w->r->tier.has_failed || w->r->link.has_failed;
-    zero_step_verdict mine = has_failed                 ? ZERO_STEP_FAILED
-                             : w->in->is_refused        ? ZERO_STEP_REFUSED
-                             : w->r->changed > 0        ? ZERO_STEP_CORRUPTED
-                             : out->undefined.unit >= 0 ? ZERO_STEP_UNDEFINED
-                             : !is_finite               ? ZERO_STEP_OVERFLOW
-                                                        : ZERO_STEP_FINE;
+    zero_step_verdict mine = has_failed               ? ZERO_STEP_FAILED
+                             : w->in->is_refused      ? ZERO_STEP_REFUSED
+                             : w->r->changed > 0      ? ZERO_STEP_CORRUPTED
+                             : out->undefined.at >= 0 ? ZERO_STEP_UNDEFINED
+                             : !is_finite             ? ZERO_STEP_OVERFLOW
+                                                      : ZERO_STEP_FINE;
     int64_t gravest;
     bool same;
     ZERO_TRY(zero_comm_vote(w->r->comm, mine, w->in->arguments, &gravest, &same));
@@ -219,13 +198,12 @@ zero_status zero_run_update(zero_walk *w, const zero_instruction *i)
     const zero_runner *r = w->r;
     if (!w->update.is_due || r->tier.has_failed) return ZERO_OK;
     if (i->on_host) zero_host_await_update(w->r, i->group);
-    int64_t at = i->range.begin;
     zero_update_state state = {.type = w->plan->type,
-                               .grad = zero_use_element(w, i->grad[0], at),
-                               .param = zero_use_element(w, i->param[0], at),
-                               .master = zero_use_element(w, i->master, at),
-                               .momentum = zero_use_element(w, i->momentum, at),
-                               .variance = zero_use_element(w, i->variance, at),
+                               .grad = zero_use_range(w, i, i->grad[0]),
+                               .param = zero_use_range(w, i, i->param[0]),
+                               .master = zero_use_range(w, i, i->master),
+                               .momentum = zero_use_range(w, i, i->momentum),
+                               .variance = zero_use_range(w, i, i->variance),
                                .changed = changes_of(w, i)};
     if (i->file != ZERO_NO_BUFFER) {
         /* The states of a block in its slot. */
@@ -253,25 +231,15 @@ zero_status zero_run_update(zero_walk *w, const zero_instruction *i)
 
 /* ---- delayed updates ---- */
 
-static zero_status copy(zero_walk *w, const zero_instruction *i)
+/* PUBLISH and DELAY: only if there was, or will be, an update. */
+zero_status zero_run_copy(zero_walk *w, const zero_instruction *i)
 {
-    size_t size = zero_type_size(zero_walk_type(w, i->in));
+    if (!(i->op == ZERO_OP_DELAY ? w->r->pending : w->update).is_due) return ZERO_OK;
     if (!w->r->link.memory) /* the host copies what the backend wrote */
         ZERO_TRY(w->r->backend->sync(&w->r->math));
-    memcpy(zero_use_element(w, i->buffer, i->range.begin),
-           zero_use_element(w, i->in, i->range.begin),
-           (size_t)zero_range_len(i->range) * size);
+    memcpy(zero_use_range(w, i, i->buffer), zero_use_range(w, i, i->in),
+           zero_range_bytes(i->range, zero_walk_type(w, i->in)));
     return ZERO_OK;
-}
-
-zero_status zero_run_publish(zero_walk *w, const zero_instruction *i)
-{
-    return w->update.is_due ? copy(w, i) : ZERO_OK;
-}
-
-zero_status zero_run_delay(zero_walk *w, const zero_instruction *i)
-{
-    return w->r->pending.is_due ? copy(w, i) : ZERO_OK;
 }
 
 /* ---- flipped bits ----

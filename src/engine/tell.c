@@ -1,15 +1,16 @@
 #include "engine/tell.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "base/half.h"
 #include "base/number.h"
 #include "base/range.h"
 #include "nn/share.h"
 #include "sharding/schedule_exchange.h"
 #include "sharding/schedule_peers.h"
+#include "sharding/work.h"
 
 static const zero_partition *partition_of(const zero_walk *w, int group)
 {
@@ -32,24 +33,6 @@ static zero_told_number read_element(const zero_walk *w, int buffer, int64_t at)
     zero_convert(w->r->schedule->buffers[buffer].type, ZERO_FP32, 1,
                  zero_runner_element(w->r, buffer, at), &value);
     return (zero_told_number){at, (double)value};
-}
-
-/* The elements that stand for all ranks' pieces. */
-static void read_pieces(const zero_walk *w, const zero_instruction *i, int buffer,
-                        zero_told *told)
-{
-    const zero_partition *p = partition_of(w, i->group);
-    for (int k = 0; k < p->n_ranks && k < ZERO_TOLD_RANKS; k++)
-        told->numbers[k] = read_element(w, buffer, element_of(p, k));
-}
-
-static void read_own(const zero_walk *w, const zero_instruction *i, int buffer,
-                     zero_told *told)
-{
-    int k = w->r->shard->rank;
-    if (k < ZERO_TOLD_RANKS)
-        told->numbers[k] =
-            read_element(w, buffer, element_of(partition_of(w, i->group), k));
 }
 
 /* The element of an instruction's range that stands for it. */
@@ -83,9 +66,8 @@ static zero_status tell_peers(const zero_schedule *s, const zero_instruction *i,
 zero_status zero_tell_open(const zero_schedule *s, zero_told **list)
 {
     const zero_program *p = &s->programs[ZERO_PROGRAM_STEP];
-    zero_told *made = calloc((size_t)p->length + 1, sizeof *made);
-    zero_status st =
-        zero_allocated(made, "no memory to tell of %d instructions", p->length);
+    zero_told *made;
+    zero_status st = zero_new(&made, p->length + 1, "instructions to tell of");
     for (int at = 0; st == ZERO_OK && at < p->length; at++)
         st = tell_peers(s, &p->code[at], &made[at]);
     if (st == ZERO_OK)
@@ -106,17 +88,25 @@ static void tell_range(const zero_walk *w, int group, zero_range range, zero_tol
     told->real = zero_range_is_empty(range) ? 0 : zero_range_len(range);
 }
 
-static void tell_piece(const zero_walk *w, const zero_instruction *i, zero_told *told)
-{
-    tell_range(w, i->group,
-               zero_partition_piece(partition_of(w, i->group), w->r->shard->rank), told);
-}
-
 static bool is_gradient(const zero_walk *w, int buffer)
 {
     zero_class class = w->r->schedule->buffers[buffer].class;
     return class == ZERO_CLASS_GRADIENTS || class == ZERO_CLASS_IN_FLIGHT ||
            class == ZERO_CLASS_ACCUMULATORS;
+}
+
+/* A group's exchange: this rank's piece, and the elements that stand for all ranks' pieces,
+ * or for its own. */
+static void tell_exchange(const zero_walk *w, const zero_instruction *i, int buffer,
+                          bool all, zero_told *told)
+{
+    const zero_partition *p = partition_of(w, i->group);
+    const int own = w->r->shard->rank;
+    tell_range(w, i->group, zero_partition_piece(p, own), told);
+    for (int k = 0; k < p->n_ranks && k < ZERO_TOLD_RANKS; k++)
+        if (all || k == own) told->numbers[k] = read_element(w, buffer, element_of(p, k));
+    if (zero_ops[i->op].begun_by == ZERO_OP_GATHER)
+        told->is_gradient = is_gradient(w, i->buffer);
 }
 
 /* The master; in fp32 the parameter. */
@@ -141,7 +131,6 @@ void zero_tell_before(const zero_walk *w, const zero_instruction *i, zero_told *
 {
     const zero_runner *r = w->r;
     zero_traffic traffic = zero_instruction_traffic(r->schedule, i);
-    zero_volume moved = zero_traffic_total(&traffic);
     const zero_told known = *told;
     *told = (zero_told){.step = w->in->step + 1,
                         .at = r->at,
@@ -154,8 +143,8 @@ void zero_tell_before(const zero_walk *w, const zero_instruction *i, zero_told *
                         .group = i->group,
                         .microbatch = i->microbatch,
                         .live_bytes = (int64_t)i->live_bytes,
-                        .sent = moved.bytes_sent,
-                        .received = moved.bytes_received};
+                        .sent = zero_traffic_sent(&traffic),
+                        .received = zero_traffic_total(&traffic).bytes_received};
     if (i->group >= 0) tell_range(w, i->group, i->range, told);
     if (i->buffer != ZERO_NO_BUFFER)
         told->bytes = (int64_t)r->schedule->buffers[i->buffer].bytes;
@@ -164,15 +153,8 @@ void zero_tell_before(const zero_walk *w, const zero_instruction *i, zero_told *
     for (int k = 0; k < ZERO_TOLD_TOKENS; k++) told->tokens[k] = -1;
     for (int k = 0; k < ZERO_TOLD_RANKS; k++) told->numbers[k].at = -1;
     switch (i->op) {
-    case ZERO_OP_REDUCE:
-        tell_piece(w, i, told);
-        read_pieces(w, i, i->in, told);
-        break;
-    case ZERO_OP_GATHER:
-        tell_piece(w, i, told);
-        read_own(w, i, i->in, told);
-        told->is_gradient = is_gradient(w, i->buffer);
-        break;
+    case ZERO_OP_REDUCE: tell_exchange(w, i, i->in, true, told); break;
+    case ZERO_OP_GATHER: tell_exchange(w, i, i->in, false, told); break;
     case ZERO_OP_UPDATE:
         told->numbers[0] = read_master(w, i);
         told->numbers[2] = read_element(w, i->grad[0], element_in(w, i));
@@ -195,12 +177,7 @@ static bool tell_loss(const zero_walk *w, const zero_instruction *i, zero_told *
 /* Before the last part of a pass its results are not there. */
 static bool is_last_part(const zero_walk *w, const zero_instruction *i)
 {
-    const zero_unit *unit = &w->plan->model->units[i->unit];
-    zero_pass pass = i->op == ZERO_OP_BACKWARD    ? ZERO_PASS_BACKWARD
-                     : i->op == ZERO_OP_RECOMPUTE ? ZERO_PASS_RECOMPUTE
-                                                  : ZERO_PASS_FORWARD;
-    if (i->part == ZERO_PART_ALL) return true;
-    return unit->part(unit, pass, w->plan->micro_batch, w->plan->seq, i->part).is_last;
+    return i->part == ZERO_PART_ALL || zero_work_part(w->r->schedule, i, i->part).is_last;
 }
 
 static void tell_forward(const zero_walk *w, const zero_instruction *i, zero_told *told)
@@ -228,15 +205,8 @@ void zero_tell_after(const zero_walk *w, const zero_instruction *i, zero_told *t
     const zero_tree_span *span = i->group >= 0 ? &w->r->squares[i->group] : NULL;
     double sum = 0.0;
     switch (i->op) {
-    case ZERO_OP_REDUCE_WAIT:
-        tell_piece(w, i, told);
-        read_own(w, i, i->buffer, told);
-        break;
-    case ZERO_OP_GATHER_WAIT:
-        tell_piece(w, i, told);
-        read_pieces(w, i, i->buffer, told);
-        told->is_gradient = is_gradient(w, i->buffer);
-        break;
+    case ZERO_OP_REDUCE_WAIT: tell_exchange(w, i, i->buffer, false, told); break;
+    case ZERO_OP_GATHER_WAIT: tell_exchange(w, i, i->buffer, true, told); break;
     case ZERO_OP_ROUND:
     case ZERO_OP_ACCUMULATE:
         told->numbers[0] = read_element(w, i->buffer, element_in(w, i));

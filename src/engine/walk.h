@@ -10,7 +10,6 @@
 #pragma once
 
 #include "engine/origin.h"
-#include "engine/undefined.h"
 #include "state/runner.h"
 #include "zero/train.h"
 
@@ -49,7 +48,7 @@ typedef struct {
     zero_step_verdict verdict; /* STEP, of all ranks */
     bool differs;              /* STEP: ranks have different arguments */
     bool overflow;             /* STEP: a gradient was not finite, nothing was updated */
-    zero_undefined undefined;  /* of the first STEP on this rank */
+    zero_origin undefined;     /* of the first STEP on this rank */
     zero_origin origin;        /* STEP with finds_origin */
     /* GENERATE: [V] of the last position; TOKEN: [texts,V]; valid until the next walk */
     const float *logits;
@@ -67,8 +66,8 @@ struct zero_walk {
     zero_call_place begin;
     int ahead;         /* instructions of the stream before this one are executed */
     bool is_in_stream; /* one of them is being executed */
-    bool finds_undefined;
-    zero_origin_search search;
+    /* Where the walk notes such numbers (origin.h); NULL: it does not look. */
+    zero_origin *origin, *undefined;
     zero_status status; /* of the instructions so far */
 };
 
@@ -81,22 +80,20 @@ static inline int64_t zero_walk_label(const zero_walk *w, const zero_instruction
 
 /* Executes one instruction. */
 typedef zero_status zero_execute(zero_walk *w, const zero_instruction *i);
+extern zero_execute *const zero_executes[ZERO_OP_KINDS]; /* run.c */
 
-zero_execute zero_run_load, zero_run_forward, zero_run_backward; /* run_units.c */
+zero_execute zero_run_load, zero_run_pass, zero_run_loss; /* run_units.c */
 zero_execute zero_run_exchange, zero_run_exchange_wait,
     zero_run_release; /* run_exchange.c */
 zero_execute zero_run_all_reduce, zero_run_join, zero_run_keep, zero_run_collect;
 zero_execute zero_run_round, zero_run_accumulate; /* run_update.c */
-zero_execute zero_run_loss, zero_run_norm, zero_run_overflow, zero_run_update;
-zero_execute zero_run_publish, zero_run_delay;
+zero_execute zero_run_norm, zero_run_overflow, zero_run_update;
+zero_execute zero_run_copy;
 zero_execute zero_run_verify, zero_run_compare, zero_run_record;
 zero_execute zero_run_block, zero_run_block_wait; /* run_offload.c */
 zero_execute zero_run_fetch_param, zero_run_fetch_param_wait;
 zero_execute zero_run_fetch_grad, zero_run_store_param;
 zero_execute zero_run_activation, zero_run_activation_wait;
-
-/* LOSS: waits for the losses of this rank's microbatches, if they come from a device. */
-void zero_run_end_losses(zero_walk *w, const zero_instruction *i);
 
 /* Puts the step's number before the message of ZERO_ERR_CORRUPTED. */
 ZERO_NODISCARD zero_status zero_name_step(int64_t step, zero_status st);
@@ -125,14 +122,13 @@ static inline zero_type zero_walk_type(const zero_walk *w, int buffer)
 }
 
 /* The place of an operand. The memory ledger is measured by these calls. */
-static inline void *zero_use(const zero_walk *w, int buffer)
+void *zero_use(const zero_walk *w, int buffer);
+void *zero_use_element(const zero_walk *w, int buffer, int64_t i);
+/* From the beginning of the instruction's range on. */
+static inline void *zero_use_range(const zero_walk *w, const zero_instruction *i,
+                                   int buffer)
 {
-    return zero_runner_use(w->r, buffer);
-}
-
-static inline void *zero_use_element(const zero_walk *w, int buffer, int64_t i)
-{
-    return zero_runner_use_element(w->r, buffer, i);
+    return zero_use_element(w, buffer, i->range.begin);
 }
 
 /* ---- chains: run_exchange.c ----

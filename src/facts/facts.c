@@ -106,6 +106,22 @@ static zero_fact look_up(const zero_scope *scope, const char *path, const char *
     return missing;
 }
 
+bool zero_scope_next(const json_t *list, zero_scope *s)
+{
+    json_t *of = (json_t *)list;
+    s->index = s->node ? s->index + 1 : 0;
+    if (s->index >= json_array_size(list) + json_object_size(list)) return false;
+    if (json_is_array(list)) {
+        s->node = json_array_get(list, s->index);
+        return true;
+    }
+    void *member = s->key ? json_object_iter_next(of, json_object_key_to_iter(s->key))
+                          : json_object_iter(of);
+    s->key = json_object_iter_key(member);
+    s->node = json_object_iter_value(member);
+    return true;
+}
+
 /* ---- words ---- */
 
 /* Also a backslash that continues a line of a form. */
@@ -187,15 +203,9 @@ static zero_fact read_fold(reader *r, fold *join, double value)
     zero_fact list = read_choice(r);
     expect(r, ",");
     const char *x = r->at;
-    size_t n = json_array_size(list.node) + json_object_size(list.node), index = 0;
-    void *member = json_is_object(list.node) ? json_object_iter((json_t *)list.node) : NULL;
     const json_t *found = NULL;
-    for (; index < n && r->status == ZERO_OK; index++) {
-        zero_scope scope = {.index = index, .outer = r->scope};
-        scope.node =
-            member ? json_object_iter_value(member) : json_array_get(list.node, index);
-        if (member) scope.key = json_object_iter_key(member);
-        if (member) member = json_object_iter_next((json_t *)list.node, member);
+    zero_scope scope = {.outer = r->scope};
+    while (r->status == ZERO_OK && zero_scope_next(list.node, &scope)) {
         reader item = {x, x, r->end, &scope, ZERO_OK};
         zero_fact fact = read_choice(&item);
         bool is_condition = join == any || join == all || !join;
@@ -208,7 +218,7 @@ static zero_fact read_fold(reader *r, fold *join, double value)
         r->status = item.status;
         r->at = item.at;
     }
-    if (n == 0) { /* the end of an expression whose facts are missing */
+    if (r->at == x) { /* the end of an expression whose facts are missing */
         for (int depth = 0; r->at < r->end && (depth > 0 || *r->at != ')'); r->at++)
             depth += (*r->at == '(') - (*r->at == ')');
     }
@@ -419,20 +429,10 @@ json_t *zero_facts_pick(const zero_scope *scope, const char *spec)
 json_t *zero_facts_each(const json_t *tree, const char *path, const char *spec)
 {
     const zero_scope outer = {.node = tree};
-    json_t *all = json_array(), *list = (json_t *)zero_fact_at(tree, path), *item;
     zero_scope scope = {.outer = &outer};
-    if (json_is_array(list)) json_array_foreach(list, scope.index, item)
-        {
-            scope.node = item;
-            json_array_append_new(all, zero_facts_pick(&scope, spec));
-        }
-    else
-        json_object_foreach(list, scope.key, item)
-        {
-            scope.node = item;
-            json_array_append_new(all, zero_facts_pick(&scope, spec));
-            scope.index++;
-        }
+    json_t *all = json_array();
+    while (zero_scope_next(zero_fact_at(tree, path), &scope))
+        json_array_append_new(all, zero_facts_pick(&scope, spec));
     return all;
 }
 

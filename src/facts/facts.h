@@ -39,6 +39,10 @@ typedef struct zero_scope {
     const struct zero_scope *outer;
 } zero_scope;
 
+/* The next item of a list or member of an object becomes the scope's node; false after the
+ * last. The scope begins with `outer` alone. */
+bool zero_scope_next(const json_t *list, zero_scope *scope);
+
 typedef enum {
     ZERO_FACT_MISSING,
     ZERO_FACT_NUMBER,

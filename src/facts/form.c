@@ -55,8 +55,8 @@ static bool is_word(hole h, const char *word, hole *rest)
 
 static bool is_control(hole h)
 {
-    static const char *const words[] = {"if",   "elif", "else", "end",
-                                        "each", "with", "show", "wrap"};
+    static const char *const words[] = {"if",   "elif", "else", "end", "each",
+                                        "with", "show", "wrap", "pad", "trim"};
     hole rest;
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         if (is_word(h, words[i], &rest)) return true;
@@ -84,6 +84,15 @@ static size_t expression_length(hole h)
     return at;
 }
 
+/* Of ">20" 20, of "<20" -20, as printf() has it; 0 of nothing. */
+static zero_status find_width(const printer *p, hole h, int *width)
+{
+    zero_fact fact = {0};
+    if (h.length > 0) ZERO_TRY(evaluate(p, (hole){h.text + 1, h.length - 1}, &fact));
+    *width = (int)fact.number * (h.length > 0 && *h.text == '<' ? -1 : 1);
+    return ZERO_OK;
+}
+
 static zero_status print_value(const printer *p, hole h)
 {
     size_t n = expression_length(h);
@@ -97,7 +106,8 @@ static zero_status print_value(const printer *p, hole h)
     if (n < h.length)
         snprintf(unit, sizeof unit, "%.*s", (int)(h.length - n - 1), h.text + n + 1);
     size_t side = strcspn(unit, "<>");
-    int width = unit[side] ? atoi(unit + side + 1) * (unit[side] == '<' ? -1 : 1) : 0;
+    int width;
+    ZERO_TRY(find_width(p, (hole){unit + side, strlen(unit + side)}, &width));
     unit[side] = '\0';
     if (unit[0] == '=') {
         ZERO_TRY(evaluate(p, (hole){unit + 1, strlen(unit + 1)}, &named));
@@ -204,26 +214,20 @@ static zero_status print_items(printer *p, bool is_shown, hole path, bool is_eac
     const char *body = p->at;
     hole last, rest;
     if (is_shown) ZERO_TRY(evaluate(p, path, &list));
-    size_t n = !is_each ? list.kind == ZERO_FACT_TREE
-                        : json_array_size(list.node) + json_object_size(list.node);
-    void *member =
-        is_each && json_is_object(list.node) ? json_object_iter((json_t *)list.node) : NULL;
-    for (size_t i = 0; i < n || i == 0; i++) {
-        zero_scope scope = {.node = list.node, .index = i, .outer = outer};
-        if (is_each)
-            scope.node =
-                member ? json_object_iter_value(member) : json_array_get(list.node, i);
-        if (member) scope.key = json_object_iter_key(member);
-        if (member) member = json_object_iter_next((json_t *)list.node, member);
+    zero_scope scope = {.outer = outer};
+    if (!is_each) scope.node = list.node;
+    for (bool is_first = true;; is_first = false) {
+        bool has_item = is_each ? zero_scope_next(list.node, &scope)
+                                : is_first && list.kind == ZERO_FACT_TREE;
+        if (!has_item && !is_first) return ZERO_OK;
         p->at = body;
         p->scope = &scope;
-        zero_status st = print_body(p, is_shown && i < n, &last);
+        zero_status st = print_body(p, is_shown && has_item, &last);
         p->scope = outer;
         ZERO_TRY(st);
         if (!is_word(last, "end", &rest))
             return fail(p, body, "{each} or {with} has no {end}");
     }
-    return ZERO_OK;
 }
 
 /* Breaks lines between words before they have more than `width` columns; what follows of a
@@ -246,23 +250,41 @@ static void print_broken(const char *text, int indent, int width, FILE *out)
     }
 }
 
-/* After {wrap N}: up to its {end}. */
-static zero_status print_wrapped(printer *p, bool is_shown, hole indent)
+/* Leaves out blanks at the ends of lines. */
+static void print_trimmed(const char *text, FILE *out)
+{
+    while (*text) {
+        int line = (int)strcspn(text, "\n"), n = line;
+        while (n > 0 && text[n - 1] == ' ') n--;
+        fprintf(out, "%.*s%s", n, text, text[line] ? "\n" : "");
+        text += line + (text[line] == '\n');
+    }
+}
+
+/* After {wrap N}, {wrap N W}, {pad <N}, {pad >N} or {trim}, whose first letter is `how`: up
+ * to its {end}. */
+static zero_status print_shaped(printer *p, bool is_shown, char how, hole size)
 {
     char *text = NULL;
-    size_t size;
+    size_t bytes;
+    int width = 0;
     hole last, rest;
     FILE *out = p->out;
-    p->out = open_memstream(&text, &size);
+    if (is_shown && how == 'p') ZERO_TRY(find_width(p, size, &width));
+    p->out = open_memstream(&text, &bytes);
     if (!p->out) return zero_fail(ZERO_ERR_NOMEM, "no memory for lines of text");
     zero_status st = print_body(p, is_shown, &last);
     if (st == ZERO_OK && !is_word(last, "end", &rest))
-        st = fail(p, p->at, "{wrap} has no {end}");
+        st = fail(p, p->at, "{wrap}, {pad} or {trim} has no {end}");
     fclose(p->out);
     p->out = out;
-    char *more;
-    const long blanks = strtol(indent.text, &more, 10), width = strtol(more, NULL, 10);
-    if (st == ZERO_OK) print_broken(text, (int)blanks, width > 0 ? (int)width : WIDTH, out);
+    char *more = NULL;
+    const long indent = how == 'w' ? strtol(size.text, &more, 10) : 0,
+               columns = how == 'w' ? strtol(more, NULL, 10) : 0;
+    if (st == ZERO_OK && how == 'w')
+        print_broken(text, (int)indent, columns > 0 ? (int)columns : WIDTH, out);
+    if (st == ZERO_OK && how == 't') print_trimmed(text, out);
+    if (st == ZERO_OK && how == 'p') fprintf(out, "%*s", width, text);
     free(text);
     return st;
 }
@@ -285,8 +307,9 @@ static zero_status print_body(printer *p, bool is_shown, hole *last)
             ZERO_TRY(print_items(p, is_shown, rest, true));
         else if (is_word(h, "with", &rest))
             ZERO_TRY(print_items(p, is_shown, rest, false));
-        else if (is_word(h, "wrap", &rest))
-            ZERO_TRY(print_wrapped(p, is_shown, rest));
+        else if (is_word(h, "wrap", &rest) || is_word(h, "pad", &rest) ||
+                 is_word(h, "trim", &rest))
+            ZERO_TRY(print_shaped(p, is_shown, *h.text, rest));
         else if (is_control(h) && !is_word(h, "show", &rest)) {
             *last = h;
             return ZERO_OK;

@@ -4,12 +4,15 @@
  * stands, but for
  *
  *   {x}  {x:unit}  {x:unit>20}  {x:unit<20}   an expression (facts.h), its unit, and in how
- *                                             many columns it is set to the right or left;
+ *                                             many columns (an expression) it is set to the
+ *                                             right or left;
  *                                             ":=y": the unit that y says
  *   {if x}...{elif y}...{else}...{end}
  *   {each path}...{end}       for all items of an array or members of an object; names
  *                             inside are those of the item, then those outside
  *   {with path}...{end}       names inside are those of the object, then those outside
+ *   {pad <N}...{end}          with > or < as above
+ *   {trim}...{end}            blanks at the ends of lines are left out
  *   {wrap N}...{end}          its lines are broken between words before column 80, and go
  *                             on after N blanks; {wrap N W}: before they have more than W
  *   {show NAME}               another section of the file

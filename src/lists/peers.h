@@ -7,7 +7,7 @@
  *
  * A rank knows the messages that it sends and what it reads through windows, but not who
  * reads its own part, so a matrix takes the counts of all ranks. Each row then adds up to
- * the bytes_sent of its rank's zero_traffic, and each column to the bytes_received. */
+ * zero_traffic_sent() of its rank, and each column to the bytes_received. */
 #pragma once
 
 #include "lists/step.h"

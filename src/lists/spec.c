@@ -86,6 +86,16 @@ void zero_traffic_add(zero_traffic *sum, int64_t times, const zero_traffic *more
     sum->bytes_stored += times * more->bytes_stored;
 }
 
+int64_t zero_traffic_sent(const zero_traffic *traffic)
+{
+    return zero_traffic_total(traffic).bytes_sent;
+}
+
+int64_t zero_traffic_sent_to(const zero_traffic *traffic, zero_reach reach)
+{
+    return traffic->bytes_sent[reach];
+}
+
 zero_volume zero_traffic_total(const zero_traffic *traffic)
 {
     zero_volume v = {0};

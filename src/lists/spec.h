@@ -157,6 +157,9 @@ typedef struct {
 } zero_volume;
 
 zero_volume zero_traffic_total(const zero_traffic *traffic);
+/* Bytes that it sends: all, and those that go that far. */
+int64_t zero_traffic_sent(const zero_traffic *traffic);
+int64_t zero_traffic_sent_to(const zero_traffic *traffic, zero_reach reach);
 
 /* *sum += times * *more */
 void zero_traffic_add(zero_traffic *sum, int64_t times, const zero_traffic *more);

@@ -1,6 +1,7 @@
 /* cpu_few.c - a product whose a has few rows reads each weight once, in the order of
  * memory: all rows of a meet it in a register. A sum runs along k in order, slice by slice
- * as the tree says, or has the partial sums of row_dots(): bits depend on k alone. Threads
+ * as the tree says, or each slice has the partial sums of row_dots(): bits depend on k
+ * alone. Threads
  * have columns of c.
  *
  *     b, a piece of k by columns, is read        from ZERO_ROWS_MANY rows of a on
@@ -135,25 +136,48 @@ static void multiply(const zero_math *math, const void *arg, int64_t first, int6
 
 /* ---- b transposed: its rows are columns of c ---- */
 
+/* As sum_slices(), of slices in one part. */
+static void dot_slices(product *p, int64_t first, int64_t count, const columns *c,
+                       float *room)
+{
+    const zero_gemm *g = p->g;
+    if (count == 1) {
+        const int64_t n = g->k / zero_max(g->slices, 1), k = first * n;
+        p->kernels->row_dots(
+            g->b_type,
+            &(zero_rows){.m = g->m,
+                         .rows = c->n,
+                         .n = n,
+                         .x = (const float *)g->a + k,
+                         .x_stride = g->lda,
+                         .b = zero_type_at(g->b_type, g->b, c->first * g->ldb + k),
+                         .stride = g->ldb,
+                         .out = c->out,
+                         .out_stride = c->stride});
+        note(p, c->n * n);
+        return;
+    }
+    const int64_t left = zero_tree_left(count);
+    const columns right = {c->first, c->n, room, c->n};
+    dot_slices(p, first, left, c, room);
+    dot_slices(p, first + left, count - left, &right, room + g->m * c->n);
+    for (int64_t i = 0; i < g->m; i++)
+        p->kernels->add(c->n, c->out + i * c->stride, room + i * c->n,
+                        c->out + i * c->stride);
+}
+
 static void multiply_transposed(const zero_math *math, const void *arg, int64_t first,
                                 int64_t end)
 {
     const zero_gemm *g = arg;
     product p = {.math = math, .kernels = zero_cpu_kernels_of(math), .g = g};
-    const int64_t step = g->m >= ZERO_ROWS_MANY ? MANY_DOTS : BLOCK_ROWS;
+    const int64_t step =
+        zero_min(g->m >= ZERO_ROWS_MANY ? MANY_DOTS : BLOCK_ROWS, columns_at_a_time(g));
+    if (g->slices > 1) zero_slices_check(g);
     for (int64_t j = first; j < end; j += step) {
-        const int64_t rows = zero_min(end - j, step);
-        p.kernels->row_dots(g->b_type,
-                            &(zero_rows){.m = g->m,
-                                         .rows = rows,
-                                         .n = g->k,
-                                         .x = g->a,
-                                         .x_stride = g->lda,
-                                         .b = zero_type_at(g->b_type, g->b, j * g->ldb),
-                                         .stride = g->ldb,
-                                         .out = (float *)g->c + j,
-                                         .out_stride = g->ldc});
-        note(&p, rows * g->k);
+        const columns c = {j, zero_min(end - j, step), (float *)g->c + j, g->ldc};
+        dot_slices(&p, 0, zero_max(g->slices, 1), &c,
+                   math->scratch + zero_rows_room(MANY_ROWS, MANY_COLS));
     }
 }
 
@@ -220,7 +244,9 @@ static void multiply_16_bits(const zero_math *math, const void *arg, int64_t fir
 bool zero_cpu_few_rows(const zero_math *math, const zero_gemm *g)
 {
     if (!g->few_rows || g->transpose_a || g->accumulate) return false;
-    if (g->slices > 1 && (g->transpose_b || columns_at_a_time(g) < LINE)) return false;
+    if (g->slices > 1 && columns_at_a_time(g) < LINE) return false;
+    /* The partial sums of a slice would have to go on from part to part. */
+    if (g->transpose_b && g->slices > 0 && g->slice_parts > 1) return false;
     zero_range_work *work = g->transpose_b ? multiply_transposed : multiply;
     if (g->a_type != ZERO_FP32 || g->c_type != ZERO_FP32) {
         if (g->k > MOST_K) return false;

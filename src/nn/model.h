@@ -1,14 +1,28 @@
 /* model.h - a model (zero/model.h) as the rest of the library uses it. */
 #pragma once
 
+#include "base/range.h"
 #include "math/backend.h"
 #include "zero/model.h"
-#include "zero/range.h"
 
 /* The elements of a tensor in its group's flat space. */
 static inline zero_range zero_range_of_tensor(const zero_tensor *t)
 {
     return (zero_range){t->offset, t->offset + t->rows * t->cols};
+}
+
+/* Moves *t to the next tensor of a group with elements in `range` of the group's space, and
+ * *part to these elements; false after the last one. Begin with *t = -1. */
+static inline bool zero_next_part(const zero_model *model, int group, zero_range range,
+                                  int *t, zero_range *part)
+{
+    const zero_group *g = &model->groups[group];
+    for (*t = *t < 0 ? g->first_tensor : *t + 1; *t < g->first_tensor + g->n_tensors;
+         ++*t) {
+        *part = zero_range_overlap(zero_range_of_tensor(&model->tensors[*t]), range);
+        if (!zero_range_is_empty(*part)) return true;
+    }
+    return false;
 }
 
 /* The parts side by side that columns are cut in. */

@@ -1,13 +1,10 @@
 #include "pages/escape.h"
 
-#include <stdarg.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/legible.h"
 #include "base/utf8.h"
-
-#define LONGEST 1024 /* bytes of a text that is made from parts */
 
 static const char *reference(uint32_t character)
 {
@@ -51,14 +48,4 @@ void zero_escape(const char *text, FILE *out)
         text += n;
         left -= n;
     }
-}
-
-void zero_escape_format(FILE *out, const char *format, ...)
-{
-    char text[LONGEST];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    zero_escape(text, out);
 }

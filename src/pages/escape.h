@@ -12,7 +12,3 @@
 #include <stdio.h>
 
 void zero_escape(const char *text, FILE *out);
-
-/* The same for text made from parts. Texts beyond about 1000 bytes are cut. */
-void zero_escape_format(FILE *out, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));

@@ -19,18 +19,6 @@ zero_status zero_page_form(const char *file, const char *section, json_t *tree, 
     return st;
 }
 
-void zero_page_missing(const char *why, FILE *out)
-{
-    fprintf(out, "<p class=\"missing\">%s</p>\n", why);
-}
-
-const char *zero_page_number(double value, const char *unit, char text[ZERO_PAGE_TEXT])
-{
-    zero_fact fact = {.kind = ZERO_FACT_NUMBER, .number = value};
-    zero_unit_write(&fact, unit, text, ZERO_PAGE_TEXT);
-    return text;
-}
-
 const char *zero_page_unit(double bytes, double *unit)
 {
     static const char *const names[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
@@ -53,7 +41,7 @@ static zero_status write_details(const zero_page *page, int run, FILE *out)
     else if (run == 0)
         ZERO_TRY(zero_page_form("page", "no_trace", json_incref(tree), out));
     ZERO_TRY(zero_page_form("page", "memory", json_incref(tree), out));
-    if (program) zero_page_stairs(program, out);
+    if (program) ZERO_TRY(zero_page_stairs(program, out));
     ZERO_TRY(zero_page_form("run", "page_memory", json_incref(tree), out));
     ZERO_TRY(zero_page_form("page", "peers", json_incref(tree), out));
     if (peers) ZERO_TRY(zero_page_matrix(peers, out));

@@ -10,12 +10,6 @@
  * for lack of memory. */
 ZERO_NODISCARD zero_status zero_page_form(const char *file, const char *section,
                                           json_t *tree, FILE *out);
-/* A paragraph in place of a picture: why there is no data, and what would bring it. */
-void zero_page_missing(const char *why, FILE *out);
-
-/* A number with its unit (facts.h). Returns `text`. */
-#define ZERO_PAGE_TEXT 64
-const char *zero_page_number(double value, const char *unit, char text[ZERO_PAGE_TEXT]);
 /* "MiB", and its bytes: the unit in which an axis up to so many bytes is labelled. */
 const char *zero_page_unit(double bytes, double *unit);
 
@@ -24,7 +18,7 @@ ZERO_NODISCARD zero_status zero_page_curves(const zero_page *page, FILE *out);
 /* A row for each rank of a trace, and late ranks. ZERO_ERR_NOMEM. */
 ZERO_NODISCARD zero_status zero_page_timeline(const zero_traced *trace, FILE *out);
 /* The staircase of memory of a program that has instructions. */
-void zero_page_stairs(const json_t *program, FILE *out);
+ZERO_NODISCARD zero_status zero_page_stairs(const json_t *program, FILE *out);
 /* Bytes from rank to rank, and their sums. */
 ZERO_NODISCARD zero_status zero_page_matrix(const json_t *peers, FILE *out);
 /* A scaling study. */

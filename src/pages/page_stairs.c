@@ -2,213 +2,161 @@
  *
  * A long program has fewer columns than instructions. A column shows the worst of its own,
  * so that the peak is never lost. */
-#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
 #include "pages/page_parts.h"
-#include "pages/svg.h"
+#include "pages/svg_axis.h"
 
-#define WIDTH   1040.0
-#define HEIGHT  330.0
 #define LEFT    56.0
-#define RIGHT   10.0
+#define RIGHT   1030.0
 #define TOP     36.0
 #define BOTTOM  270.0
 #define COLUMNS 400
 #define HITS    160
-#define FITS    60.0 /* the width that the name of a pass needs */
 
-struct stairs {
+typedef struct {
     const json_t *program; /* "more/program" (run.c) */
     int n, columns;
-    double total[COLUMNS + 1]; /* bytes of each column's worst instruction */
-    int worst[COLUMNS + 1];
-    int peak; /* column */
-    bool is_used[ZERO_CLASSES];
-    double unit; /* bytes of 1 on the axis */
+    const json_t *worst[COLUMNS]; /* instruction of each column */
+    int peak;                     /* column */
+    double unit;                  /* bytes of 1 on the axis */
     zero_axis x, y;
-    FILE *out;
-};
+} stairs;
 
-/* ---- measuring ---- */
-
-static const char *text_of(const struct stairs *s, int i, const char *key)
+static const json_t *instruction(const stairs *s, int i)
 {
-    return json_string_value(json_object_get(json_array_get(s->program, (size_t)i), key));
+    return json_array_get(s->program, (size_t)i);
 }
 
-/* Bytes of a class while instruction i runs. */
-static double live(const struct stairs *s, int i, int class)
+/* Bytes of all classes, and of classes 0 to c. */
+static double bytes_of(const json_t *instruction)
 {
-    const json_t *all = json_object_get(json_array_get(s->program, (size_t)i), "live");
-    return (double)json_integer_value(json_array_get(all, (size_t) class));
+    return json_number_value(json_object_get(instruction, "bytes"));
 }
 
-static double sum_of(const struct stairs *s, int i, int up_to)
+static double bytes_up_to(const json_t *instruction, int c)
 {
+    const json_t *live = json_object_get(instruction, "live");
     double sum = 0.0;
-    for (int c = 0; c <= up_to; c++) sum += live(s, i, c);
+    for (int k = 0; k <= c; k++) sum += json_number_value(json_array_get(live, (size_t)k));
     return sum;
 }
 
-static int first_of(const struct stairs *s, int column)
+static int first_of(const stairs *s, int column)
 {
     return (int)((int64_t)column * s->n / s->columns);
 }
 
-/* "3 BACKWARD block 1: 63.23 MiB" */
-static int name_column(const struct stairs *s, int k, char *text, size_t size)
-{
-    const json_t *number =
-        json_object_get(json_array_get(s->program, (size_t)s->worst[k]), "number");
-    char bytes[ZERO_PAGE_TEXT];
-    return snprintf(text, size, "%" JSON_INTEGER_FORMAT " %s: %s",
-                    json_integer_value(number), text_of(s, s->worst[k], "name"),
-                    zero_page_number(s->total[k], "bytes", bytes));
-}
-
-static double left_of(const struct stairs *s, int column)
+static double left_of(const stairs *s, int column)
 {
     return zero_axis_at(&s->x, (double)first_of(s, column) + 1.0);
 }
 
-/* ---- drawing ---- */
-
-/* The area below the sum of classes 0 to c; those of fewer classes are drawn over it. */
-static void draw_area(const struct stairs *s, int c)
+/* The area below the sum of classes 0 to c: where its top changes. Those of fewer classes
+ * are drawn over it. */
+static json_t *steps_of(const stairs *s, int c)
 {
+    json_t *steps = json_array();
     double before = NAN;
-    fprintf(s->out, "<path class=\"area c%d\" d=\"M%.1f %.0f", c, left_of(s, 0), BOTTOM);
     for (int k = 0; k < s->columns; k++) {
-        double top = zero_axis_at(&s->y, sum_of(s, s->worst[k], c) / s->unit);
+        double top = zero_axis_at(&s->y, bytes_up_to(s->worst[k], c) / s->unit);
         if (k > 0 && fabs(top - before) < 0.05) continue;
-        if (k > 0) fprintf(s->out, "H%.1f", left_of(s, k));
-        fprintf(s->out, "V%.1f", top);
+        json_array_append_new(steps, json_pack("{s:f, s:f}", "x", left_of(s, k), "y", top));
         before = top;
     }
-    fprintf(s->out, "H%.1fV%.0fZ\"/>\n", left_of(s, s->columns), BOTTOM);
+    return steps;
 }
 
 /* The passes of a step. The update begins with LOSS. */
-enum pass { FORWARD, BACKWARD, UPDATE };
-
-static enum pass pass_after(enum pass before, const char *op)
-{
-    if (strcmp(op, "LOSS") == 0) return UPDATE;
-    if (before == UPDATE) return UPDATE;
-    if (strcmp(op, "FORWARD") == 0) return FORWARD;
-    if (strcmp(op, "BACKWARD") == 0 || strcmp(op, "RECOMPUTE") == 0) return BACKWARD;
-    return before;
-}
-
-static void draw_pass(const struct stairs *s, enum pass pass, int begin, int end)
+static json_t *passes_of(const stairs *s)
 {
     static const char *const names[] = {"forward", "backward", "update"};
-    static const char *const classes[] = {"forward", "backward", "rest"};
-    double from = zero_axis_at(&s->x, begin + 1.0), to = zero_axis_at(&s->x, end + 1.0);
-    zero_svg_box(from, BOTTOM + 26.0, to - from, 5.0, classes[pass], names[pass], s->out);
-    if (to - from >= FITS)
-        zero_svg_text(0.5 * (from + to), BOTTOM + 46.0, ZERO_SVG_MIDDLE, "tick",
-                      names[pass], s->out);
+    enum { FORWARD, BACKWARD, UPDATE } pass = FORWARD, next;
+    json_t *passes = json_array();
+    for (int i = 0, begin = 0; i <= s->n; i++) {
+        const char *op = json_string_value(json_object_get(instruction(s, i), "op"));
+        next = pass;
+        if (op && pass != UPDATE) {
+            if (strcmp(op, "LOSS") == 0) next = UPDATE;
+            if (strcmp(op, "FORWARD") == 0) next = FORWARD;
+            if (strcmp(op, "BACKWARD") == 0 || strcmp(op, "RECOMPUTE") == 0)
+                next = BACKWARD;
+        }
+        if (op && next == pass) continue;
+        if (i > begin)
+            json_array_append_new(passes,
+                                  json_pack("{s:s, s:f, s:f}", "name", names[pass], "from",
+                                            zero_axis_at(&s->x, begin + 1.0), "to",
+                                            zero_axis_at(&s->x, i + 1.0)));
+        begin = i;
+        pass = next;
+    }
+    return passes;
 }
 
-static void draw_peak(const struct stairs *s)
+/* What the pointer shows of every few columns: their worst. */
+static json_t *hits_of(const stairs *s)
 {
-    char bytes[ZERO_PAGE_TEXT], text[160];
-    double from = left_of(s, s->peak), to = left_of(s, s->peak + 1), x = 0.5 * (from + to);
-    double y = zero_axis_at(&s->y, s->total[s->peak] / s->unit);
-    const json_t *worst = json_array_get(s->program, (size_t)s->worst[s->peak]);
-    snprintf(text, sizeof text, "peak %s: %" JSON_INTEGER_FORMAT " %s",
-             zero_page_number(s->total[s->peak], "bytes", bytes),
-             json_integer_value(json_object_get(worst, "number")),
-             text_of(s, s->worst[s->peak], "name"));
-    zero_svg_line(from, y, fmax(to, from + 2.0), y, "peak", s->out);
-    zero_svg_line(x, y, x, TOP - 12.0, "peak", s->out);
-    zero_svg_anchor anchor = x < 0.3 * WIDTH   ? ZERO_SVG_LEFT
-                             : x > 0.7 * WIDTH ? ZERO_SVG_RIGHT
-                                               : ZERO_SVG_MIDDLE;
-    zero_svg_text(x, TOP - 18.0, anchor, "bad", text, s->out);
-}
-
-static void draw_hits(const struct stairs *s)
-{
+    json_t *hits = json_array();
     int every = 1 + (s->columns - 1) / HITS;
     for (int k = 0; k < s->columns; k += every) {
         int end = k + every < s->columns ? k + every : s->columns, worst = k;
         for (int i = k; i < end; i++)
-            if (s->total[i] > s->total[worst]) worst = i;
-        char title[1024], bytes[ZERO_PAGE_TEXT];
-        int n = name_column(s, worst, title, sizeof title);
+            if (bytes_of(s->worst[i]) > bytes_of(s->worst[worst])) worst = i;
+        json_t *classes = json_array();
         for (int c = ZERO_CLASSES - 1; c >= 0; c--) {
-            double here = live(s, s->worst[worst], c);
-            if (here > 0.0)
-                n += snprintf(title + n, sizeof title - (size_t)n, "\n%s %s",
-                              zero_class_name((zero_class)c),
-                              zero_page_number(here, "bytes", bytes));
+            json_t *bytes =
+                json_array_get(json_object_get(s->worst[worst], "live"), (size_t)c);
+            if (json_integer_value(bytes) > 0)
+                json_array_append_new(classes, json_pack("{s:s, s:O}", "name",
+                                                         zero_class_name((zero_class)c),
+                                                         "bytes", bytes));
         }
-        double from = left_of(s, k);
-        zero_svg_box(from, TOP, left_of(s, end) - from, BOTTOM - TOP, "hit", title, s->out);
+        json_array_append_new(hits, json_pack("{s:f, s:f, s:O, s:o}", "from", left_of(s, k),
+                                              "to", left_of(s, end), "of", s->worst[worst],
+                                              "classes", classes));
     }
+    return hits;
 }
 
-static void draw(struct stairs *s)
+zero_status zero_page_stairs(const json_t *program, FILE *out)
 {
-    char label[200], bytes[ZERO_PAGE_TEXT];
-    const char *unit = zero_page_unit(s->total[s->peak], &s->unit);
-    fputs("<ul class=\"legend\">", s->out);
-    for (int c = ZERO_CLASSES - 1; c >= 0; c--) {
-        char class[8];
-        snprintf(class, sizeof class, "c%d", c);
-        if (s->is_used[c]) zero_svg_key(class, -1, zero_class_name((zero_class)c), s->out);
+    stairs s = {.program = program, .n = (int)json_array_size(program)};
+    json_t *areas = json_array();
+    bool is_used[ZERO_CLASSES] = {false};
+    s.columns = s.n < COLUMNS ? s.n : COLUMNS;
+    for (int k = 0; k < s.columns; k++) {
+        s.worst[k] = instruction(&s, first_of(&s, k));
+        for (int i = first_of(&s, k); i < first_of(&s, k + 1); i++) {
+            const json_t *live = json_object_get(instruction(&s, i), "live");
+            if (bytes_of(instruction(&s, i)) > bytes_of(s.worst[k]))
+                s.worst[k] = instruction(&s, i);
+            for (size_t c = 0; c < ZERO_CLASSES; c++)
+                is_used[c] |= json_integer_value(json_array_get(live, c)) > 0;
+        }
+        if (bytes_of(s.worst[k]) > bytes_of(s.worst[s.peak])) s.peak = k;
     }
-    fputs("</ul>\n", s->out);
-    s->x = zero_axis_make(ZERO_AXIS_EXACT, 1.0, s->n + 1.0, 12, LEFT, WIDTH - RIGHT);
-    if (s->x.step < 1.0) s->x.step = 1.0;
-    s->y = zero_axis_make(ZERO_AXIS_ZERO, 0.0, s->total[s->peak] / s->unit, 6, BOTTOM, TOP);
-    snprintf(label, sizeof label,
-             "Memory by class over the %d instructions of a step; the peak is %s at %s",
-             s->n, zero_page_number(s->total[s->peak], "bytes", bytes),
-             text_of(s, s->worst[s->peak], "name"));
-    zero_svg_frame frame = {label, WIDTH, HEIGHT, true};
-    zero_svg_begin(&frame, s->out);
-    zero_svg_left_axis(&s->y, LEFT, WIDTH - RIGHT, s->out);
-    zero_svg_text(LEFT - 8.0, TOP - 18.0, ZERO_SVG_RIGHT, "tick", unit, s->out);
+    double most = bytes_of(s.worst[s.peak]);
+    const char *unit = zero_page_unit(most, &s.unit);
+    s.x = zero_axis_make(ZERO_AXIS_EXACT, 1.0, s.n + 1.0, 12, LEFT, RIGHT);
+    if (s.x.step < 1.0) s.x.step = 1.0;
+    s.y = zero_axis_make(ZERO_AXIS_ZERO, 0.0, most / s.unit, 6, BOTTOM, TOP);
     for (int c = ZERO_CLASSES - 1; c >= 0; c--)
-        if (s->is_used[c]) draw_area(s, c);
-    zero_svg_bottom_axis(&s->x, BOTTOM, s->out);
-    enum pass pass = FORWARD;
-    int begin = 0;
-    for (int i = 0; i < s->n; i++) {
-        enum pass next = pass_after(pass, text_of(s, i, "op"));
-        if (next == pass) continue;
-        if (i > begin) draw_pass(s, pass, begin, i);
-        begin = i;
-        pass = next;
-    }
-    draw_pass(s, pass, begin, s->n);
-    draw_peak(s);
-    draw_hits(s);
-    zero_svg_end(&frame, s->out);
-}
-
-void zero_page_stairs(const json_t *program, FILE *out)
-{
-    struct stairs stairs = {.program = program, .out = out};
-    stairs.n = (int)json_array_size(program);
-    stairs.columns = stairs.n < COLUMNS ? stairs.n : COLUMNS;
-    for (int k = 0; k < stairs.columns; k++) {
-        stairs.worst[k] = first_of(&stairs, k);
-        for (int i = first_of(&stairs, k); i < first_of(&stairs, k + 1); i++) {
-            double sum = sum_of(&stairs, i, ZERO_CLASSES - 1);
-            if (sum > stairs.total[k]) {
-                stairs.total[k] = sum;
-                stairs.worst[k] = i;
-            }
-            for (int c = 0; c < ZERO_CLASSES; c++)
-                stairs.is_used[c] |= live(&stairs, i, c) > 0.0;
-        }
-        if (stairs.total[k] > stairs.total[stairs.peak]) stairs.peak = k;
-    }
-    draw(&stairs);
+        if (is_used[c])
+            json_array_append_new(areas, json_pack("{s:i, s:s, s:o}", "class", c, "name",
+                                                   zero_class_name((zero_class)c), "steps",
+                                                   steps_of(&s, c)));
+    double from = left_of(&s, s.peak), to = left_of(&s, s.peak + 1);
+    return zero_page_form(
+        "picture", "stairs",
+        json_pack(
+            "{s:f, s:f, s:f, s:i, s:s, s:o, s:f, s:o, s:o, s:o, s:o, s:{s:O, s:f, s:f, "
+            "s:f, s:f}}",
+            "left", LEFT, "right", RIGHT, "bottom", BOTTOM, "n", s.n, "unit", unit, "areas",
+            areas, "last", left_of(&s, s.columns), "x", zero_axis_facts(&s.x), "y",
+            zero_axis_facts(&s.y), "passes", passes_of(&s), "hits", hits_of(&s), "peak",
+            "of", s.worst[s.peak], "from", from, "to", to, "middle", 0.5 * (from + to), "y",
+            zero_axis_at(&s.y, most / s.unit)),
+        out);
 }

@@ -4,14 +4,13 @@
 
 #include "base/fail.h"
 #include "pages/page_parts.h"
-#include "pages/svg.h"
+#include "pages/svg_axis.h"
 
-#define WIDTH  520.0
-#define HEIGHT 270.0
-#define LEFT   56.0
-#define RIGHT  20.0
+#define LEFT   66.0 /* the least and the most ranks */
+#define RIGHT  490.0
 #define TOP    28.0
 #define BOTTOM 228.0
+#define FITS   22.0 /* between numbers of ranks */
 
 /* What is drawn over the ranks. */
 static const struct {
@@ -22,14 +21,11 @@ static const struct {
              {"Memory of rank 0", "peak_bytes", "bytes", 1.0}};
 enum { SPEED, EFFICIENCY, MEMORY, PLOTS };
 
-struct plot {
-    const json_t *stages;
-    int what;
-    double unit;
+typedef struct {
     int least, most; /* ranks */
+    double unit;
     zero_axis y;
-    FILE *out;
-};
+} plot;
 
 static int ranks_of(const json_t *point)
 {
@@ -43,153 +39,104 @@ static double value_of(const json_t *point, int what)
     return json_is_number(value) ? plots[what].factor * json_number_value(value) : NAN;
 }
 
-/* The points of a stage; NULL: there are no more stages. */
-static json_t *points_of(const struct plot *p, size_t stage)
+/* The ideal tokens per second and rank, which grow with the ranks: those of a stage's first
+ * measured point. `before` is that of the points before; NAN: none. */
+static double ideal_from(double before, const json_t *point, int what)
 {
-    return json_object_get(json_array_get(p->stages, stage), "points");
+    return what == SPEED && isnan(before) ? value_of(point, what) / ranks_of(point)
+                                          : before;
 }
 
-static double at_ranks(const struct plot *p, int ranks)
+static double at_ranks(const plot *p, int ranks)
 {
-    double span = WIDTH - RIGHT - LEFT - 20.0;
-    if (p->most == p->least) return LEFT + 10.0 + 0.5 * span;
-    return LEFT + 10.0 +
-           span * log((double)ranks / p->least) / log((double)p->most / p->least);
+    double span = RIGHT - LEFT;
+    if (p->most == p->least) return LEFT + 0.5 * span;
+    return LEFT + span * log((double)ranks / p->least) / log((double)p->most / p->least);
 }
 
-/* Tokens per second that grow with the ranks, from a stage's first measured point on:
- * per rank; NAN: none. */
-static double ideal_of(const json_t *points, size_t *first)
+static json_t *place_of(const plot *p, const json_t *point, double value)
 {
-    size_t n = json_array_size(points);
-    for (*first = 0; *first < n; (*first)++) {
-        const json_t *point = json_array_get(points, *first);
-        double rate = value_of(point, SPEED);
-        if (isfinite(rate)) return rate / ranks_of(point);
-    }
-    return NAN;
-}
-
-/* The largest value, and the largest number of ranks and the least; 0 if the study has
- * no value. */
-static double measure(struct plot *p)
-{
-    double most = 0.0;
-    json_t *points, *point;
-    for (size_t s = 0, i, first; (points = points_of(p, s)); s++) {
-        double ideal = ideal_of(points, &first);
-        json_array_foreach(points, i, point)
-        {
-            int ranks = ranks_of(point);
-            if (p->least == 0 || ranks < p->least) p->least = ranks;
-            if (ranks > p->most) p->most = ranks;
-            if (p->what == SPEED && isfinite(ideal) && i >= first)
-                most = fmax(most, ideal * ranks);
-            most = fmax(most, value_of(point, p->what)); /* NAN is left out */
-        }
-    }
-    return most;
+    return json_pack("{s:f, s:f, s:i, s:f}", "x", at_ranks(p, ranks_of(point)), "y",
+                     zero_axis_at(&p->y, value / p->unit), "ranks", ranks_of(point),
+                     "value", value);
 }
 
 /* The least number of ranks above `ranks` that the study has; 0: none. */
-static int next_ranks(const struct plot *p, int ranks)
+static int next_ranks(const json_t *stages, int ranks)
 {
     int next = 0;
-    json_t *points, *point;
-    for (size_t s = 0, i; (points = points_of(p, s)); s++)
-        json_array_foreach(points, i, point)
-        {
-            int here = ranks_of(point);
-            if (here > ranks && (next == 0 || here < next)) next = here;
-        }
+    size_t s, i;
+    json_t *stage, *point;
+    json_array_foreach((json_t *)stages, s, stage)
+        json_array_foreach(json_object_get(stage, "points"), i, point)
+    {
+        int here = ranks_of(point);
+        if (here > ranks && (next == 0 || here < next)) next = here;
+    }
     return next;
 }
 
-static void draw_series(const struct plot *p, size_t s)
+/* A plot as it is drawn; NULL: the study has no value of it. */
+static json_t *plot_facts(const json_t *stages, int what)
 {
-    json_t *points = points_of(p, s), *point;
-    bool is_drawn = false;
-    size_t i;
-    fprintf(p->out, "<path class=\"curve r%zu\" d=\"", s % ZERO_PAGE_RUNS);
-    json_array_foreach(points, i, point)
+    plot p = {.unit = 1.0};
+    double most = 0.0, last = -1e9;
+    size_t s, i;
+    json_t *stage, *point, *series = json_array(), *ticks = json_array();
+    json_array_foreach((json_t *)stages, s, stage)
     {
-        double value = value_of(point, p->what);
-        if (!isfinite(value)) continue;
-        fprintf(p->out, "%c%.1f %.1f", is_drawn ? 'L' : 'M', at_ranks(p, ranks_of(point)),
-                zero_axis_at(&p->y, value / p->unit));
-        is_drawn = true;
+        double ideal = NAN;
+        json_array_foreach(json_object_get(stage, "points"), i, point)
+        {
+            int ranks = ranks_of(point);
+            ideal = ideal_from(ideal, point, what);
+            if (p.least == 0 || ranks < p.least) p.least = ranks;
+            if (ranks > p.most) p.most = ranks;
+            /* NAN is left out. */
+            most = fmax(most, fmax(ideal * ranks, value_of(point, what)));
+        }
     }
-    fputs("\"/>\n", p->out);
-    json_array_foreach(points, i, point)
-    {
-        double value = value_of(point, p->what);
-        char class[16], title[128], number[ZERO_PAGE_TEXT];
-        if (!isfinite(value)) continue;
-        snprintf(class, sizeof class, "dot r%zu", s % ZERO_PAGE_RUNS);
-        snprintf(
-            title, sizeof title, "stage %d, %d ranks: %s%s",
-            (int)json_integer_value(json_object_get(json_array_get(p->stages, s), "stage")),
-            ranks_of(point), zero_page_number(value, plots[p->what].unit, number),
-            p->what == EFFICIENCY ? " %" : "");
-        zero_svg_dot(at_ranks(p, ranks_of(point)), zero_axis_at(&p->y, value / p->unit),
-                     4.0, class, title, p->out);
-    }
-}
-
-static void draw(const json_t *stages, int what, FILE *out)
-{
-    struct plot p = {.stages = stages, .what = what, .unit = 1.0, .out = out};
-    char label[128];
-    double most = measure(&p);
-    if (most == 0.0) return;
+    if (most == 0.0) return NULL;
     const char *unit = what == MEMORY ? zero_page_unit(most, &p.unit) : NULL;
     if (what == EFFICIENCY) most = fmax(most, 100.0);
     p.y = zero_axis_make(ZERO_AXIS_ZERO, 0.0, most / p.unit, 5, BOTTOM, TOP);
-    snprintf(label, sizeof label, "%s over %d to %d ranks", plots[what].title, p.least,
-             p.most);
-    zero_svg_frame frame = {label, WIDTH, HEIGHT, false};
-    fprintf(out, "<figure><h3>%s%s%s</h3>\n", plots[what].title, unit ? ", " : "",
-            unit ? unit : "");
-    zero_svg_begin(&frame, out);
-    zero_svg_left_axis(&p.y, LEFT, WIDTH - RIGHT, out);
-    double last = -1e9;
-    zero_svg_line(LEFT, BOTTOM, WIDTH - RIGHT, BOTTOM, "axis", p.out);
-    for (int ranks = p.least; ranks > 0; ranks = next_ranks(&p, ranks)) {
+    json_array_foreach((json_t *)stages, s, stage)
+    {
+        json_t *points = json_array(), *ideals = json_array();
+        double ideal = NAN;
+        json_array_foreach(json_object_get(stage, "points"), i, point)
+        {
+            double value = value_of(point, what);
+            ideal = ideal_from(ideal, point, what);
+            if (isfinite(value)) json_array_append_new(points, place_of(&p, point, value));
+            if (isfinite(ideal))
+                json_array_append_new(ideals, place_of(&p, point, ideal * ranks_of(point)));
+        }
+        json_array_append_new(series, json_pack("{s:I, s:O, s:o, s:o}", "run",
+                                                (json_int_t)(s % ZERO_PAGE_RUNS), "stage",
+                                                json_object_get(stage, "stage"), "points",
+                                                points, "ideals", ideals));
+    }
+    for (int ranks = p.least; ranks > 0; ranks = next_ranks(stages, ranks)) {
         double x = at_ranks(&p, ranks);
-        if (x - last < 22.0) continue;
-        char text[16];
-        snprintf(text, sizeof text, "%d", ranks);
-        zero_svg_line(x, BOTTOM, x, BOTTOM + 4.0, "axis", p.out);
-        zero_svg_text(x, BOTTOM + 18.0, ZERO_SVG_MIDDLE, "tick", text, p.out);
+        if (x - last < FITS) continue;
+        json_array_append_new(ticks, json_pack("{s:f, s:i}", "at", x, "text", ranks));
         last = x;
     }
-    zero_svg_text(0.5 * (LEFT + WIDTH - RIGHT), BOTTOM + 36.0, ZERO_SVG_MIDDLE, "tick",
-                  "ranks", p.out);
-    /* Dashed: full efficiency, or each stage's ideal. */
-    double full = zero_axis_at(&p.y, 100.0);
-    json_t *points;
-    if (p.what == EFFICIENCY)
-        zero_svg_line(LEFT, full, WIDTH - RIGHT, full, "ideal", p.out);
-    for (size_t s = 0, first; p.what == SPEED && (points = points_of(&p, s)); s++) {
-        double ideal = ideal_of(points, &first);
-        if (!isfinite(ideal)) continue;
-        fputs("<path class=\"ideal\" d=\"", p.out);
-        for (size_t i = first; i < json_array_size(points); i++) {
-            int ranks = ranks_of(json_array_get(points, i));
-            fprintf(p.out, "%c%.1f %.1f", i == first ? 'M' : 'L', at_ranks(&p, ranks),
-                    zero_axis_at(&p.y, ideal * ranks));
-        }
-        fputs("\"/>\n", p.out);
-    }
-    for (size_t s = 0; s < json_array_size(stages); s++) draw_series(&p, s);
-    zero_svg_end(&frame, out);
-    fputs("</figure>\n", out);
+    return json_pack(
+        "{s:f, s:f, s:f, s:s, s:s*, s:s, s:b, s:i, s:i, s:f, s:o, s:{s:o}, s:o}", "left",
+        LEFT - 10.0, "right", RIGHT + 10.0, "bottom", BOTTOM, "title", plots[what].title,
+        "in", unit, "unit", plots[what].unit, "percent", what == EFFICIENCY, "least",
+        p.least, "most", p.most, "full", zero_axis_at(&p.y, 100.0), "y",
+        zero_axis_facts(&p.y), "x", "ticks", ticks, "series", series);
 }
 
 zero_status zero_page_study(json_t *study, FILE *out)
 {
     ZERO_TRY(zero_page_form("study", "page_begin", json_incref(study), out));
-    for (int what = 0; what < PLOTS; what++)
-        draw(json_object_get(study, "stages"), what, out);
+    for (int what = 0; what < PLOTS; what++) {
+        json_t *facts = plot_facts(json_object_get(study, "stages"), what);
+        if (facts) ZERO_TRY(zero_page_form("picture", "study", facts, out));
+    }
     return zero_page_form("study", "page_table", json_incref(study), out);
 }

@@ -14,9 +14,8 @@
 #include "pages/breakdown.h"
 #include "pages/page_kind.h"
 #include "pages/page_parts.h"
-#include "pages/svg.h"
+#include "pages/svg_axis.h"
 
-#define WIDTH   1040.0
 #define LEFT    58.0
 #define RIGHT   1030.0
 #define TOP     26.0
@@ -31,12 +30,11 @@ typedef struct {
     const zero_traced *trace;
     int64_t n; /* ranks that are drawn */
     int64_t first_step, last_step;
-    int64_t begin, end;      /* nanoseconds */
-    double row, lane, pitch; /* heights: of a row, of a lane, from row to row */
-    double column;           /* units of the picture that have one colour */
-    double least;            /* width of a box with a title */
-    zero_axis x;             /* milliseconds */
-    FILE *out;
+    int64_t begin, end;          /* nanoseconds */
+    double row, lane, pitch;     /* heights: of a row, of a lane, from row to row */
+    double column;               /* units of the picture that have one colour */
+    double least;                /* width of a box with a title */
+    zero_axis x;                 /* milliseconds */
     double (*spent)[ZERO_KINDS]; /* [n] nanoseconds; owned */
 } timeline;
 
@@ -71,23 +69,17 @@ static int64_t count_wide(const timeline *p)
 
 /* ---- boxes ---- */
 
-static void draw_box(const timeline *t, const zero_traced_span *s, double top)
+static json_t *box_of(const timeline *t, const zero_traced_span *s)
 {
     double from = at_time(t, s->begin), to = at_time(t, s->end);
-    char title[256], class[32], label[ZERO_KIND_SHORT], took[ZERO_PAGE_TEXT],
-        begun[ZERO_PAGE_TEXT];
-    zero_page_kind kind = zero_kind_of(s->name);
-    zero_page_number((double)(s->end - s->begin) * 1e-9, "seconds", took);
-    zero_page_number((double)(s->begin - t->begin) * 1e-9, "seconds", begun);
-    snprintf(title, sizeof title, "step %" PRId64 ", %d %s: %s from %s on", s->step, s->at,
-             s->name, took, begun);
-    zero_svg_box(from, top, to - from, t->row, zero_kind_class(kind), title, t->out);
+    char label[ZERO_KIND_SHORT];
     zero_kind_shorten(s->name, label);
-    if (!label[0] || t->row < 12.0) return;
-    snprintf(class, sizeof class, "on %s", zero_kind_class(kind));
-    if (LETTER * (double)strlen(label) + 3.0 <= to - from)
-        zero_svg_text(0.5 * (from + to), top + 0.5 * t->row + 4.0, ZERO_SVG_MIDDLE, class,
-                      label, t->out);
+    bool fits = t->row >= 12.0 && LETTER * (double)strlen(label) + 3.0 <= to - from;
+    return json_pack("{s:f, s:f, s:s, s:I, s:i, s:s, s:f, s:f, s:s}", "x", from, "width",
+                     to - from, "class", zero_kind_class(zero_kind_of(s->name)), "step",
+                     (json_int_t)s->step, "at", s->at, "name", s->name, "took",
+                     (double)(s->end - s->begin) * 1e-9, "begun",
+                     (double)(s->begin - t->begin) * 1e-9, "label", fits ? label : "");
 }
 
 /* ---- columns ---- */
@@ -98,23 +90,27 @@ static int column_of(const timeline *t, double x)
     return k < 0 ? 0 : k < COLUMNS ? k : COLUMNS - 1;
 }
 
-/* Runs of columns with this mark as one path: strokes as wide as the row is high. */
-static void draw_runs(const timeline *t, const signed char *marks, int mark,
-                      const char *class, double middle, double height)
+/* Adds runs of columns with this mark: strokes as wide as the row is high. */
+static void add_strokes(const timeline *t, json_t *strokes, const signed char *marks,
+                        int mark, const char *class, double middle, double height)
 {
     int n = column_of(t, RIGHT) + 1, before = -1; /* the end of the last run */
+    double from = 0.0;
+    json_t *runs = json_array();
     for (int k = 0, end; k < n; k = end) {
         for (end = k + 1; end < n && marks[end] == marks[k]; end++) continue;
         if (marks[k] != mark) continue;
-        if (before < 0)
-            fprintf(t->out, "<path class=\"s-%s\" stroke-width=\"%g\" d=\"M%g %g", class,
-                    height, LEFT + k * t->column, middle);
-        else
-            fprintf(t->out, "m%g 0", (k - before) * t->column);
-        fprintf(t->out, "h%g", (end - k) * t->column);
+        if (before < 0) from = LEFT + k * t->column;
+        json_array_append_new(runs,
+                              json_pack("{s:f, s:f}", "skip", (k - before) * t->column,
+                                        "length", (end - k) * t->column));
         before = end;
     }
-    if (before >= 0) fputs("\"/>\n", t->out);
+    if (before >= 0)
+        json_array_append_new(strokes, json_pack("{s:s, s:f, s:f, s:f, s:O}", "class",
+                                                 class, "height", height, "from", from,
+                                                 "middle", middle, "runs", runs));
+    json_decref(runs);
 }
 
 /* The kind that takes most of a column; -1: nothing that could be seen is there. */
@@ -129,10 +125,11 @@ static int kind_of_column(const double share[ZERO_KINDS], double column)
     return all > 0.25 * column ? best : -1;
 }
 
-static void draw_columns(const timeline *t, const zero_traced_rank *rank, double top)
+static json_t *columns_of(const timeline *t, const zero_traced_rank *rank, double top)
 {
     double share[COLUMNS][ZERO_KINDS] = {{0.0}};
     signed char kinds[COLUMNS];
+    json_t *strokes = json_array();
     /* Adds up what the narrow boxes of a rank take of each column. */
     for (int64_t i = 0; i < rank->n_spans; i++) {
         const zero_traced_span *s = &rank->spans[i];
@@ -147,22 +144,12 @@ static void draw_columns(const timeline *t, const zero_traced_rank *rank, double
     for (int k = 0; k < COLUMNS; k++)
         kinds[k] = (signed char)kind_of_column(share[k], t->column);
     for (int kind = 0; kind < ZERO_KINDS; kind++)
-        draw_runs(t, kinds, kind, zero_kind_class((zero_page_kind)kind), top + 0.5 * t->row,
-                  t->row);
+        add_strokes(t, strokes, kinds, kind, zero_kind_class((zero_page_kind)kind),
+                    top + 0.5 * t->row, t->row);
+    return strokes;
 }
 
 /* ---- collectives in flight ---- */
-
-static void draw_flight(const timeline *t, const zero_traced_flight *f, double top)
-{
-    char title[200], took[ZERO_PAGE_TEXT], bytes[ZERO_PAGE_TEXT];
-    double from = at_time(t, f->begin), to = at_time(t, f->end);
-    zero_page_number((double)(f->end - f->begin) * 1e-9, "seconds", took);
-    zero_page_number((double)f->sent, "bytes", bytes);
-    snprintf(title, sizeof title, "step %" PRId64 ", %s: %s in flight, %s sent", f->step,
-             f->name, took, bytes);
-    zero_svg_box(from, top, to - from, t->lane, "flight", title, t->out);
-}
 
 /* The first lane that is free, else the one that will be first. */
 static int choose_lane(double free_from[LANES], double from, double to)
@@ -174,7 +161,9 @@ static int choose_lane(double free_from[LANES], double from, double to)
     return lane;
 }
 
-static void draw_flights(const timeline *t, const zero_traced_rank *rank, double top)
+/* Wide ones as boxes; the others as strokes. */
+static void add_flights(const timeline *t, const zero_traced_rank *rank, double top,
+                        json_t *flights, json_t *strokes)
 {
     signed char marks[LANES][COLUMNS] = {{0}};
     double free_from[LANES] = {0.0}, pitch = t->lane + 1.0;
@@ -184,60 +173,62 @@ static void draw_flights(const timeline *t, const zero_traced_rank *rank, double
         if (!has_step(t, f->step)) continue;
         int lane = choose_lane(free_from, from, to);
         if (to - from >= t->least)
-            draw_flight(t, f, top + lane * pitch);
+            json_array_append_new(
+                flights,
+                json_pack("{s:f, s:f, s:f, s:I, s:s, s:f, s:I}", "x", from, "y",
+                          top + lane * pitch, "width", to - from, "step",
+                          (json_int_t)f->step, "name", f->name, "took",
+                          (double)(f->end - f->begin) * 1e-9, "sent", (json_int_t)f->sent));
         else
             for (int k = column_of(t, from); k <= column_of(t, to); k++) marks[lane][k] = 1;
     }
     for (int lane = 0; lane < LANES; lane++)
-        draw_runs(t, marks[lane], 1, "flight", top + lane * pitch + 0.5 * t->lane, t->lane);
+        add_strokes(t, strokes, marks[lane], 1, "flight",
+                    top + lane * pitch + 0.5 * t->lane, t->lane);
 }
 
-static void draw_rank(const timeline *t, int64_t r)
+static json_t *rank_facts(const timeline *t, int64_t r)
 {
     const zero_traced_rank *rank = &t->trace->ranks[r];
     double top = TOP + (double)r * t->pitch;
-    char name[32];
-    snprintf(name, sizeof name, t->n <= 32 ? "rank %d" : "%d", rank->rank);
-    zero_svg_text(LEFT - 8.0, top + 0.5 * t->row + 4.0, ZERO_SVG_RIGHT, "tick", name,
-                  t->out);
-    draw_columns(t, rank, top);
+    json_t *boxes = json_array(), *flights = json_array(), *strokes = json_array();
     for (int64_t i = 0; i < rank->n_spans; i++) {
         const zero_traced_span *s = &rank->spans[i];
         double width = at_time(t, s->end) - at_time(t, s->begin);
-        if (has_step(t, s->step) && width >= t->least) draw_box(t, s, top);
+        if (has_step(t, s->step) && width >= t->least)
+            json_array_append_new(boxes, box_of(t, s));
     }
-    draw_flights(t, rank, top + t->row + 1.0);
-    if (r > 0 && t->trace->ranks[r - 1].node != rank->node)
-        zero_svg_line(0.0, top - 3.0, RIGHT, top - 3.0, "node", t->out);
+    add_flights(t, rank, top + t->row + 1.0, flights, strokes);
+    return json_pack("{s:i, s:f, s:o, s:o, s:o, s:{s:o}, s:b}", "rank", rank->rank, "top",
+                     top, "strokes", columns_of(t, rank, top), "boxes", boxes, "flights",
+                     flights, "in_flight", "strokes", strokes, "begins_node",
+                     r > 0 && t->trace->ranks[r - 1].node != rank->node);
 }
+
 /* ---- the picture ---- */
 
-static void draw(timeline *p)
+static json_t *picture_facts(const timeline *t)
 {
-    char label[200];
-    double bottom = TOP + (double)p->n * p->pitch;
-    snprintf(label, sizeof label,
-             "Timeline of %" PRId64 " ranks over steps %" PRId64 " to %" PRId64
-             "; the table below has its sums",
-             p->n, p->first_step, p->last_step);
-    zero_svg_frame frame = {label, WIDTH, bottom + 42.0, true};
-    zero_svg_begin(&frame, p->out);
-    for (int64_t r = 0; r < p->n; r++) draw_rank(p, r);
-    const zero_traced_rank *rank = &p->trace->ranks[0];
+    const zero_traced_rank *rank = &t->trace->ranks[0];
+    json_t *ranks = json_array(), *steps = json_array(), *kinds = json_array();
     int64_t before = 0;
+    for (int64_t r = 0; r < t->n; r++) json_array_append_new(ranks, rank_facts(t, r));
     for (int64_t i = 0; i < rank->n_spans; i++) {
         const zero_traced_span *s = &rank->spans[i];
-        if (!has_step(p, s->step) || s->step == before) continue;
-        char text[32];
-        double x = at_time(p, s->begin);
+        if (!has_step(t, s->step) || s->step == before) continue;
         before = s->step;
-        snprintf(text, sizeof text, "step %" PRId64, s->step);
-        zero_svg_line(x, TOP - 18.0, x, bottom, "median", p->out);
-        zero_svg_text(x + 4.0, TOP - 9.0, ZERO_SVG_LEFT, "tick", text, p->out);
+        json_array_append_new(steps, json_pack("{s:f, s:I}", "x", at_time(t, s->begin),
+                                               "step", (json_int_t)s->step));
     }
-    zero_svg_bottom_axis(&p->x, bottom, p->out);
-    zero_svg_text(RIGHT, bottom + 36.0, ZERO_SVG_RIGHT, "tick", "milliseconds", p->out);
-    zero_svg_end(&frame, p->out);
+    for (int k = 0; k < ZERO_KINDS; k++)
+        json_array_append_new(kinds, json_pack("{s:s, s:s}", "class",
+                                               zero_kind_class((zero_page_kind)k), "name",
+                                               zero_kind_name((zero_page_kind)k)));
+    return json_pack("{s:f, s:f, s:f, s:f, s:f, s:I, s:I, s:o, s:o, s:o, s:o}", "left",
+                     LEFT, "right", RIGHT, "bottom", TOP + (double)t->n * t->pitch,
+                     "height", t->row, "lane", t->lane, "first", (json_int_t)t->first_step,
+                     "last", (json_int_t)t->last_step, "x", zero_axis_facts(&t->x), "ranks",
+                     ranks, "steps", steps, "kinds", kinds);
 }
 
 /* ---- what is around it ---- */
@@ -267,7 +258,7 @@ static json_t *sums_of(const timeline *p)
                      rows);
 }
 
-static zero_status draw_trace(timeline *p, const json_t *facts)
+static zero_status draw_trace(timeline *p, const json_t *facts, FILE *out)
 {
     double spent = 0.0, length;
     p->n = zero_min(p->trace->n_ranks, RANKS);
@@ -297,10 +288,12 @@ static zero_status draw_trace(timeline *p, const json_t *facts)
     /* The first rank spends a twentieth of the time outside of steps. */
     json_object_set_new(head, "has_blanks",
                         json_boolean(p->n > 0 && spent > 0.0 && spent < 0.95 * length));
-    ZERO_TRY(zero_page_form("trace", "page_begin", head, p->out));
+    ZERO_TRY(zero_page_form("trace", "page_begin", head, out));
     if (p->end <= p->begin) {
-        zero_page_missing("The trace has no spans: it was cut off before the first one.",
-                          p->out);
+        fputs(
+            "<p class=\"missing\">The trace has no spans: it was cut off before the first "
+            "one.</p>\n",
+            out);
         return ZERO_OK;
     }
     bool is_few = p->n <= 12;
@@ -311,27 +304,21 @@ static zero_status draw_trace(timeline *p, const json_t *facts)
     p->x = zero_axis_make(ZERO_AXIS_EXACT, 0.0, (double)(p->end - p->begin) * 1e-6, 10,
                           LEFT, RIGHT);
     for (p->least = 3.0; count_wide(p) > MARKS; p->least *= 1.5) continue;
-    fputs("<ul class=\"legend\">", p->out);
-    for (int k = 0; k < ZERO_KINDS; k++)
-        zero_svg_key(zero_kind_class((zero_page_kind)k), -1,
-                     zero_kind_name((zero_page_kind)k), p->out);
-    zero_svg_key("flight", -1, "collective in flight", p->out);
-    fputs("</ul>\n", p->out);
-    draw(p);
-    ZERO_TRY(zero_page_form("trace", "page_sums", sums_of(p), p->out));
-    return zero_page_form("trace", "page_late", json_incref((json_t *)facts), p->out);
+    ZERO_TRY(zero_page_form("picture", "timeline", picture_facts(p), out));
+    ZERO_TRY(zero_page_form("trace", "page_sums", sums_of(p), out));
+    return zero_page_form("trace", "page_late", json_incref((json_t *)facts), out);
 }
 
 zero_status zero_page_timeline(const zero_traced *trace, FILE *out)
 {
     zero_breakdown breakdown;
-    timeline picture = {.trace = trace, .out = out};
+    timeline picture = {.trace = trace};
     ZERO_TRY(zero_breakdown_of(trace, &breakdown));
     picture.spent = calloc(RANKS, sizeof *picture.spent);
     json_t *facts = zero_breakdown_facts(&breakdown);
     zero_breakdown_destroy(&breakdown);
     zero_status st = picture.spent && facts
-                         ? draw_trace(&picture, facts)
+                         ? draw_trace(&picture, facts, out)
                          : zero_fail(ZERO_ERR_NOMEM, "no memory for a timeline");
     json_decref(facts);
     free(picture.spent);

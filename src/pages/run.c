@@ -178,15 +178,14 @@ static zero_status add_figures(zero_run *run, int64_t val_step)
                                         "unit", figures[i].unit, "definition",
                                         figures[i].definition, "why", why));
     }
-    json_t *parts = json_pack(
-        "{s:I, s:I, s:o, s:o, s:I, s:I, s:b}", "step",
-        (json_int_t)run->steps[ZERO_STEP][run->n - 1], "val_step", (json_int_t)val_step,
-        "step_seconds_lower_quartile", real(time.lower), "step_seconds_upper_quartile",
-        real(time.upper), "steps_that_count", (json_int_t)time.n, "planned_peak_bytes",
-        (json_int_t)zero_run_whole(run, "final/memory/planned_peak_bytes"), "of_all_ranks",
-        of_all_ranks);
-    json_object_update(all, parts);
-    json_decref(parts);
+    json_object_update_new(
+        all, json_pack("{s:I, s:I, s:o, s:o, s:I, s:I, s:b}", "step",
+                       (json_int_t)run->steps[ZERO_STEP][run->n - 1], "val_step",
+                       (json_int_t)val_step, "step_seconds_lower_quartile",
+                       real(time.lower), "step_seconds_upper_quartile", real(time.upper),
+                       "steps_that_count", (json_int_t)time.n, "planned_peak_bytes",
+                       (json_int_t)zero_run_whole(run, "final/memory/planned_peak_bytes"),
+                       "of_all_ranks", of_all_ranks));
     json_object_set_new(tree, "figures", all);
     json_object_set_new(more, "six", rows[0]);
     json_object_set_new(more, "numbers", rows[1]);
@@ -259,15 +258,14 @@ static void add_more(const zero_run *run, const zero_metrics_file *file)
         undefined++;
         first = (int64_t)steps[k];
     }
-    json_t *numbers =
+    json_object_update_new(
+        more,
         json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "path",
                   ZERO_SHOWN(file->path), "steps", (json_int_t)run->n, "first",
                   (json_int_t)steps[0], "last", (json_int_t)steps[run->n - 1], "wanted",
                   json_integer_value(json_object_get(config, "steps")), "undefined",
                   (json_int_t)undefined, "undefined_at", (json_int_t)first, "skipped",
-                  (json_int_t)skipped, "n_runs", (json_int_t)file->n_runs);
-    json_object_update(more, numbers);
-    json_decref(numbers);
+                  (json_int_t)skipped, "n_runs", (json_int_t)file->n_runs));
     const char *path = json_string_value(json_object_get(more, "path")),
                *slash = path ? strrchr(path, '/') : NULL;
     json_object_set_new(more, "name", json_string(slash && slash[1] ? slash + 1 : path));

@@ -147,8 +147,7 @@ zero_status zero_study_measure(json_t *point, const zero_metrics_file *file, int
         measure(file, zero_point_whole(point, "ranks"), steps, warm_up, room, &measured);
     free(room);
     ZERO_TRY(st);
-    json_object_update(point, measured);
-    json_decref(measured);
+    json_object_update_new(point, measured);
     return ZERO_OK;
 }
 

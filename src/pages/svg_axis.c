@@ -119,6 +119,20 @@ void zero_axis_label(const zero_axis *a, double value, char text[ZERO_AXIS_LABEL
                  value == 0.0 ? "" : suffixes[k]);
 }
 
+json_t *zero_axis_facts(const zero_axis *a)
+{
+    json_t *ticks = json_array();
+    double tick[ZERO_AXIS_TICKS];
+    int n = zero_axis_ticks(a, tick);
+    for (int k = 0; k < n; k++) {
+        char text[ZERO_AXIS_LABEL];
+        zero_axis_label(a, tick[k], text);
+        json_array_append_new(
+            ticks, json_pack("{s:f, s:s}", "at", zero_axis_at(a, tick[k]), "text", text));
+    }
+    return json_pack("{s:o}", "ticks", ticks);
+}
+
 bool zero_axis_prefers_log(double least, double most)
 {
     return least > 0.0 && most / least > 20.0;
@@ -169,4 +183,21 @@ int64_t zero_axis_thin(const zero_axis *x, const double *at, const double *value
         column.last = i;
     }
     return n_kept + give(&column, kept + n_kept);
+}
+
+json_t *zero_axis_curve(const zero_axis *x, const zero_axis *y, const double *at,
+                        const double *value, int64_t n, int64_t *kept)
+{
+    json_t *points = json_array(), *lonely = json_array();
+    int64_t n_kept = zero_axis_thin(x, at, value, n, kept);
+    for (int64_t k = 0; k < n_kept; k++) {
+        bool joined = k > 0 && isfinite(value[kept[k - 1]]);
+        bool goes_on = k + 1 < n_kept && isfinite(value[kept[k + 1]]);
+        if (!isfinite(value[kept[k]])) continue;
+        json_array_append_new(joined || goes_on ? points : lonely,
+                              json_pack("{s:f, s:f, s:b}", "x",
+                                        zero_axis_at(x, at[kept[k]]), "y",
+                                        zero_axis_at(y, value[kept[k]]), "joined", joined));
+    }
+    return json_pack("{s:o, s:o}", "points", points, "lonely", lonely);
 }

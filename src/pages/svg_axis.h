@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <jansson.h>
+
 typedef enum {
     ZERO_AXIS_AROUND, /* a little more than the data, from tick to tick */
     ZERO_AXIS_ZERO,   /* from zero to a tick above the data */
@@ -35,6 +37,8 @@ int zero_axis_ticks(const zero_axis *axis, double tick[ZERO_AXIS_TICKS]);
 /* "0.5", "2.5k", "1e-7": as many digits as ticks this far apart need. */
 #define ZERO_AXIS_LABEL 32
 void zero_axis_label(const zero_axis *axis, double value, char text[ZERO_AXIS_LABEL]);
+/* {"ticks": [{"at": place, "text"}]}, for the axes of picture.form. */
+json_t *zero_axis_facts(const zero_axis *axis);
 /* True if values of this range are read better on powers of ten. */
 bool zero_axis_prefers_log(double least, double most);
 
@@ -44,3 +48,8 @@ bool zero_axis_prefers_log(double least, double most);
  * number. `at` ascends. */
 int64_t zero_axis_thin(const zero_axis *x, const double *at, const double *value, int64_t n,
                        int64_t *kept);
+/* The line through those points: {"points": [{"x", "y", "joined": to the one before}],
+ * "lonely": those without a neighbour}. It has a gap where a value is not finite. kept[n]
+ * is room for the work. */
+json_t *zero_axis_curve(const zero_axis *x, const zero_axis *y, const double *at,
+                        const double *value, int64_t n, int64_t *kept);

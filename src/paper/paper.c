@@ -21,13 +21,6 @@ static int64_t whole(const json_t *row, const char *key)
     return json_integer_value(json_object_get(row, key));
 }
 
-/* Adds a JSON object's members to another one and releases it. */
-static void add(json_t *to, json_t *members)
-{
-    json_object_update(to, members);
-    json_decref(members);
-}
-
 /* ---- tables 1 and 2, figure 1: model states by stage ---- */
 
 /* Halves upwards: 41.25 is printed as 41.3, 1.875 as 1.88. */
@@ -84,19 +77,23 @@ static zero_status add_states(const json_t *data, json_t *tree)
         int64_t psi = whole(row, "psi");
         zero_paper_cell c = zero_paper_compare(json_string_value(printed), exact, parts);
         json_t *cell = json_object();
-        if (psi > 0) add(cell, json_pack("{sI}", "psi", (json_int_t)psi));
-        add(cell, json_pack("{sI si si sf sf sO sf ss}", "ranks",
+        if (psi > 0)
+            json_object_update_new(cell, json_pack("{sI}", "psi", (json_int_t)psi));
+        json_object_update_new(
+            cell, json_pack("{sI si si sf sf sO sf ss}", "ranks",
                             (json_int_t)whole(row, "ranks"), "model_parallel", parts,
                             "stage", (int)stage, "ours", exact, "paper", c.printed,
                             "printed", printed, "off", c.off, "agreement", c.agreement));
-        if (psi > 0) add(cell, json_pack("{sO}", "model", json_object_get(row, "model")));
-        add(cell,
-            json_pack("{ss ss sf sb}", "stage_name", zero_stage_at((int)stage)->name,
-                      "counts_in",
-                      has_bytes        ? "GB"
-                      : c.unit == 1e12 ? "T"
-                                       : "B",
-                      "scale", c.unit, "begins_model", last_psi >= 0 && psi != last_psi));
+        if (psi > 0)
+            json_object_update_new(
+                cell, json_pack("{sO}", "model", json_object_get(row, "model")));
+        json_object_update_new(cell, json_pack("{ss ss sf sb}", "stage_name",
+                                               zero_stage_at((int)stage)->name, "counts_in",
+                                               has_bytes        ? "GB"
+                                               : c.unit == 1e12 ? "T"
+                                                                : "B",
+                                               "scale", c.unit, "begins_model",
+                                               last_psi >= 0 && psi != last_psi));
         last_psi = psi;
         json_array_append_new(cells, cell);
         json_object_set_new(counts, c.agreement,
@@ -104,7 +101,8 @@ static zero_status add_states(const json_t *data, json_t *tree)
         double off = json_number_value(json_object_get(worst, c.agreement));
         json_object_set_new(worst, c.agreement, json_real(fmax(off, fabs(c.off))));
     }
-    add(tree, json_pack("{so so so}", "cells", cells, "counts", counts, "worst", worst));
+    json_object_update_new(
+        tree, json_pack("{so so so}", "cells", cells, "counts", counts, "worst", worst));
     return ZERO_OK;
 }
 
@@ -153,7 +151,7 @@ static zero_status add_largest(const json_t *data, json_t *tree)
     json_t *cells = json_array(), *row;
     double kept_back = 0.0;
     size_t i;
-    add(tree, json_pack("{so}", "cells", cells));
+    json_object_update_new(tree, json_pack("{so}", "cells", cells));
     json_array_foreach(json_object_get(data, "rows"), i, row)
     {
         zero_paper_setup s = zero_paper_setup_of(row);
@@ -181,12 +179,13 @@ static zero_status add_largest(const json_t *data, json_t *tree)
         json_array_append_new(cells, cell);
         if (s.keep != ZERO_PAPER_KEEP_IN_CPU) {
             ZERO_TRY(zero_paper_plan(row, (size_t)ZERO_PAPER_DEVICE, &plan));
-            add(cell, json_pack("{sI sI}", "plan", (json_int_t)plan.n_params, "plan_layers",
-                                (json_int_t)plan.layers));
+            json_object_update_new(cell,
+                                   json_pack("{sI sI}", "plan", (json_int_t)plan.n_params,
+                                             "plan_layers", (json_int_t)plan.layers));
         }
-        add(cell, json_pack("{sO}", "why", json_object_get(row, "why")));
+        json_object_update_new(cell, json_pack("{sO}", "why", json_object_get(row, "why")));
     }
-    add(tree, json_pack("{sf}", "fit_keeps_back", kept_back));
+    json_object_update_new(tree, json_pack("{sf}", "fit_keeps_back", kept_back));
     return ZERO_OK;
 }
 
@@ -198,7 +197,7 @@ static zero_status add_held(const json_t *data, json_t *tree)
                                         "stage", "batch",         "paper"};
     json_t *cells = json_array(), *row;
     size_t i;
-    add(tree, json_pack("{so}", "cells", cells));
+    json_object_update_new(tree, json_pack("{so}", "cells", cells));
     json_array_foreach(json_object_get(data, "rows"), i, row)
     {
         zero_paper_setup s = zero_paper_setup_of(row);
@@ -210,14 +209,17 @@ static zero_status add_held(const json_t *data, json_t *tree)
         for (size_t k = 0; k < sizeof first / sizeof first[0]; k++)
             if (json_object_get(row, first[k]))
                 json_object_set(cell, first[k], json_object_get(row, first[k]));
-        add(cell, json_pack("{sf}", "ours", all));
-        if (paper) add(cell, json_pack("{sf}", "more", json_number_value(paper) - all));
-        add(cell, json_pack("{sb}", "fits", all <= ZERO_PAPER_DEVICE));
+        json_object_update_new(cell, json_pack("{sf}", "ours", all));
+        if (paper)
+            json_object_update_new(
+                cell, json_pack("{sf}", "more", json_number_value(paper) - all));
+        json_object_update_new(cell, json_pack("{sb}", "fits", all <= ZERO_PAPER_DEVICE));
         if (s.keep != ZERO_PAPER_KEEP_IN_CPU) {
             ZERO_TRY(zero_paper_plan(row, 0, &plan));
-            add(cell, json_pack("{sI}", "plan", (json_int_t)plan.needed));
+            json_object_update_new(cell,
+                                   json_pack("{sI}", "plan", (json_int_t)plan.needed));
         }
-        add(cell, json_pack("{sO}", "why", json_object_get(row, "why")));
+        json_object_update_new(cell, json_pack("{sO}", "why", json_object_get(row, "why")));
     }
     return ZERO_OK;
 }
@@ -228,7 +230,7 @@ static zero_status add_speed(const json_t *data, json_t *tree)
 {
     zero_machine_file machine;
     ZERO_TRY(zero_machine_file_find(ZERO_PAPER_MACHINE, &machine));
-    add(tree, zero_paper_speed(data, &machine));
+    json_object_update_new(tree, zero_paper_speed(data, &machine));
     return ZERO_OK;
 }
 

@@ -8,7 +8,7 @@
 #include "base/number.h"
 #include "sharding/compile.h"
 #include "sharding/schedule_exchange.h"
-#include "sharding/schedule_live.h"
+#include "sharding/schedule_memory.h"
 
 /* Forward passes of all units in a step. The programs of a pipeline with that many take 1
  * GB. */
@@ -90,7 +90,7 @@ static void add_up(zero_pipe_stage *stage)
                        : row->kind != ZERO_WORK_SEND ? &l->reduced_sent
                        : row->goes_back              ? &l->gradients_sent
                                                      : &l->activations_sent;
-        *sum += zero_traffic_total(&t).bytes_sent;
+        *sum += zero_traffic_sent(&t);
         live += i->op == ZERO_OP_FORWARD && i->unit == s->pipe.first_unit;
         l->live = (int)zero_max(l->live, live);
         live -= i->op == ZERO_OP_BACKWARD && i->unit == s->pipe.first_unit;

@@ -5,7 +5,6 @@
 #include "sharding/compile.h"
 #include "sharding/formula.h"
 #include "sharding/schedule_exchange.h"
-#include "sharding/schedule_live.h"
 #include "sharding/schedule_memory.h"
 
 size_t zero_plan_process(const zero_schedule *s)

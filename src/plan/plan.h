@@ -70,7 +70,7 @@ void zero_plan_add_up(const zero_schedule *s, zero_plan_ledger *ledger);
 
 /* Bytes that zero_plan_needed() and zero_plan_device_needed() cannot fall below, and the
  * least number of instructions: compiling takes time in proportion, or with its square as
- * long as there are few (schedule_places.h). */
+ * long as there are few (schedule_memory.h). */
 typedef struct {
     size_t bytes, device_bytes;
     int64_t instructions;

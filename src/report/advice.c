@@ -8,7 +8,7 @@
 #include "report/plan_report.h"
 #include "report/text.h"
 #include "sharding/compile.h"
-#include "sharding/schedule_places.h"
+#include "sharding/schedule_memory.h"
 #include "sharding/stages.h"
 #include "train/config.h"
 
@@ -41,7 +41,7 @@ typedef struct {
 
 /* With `is_row` the exact bytes are wanted of a plan that does not fit, too. Compiling
  * takes time with the square of the number of instructions while these are few
- * (schedule_places.h), then in proportion. */
+ * (schedule_memory.h), then in proportion. */
 static need need_of(const advice *a, const zero_plan_input *in, bool is_row)
 {
     const zero_advice_room *room = &a->room;
@@ -290,7 +290,8 @@ static double sent_across(const zero_schedule *s)
 {
     zero_plan_ledger l;
     zero_plan_add_up(s, &l);
-    return (double)zero_plan_data_of(&l).traffic.bytes_sent[ZERO_ACROSS];
+    zero_plan_exchange data = zero_plan_data_of(&l);
+    return (double)zero_traffic_sent_to(&data.traffic, ZERO_ACROSS);
 }
 
 static void show_row(const char *what, const zero_schedule *s,

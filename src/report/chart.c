@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "base/fail.h"
-#include "report/legend_show.h"
 #include "report/plan_facts.h"
+#include "report/plan_program.h"
 #include "report/text.h"
-#include "sharding/schedule_live.h"
+#include "sharding/schedule_memory.h"
 #include "sharding/stages.h"
 
 #define ROWS  16 /* of the picture */

@@ -23,35 +23,35 @@
 /* ---- the keys ---- */
 
 typedef struct {
-    const char *name;
-    size_t at; /* char[ZERO_MACHINE_TEXT] of the struct */
-} text_key;
-
-typedef struct {
     double low, high;
     size_t at; /* double of the struct */
 } number;
 
+/* A text, char[ZERO_MACHINE_TEXT] of the struct, where n is 0; else n numbers. */
 typedef struct {
     const char *name, *expected;
     number numbers[MOST_NUMBERS];
     int n;
     bool is_whole;
-} number_key;
-
-static const text_key texts[] = {{"name", FIELD(name)},
-                                 {"about", FIELD(about)},
-                                 {"source", FIELD(source)},
-                                 {"date", FIELD(date)},
-                                 {"fit", FIELD(fit)}};
+} key_row;
 
 /* clang-format off */
-#define RATE(field) {1.0, HUGE_NUMBER, FIELD(field)}
-#define LINK(field) {{0.0, 1e6, FIELD(field.latency)}, RATE(field.bandwidth)}, 2, false
-static const number_key numbers[] = {
-    {"devices", "a whole number from 1 to 65536", {{1.0, 65536.0, FIELD(devices)}}, 1, true},
-    {"memory", "bytes from 1 to 1e18, such as 32G", {{1.0, HUGE_MEMORY, FIELD(memory)}}, 1, false},
-    {"memory-bandwidth", "bytes per second, such as 900G", {RATE(memory_bandwidth)}, 1, false},
+#define TEXT         "a text of 1 to 119 characters"
+#define RATE(field)  {1.0, HUGE_NUMBER, FIELD(field)}
+#define LINK(field)  {{0.0, 1e6, FIELD(field.latency)}, RATE(field.bandwidth)}, 2, false
+_Static_assert(ZERO_MACHINE_TEXT == 120, "TEXT says it");
+static const key_row keys[] = {
+    {"name", TEXT, {{0.0, 0.0, FIELD(name)}}, 0, false},
+    {"about", TEXT, {{0.0, 0.0, FIELD(about)}}, 0, false},
+    {"source", TEXT, {{0.0, 0.0, FIELD(source)}}, 0, false},
+    {"date", TEXT, {{0.0, 0.0, FIELD(date)}}, 0, false},
+    {"fit", TEXT, {{0.0, 0.0, FIELD(fit)}}, 0, false},
+    {"devices", "a whole number from 1 to 65536", {{1.0, 65536.0, FIELD(devices)}}, 1,
+     true},
+    {"memory", "bytes from 1 to 1e18, such as 32G", {{1.0, HUGE_MEMORY, FIELD(memory)}}, 1,
+     false},
+    {"memory-bandwidth", "bytes per second, such as 900G", {RATE(memory_bandwidth)}, 1,
+     false},
     {"efficiency", "SHARE TOKENS: a share above 0 and up to 1, then a number from 0 on",
      {{1e-6, 1.0, FIELD(share)}, {0.0, 1e9, FIELD(tokens)}}, 2, false},
     {"unaligned", "EVERY SHARE: a number from 1 on, then a share above 0 and up to 1",
@@ -60,15 +60,17 @@ static const number_key numbers[] = {
     {"between", "SECONDS RATE, such as 2e-6 100G", LINK(between)},
     {"host", "bytes per second, such as 48G", {RATE(host)}, 1, false},
 };
+/* One for each type: `at` is added to. */
+static const key_row peak = {
+    "peak", "TYPE RATE, with fp32, bf16 or fp16, such as fp16 125T", {RATE(peak)}, 1,
+    false};
 /* clang-format on */
-
-#define PEAK_EXPECTED "TYPE RATE, with fp32, bf16 or fp16, such as fp16 125T"
 
 typedef struct {
     const char *path;
     int line;
     zero_machine_file machine;
-    bool has_text[COUNT(texts)], has_numbers[COUNT(numbers)];
+    bool has[COUNT(keys)];
 } reader;
 
 /* ---- one line ---- */
@@ -81,96 +83,65 @@ static char *next_word(char **rest)
     return word;
 }
 
-static zero_status twice(const reader *r, const char *key)
-{
-    return zero_fail(ZERO_ERR_INVALID, "%.300s:%d: \"%s\" stands twice; keep one of them",
-                     r->path, r->line, key);
-}
-
-static zero_status wrong(const reader *r, const char *key, const char *expected,
-                         const char *found)
+static zero_status wrong(const reader *r, const key_row *key, const char *found)
 {
     return zero_fail(ZERO_ERR_INVALID, "%.300s:%d: %s: expected %s, found %s%s%s", r->path,
-                     r->line, key, expected, *found ? "\"" : "nothing", found,
+                     r->line, key->name, key->expected, *found ? "\"" : "nothing", found,
                      *found ? "\"" : "");
 }
 
-static zero_status store_text(reader *r, int i, char *rest)
+/* `name` stands twice if `is_there`. Numbers are stored `offset` bytes further on. */
+static zero_status store(reader *r, const key_row *key, const char *name, bool is_there,
+                         size_t offset, char *rest)
 {
-    char expected[64];
-    rest += strspn(rest, BLANKS);
-    size_t length = strlen(rest);
-    while (length > 0 && strchr(BLANKS, rest[length - 1])) rest[--length] = '\0';
-    if (r->has_text[i]) return twice(r, texts[i].name);
-    snprintf(expected, sizeof expected, "a text of 1 to %d characters",
-             ZERO_MACHINE_TEXT - 1);
-    if (length == 0 || length >= ZERO_MACHINE_TEXT)
-        return wrong(r, texts[i].name, expected, rest);
-    memcpy((char *)&r->machine + texts[i].at, rest, length + 1);
-    r->has_text[i] = true;
-    return ZERO_OK;
-}
-
-static bool read_number(const char *word, const number *range, bool is_whole, double *value)
-{
-    return zero_quantity_rate(word, value) && *value >= range->low &&
-           *value <= range->high && (!is_whole || *value == floor(*value));
-}
-
-static zero_status store_numbers(reader *r, int i, char *rest)
-{
-    const number_key *key = &numbers[i];
-    if (r->has_numbers[i]) return twice(r, key->name);
+    if (is_there)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "%.300s:%d: \"%s\" stands twice; keep one of them", r->path,
+                         r->line, name);
+    if (key->n == 0) {
+        rest += strspn(rest, BLANKS);
+        size_t length = strlen(rest);
+        while (length > 0 && strchr(BLANKS, rest[length - 1])) rest[--length] = '\0';
+        if (length == 0 || length >= ZERO_MACHINE_TEXT) return wrong(r, key, rest);
+        memcpy((char *)&r->machine + key->numbers[0].at, rest, length + 1);
+        return ZERO_OK;
+    }
     for (int k = 0; k < key->n; k++) {
         double value;
+        const number *range = &key->numbers[k];
         const char *word = next_word(&rest);
-        if (!read_number(word, &key->numbers[k], key->is_whole, &value))
-            return wrong(r, key->name, key->expected, word);
-        memcpy((char *)&r->machine + key->numbers[k].at, &value, sizeof value);
+        if (!zero_quantity_rate(word, &value) || value < range->low ||
+            value > range->high || (key->is_whole && value != floor(value)))
+            return wrong(r, key, word);
+        memcpy((char *)&r->machine + range->at + offset, &value, sizeof value);
     }
     const char *more = next_word(&rest);
-    if (*more) return wrong(r, key->name, key->expected, more);
-    r->has_numbers[i] = true;
-    return ZERO_OK;
-}
-
-static zero_status store_peak(reader *r, char *rest)
-{
-    static const number range = {1.0, HUGE_NUMBER, 0};
-    zero_type type;
-    double value;
-    const char *word = next_word(&rest);
-    if (!zero_type_find(word, &type)) return wrong(r, "peak", PEAK_EXPECTED, word);
-    if (r->machine.peak[type] > 0.0) return twice(r, zero_type_name(type));
-    word = next_word(&rest);
-    if (!read_number(word, &range, false, &value))
-        return wrong(r, "peak", PEAK_EXPECTED, word);
-    word = next_word(&rest);
-    if (*word) return wrong(r, "peak", PEAK_EXPECTED, word);
-    r->machine.peak[type] = value;
-    return ZERO_OK;
+    return *more ? wrong(r, key, more) : ZERO_OK;
 }
 
 static zero_status read_line(reader *r, char *line)
 {
-    char *rest = line;
-    const char *key = next_word(&rest);
-    if (*key == '\0' || *key == '#') return ZERO_OK;
-    for (int i = 0; i < COUNT(texts); i++)
-        if (strcmp(key, texts[i].name) == 0) return store_text(r, i, rest);
-    for (int i = 0; i < COUNT(numbers); i++)
-        if (strcmp(key, numbers[i].name) == 0) return store_numbers(r, i, rest);
-    if (strcmp(key, "peak") == 0) return store_peak(r, rest);
-    char all[300] = "";
-    for (int i = 0; i < COUNT(texts) + COUNT(numbers); i++) {
+    char *rest = line, all[300] = "";
+    const char *name = next_word(&rest);
+    if (*name == '\0' || *name == '#') return ZERO_OK;
+    for (int i = 0; i < COUNT(keys); i++) {
         size_t used = strlen(all);
-        const char *name =
-            i < COUNT(texts) ? texts[i].name : numbers[i - COUNT(texts)].name;
-        snprintf(all + used, sizeof all - used, "%s, ", name);
+        snprintf(all + used, sizeof all - used, "%s, ", keys[i].name);
+        if (strcmp(name, keys[i].name) != 0) continue;
+        ZERO_TRY(store(r, &keys[i], name, r->has[i], 0, rest));
+        r->has[i] = true;
+        return ZERO_OK;
+    }
+    if (strcmp(name, peak.name) == 0) {
+        zero_type type;
+        const char *word = next_word(&rest);
+        if (!zero_type_find(word, &type)) return wrong(r, &peak, word);
+        return store(r, &peak, zero_type_name(type), r->machine.peak[type] > 0.0,
+                     type * sizeof r->machine.peak[0], rest);
     }
     return zero_fail(ZERO_ERR_INVALID,
                      "%.300s:%d: no such key: \"%s\"; expected one of %speak", r->path,
-                     r->line, key, all);
+                     r->line, name, all);
 }
 
 /* ---- all lines ---- */
@@ -194,14 +165,11 @@ static zero_status check_bytes(const reader *r, const char *line, size_t length)
 
 static zero_status check_complete(const reader *r)
 {
-    const char *missing = NULL;
-    bool has_peak = false;
-    for (int i = 0; i < COUNT(numbers); i++)
-        if (!r->has_numbers[i]) missing = numbers[i].name;
-    for (int i = 0; i < COUNT(texts); i++)
-        if (!r->has_text[i]) missing = texts[i].name;
-    for (int t = 0; t < ZERO_TYPES; t++) has_peak = has_peak || r->machine.peak[t] > 0.0;
-    if (!has_peak) missing = "peak";
+    const char *missing = peak.name;
+    for (int t = 0; t < ZERO_TYPES; t++)
+        if (r->machine.peak[t] > 0.0) missing = NULL;
+    for (int i = 0; i < COUNT(keys); i++)
+        if (!r->has[i]) missing = keys[i].name;
     if (!missing) return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,
                      "%.300s:%d: the file ends, and \"%s\" is missing; every key is needed",

@@ -5,9 +5,8 @@
 
 #include "base/fail.h"
 #include "base/grow.h"
-#include "report/legend_show.h"
-#include "report/plan_entries.h"
 #include "report/plan_facts.h"
+#include "report/plan_program.h"
 #include "sharding/schedule_exchange.h"
 
 /* ---- rows ---- */
@@ -182,7 +181,7 @@ static void print_sums(const table *t, FILE *out)
         for (int i = 0; i < ZERO_EXCHANGES; i++) {
             zero_traffic one =
                 zero_schedule_traffic(s, ZERO_PROGRAM_STEP, zero_exchange_ops[i]);
-            sums[0][k] += zero_traffic_total(&one).bytes_sent;
+            sums[0][k] += zero_traffic_sent(&one);
         }
         for (int i = 0; i < t->programs[k].n; i++)
             if (t->programs[k].list[i].at < 0) sums[1][k] += t->programs[k].list[i].bytes;

@@ -1,7 +1,7 @@
 #include "report/plan_facts.h"
 
-#include <math.h>
-
+#include "base/fail.h"
+#include "base/number.h"
 #include "report/json_put.h"
 #include "report/plan_peers.h"
 #include "report/plan_pipeline.h"
@@ -106,29 +106,25 @@ static json_t *exchange_facts(const zero_plan_exchange *x)
     return object;
 }
 
-zero_plan_blocks zero_plan_blocks_of(const zero_schedule *s)
+/* Beside them the bytes that a rank sends for the blocks per step, if JOINs go by messages,
+ * and elements of b s h (T-1)/T for each block and microbatch: ours and the paper's. A sum
+ * counts twice: 10 elements are 5 sums. JOINs carry fp32. */
+static json_t *join_facts(const zero_schedule *s, const zero_plan_ledger *l)
 {
     const zero_plan_input *in = &s->input;
     const zero_shape *shape = in->model->units->shape;
     const int sums = zero_formula_tp_sums(in->recompute),
               papers = zero_formula_tp_sums_of_paper(in->recompute);
     int64_t elements = in->micro_batch * in->seq * shape->hidden;
-    /* JOINs carry fp32. */
     double times = (double)shape->layers * in->accumulation * (double)sizeof(float);
     int T = in->model->share.ranks;
-    return (zero_plan_blocks){2 * sums, 2 * papers,
-                              times * zero_formula_tp_volume(elements, sums, T),
-                              times * zero_formula_tp_volume(elements, papers, T)};
-}
-
-static json_t *join_facts(const zero_schedule *s, const zero_plan_ledger *l)
-{
-    zero_plan_blocks b = zero_plan_blocks_of(s);
     json_t *object = exchange_facts(&l->join);
-    put_real(object, "blocks_formula_bytes", b.ours);
-    put_real(object, "blocks_paper_bytes", b.papers);
-    put_whole(object, "blocks_elements", b.elements);
-    put_whole(object, "blocks_paper_elements", b.papers_elements);
+    put_real(object, "blocks_formula_bytes",
+             times * zero_formula_tp_volume(elements, sums, T));
+    put_real(object, "blocks_paper_bytes",
+             times * zero_formula_tp_volume(elements, papers, T));
+    put_whole(object, "blocks_elements", 2 * sums);
+    put_whole(object, "blocks_paper_elements", 2 * papers);
     return object;
 }
 
@@ -144,7 +140,7 @@ static json_t *collect_facts(const zero_schedule *s, const zero_plan_ledger *l)
         if (i->op != ZERO_OP_KEEP) continue;
         int64_t piece = zero_range_len(i->range) * (int64_t)sizeof(float);
         if (i->microbatch == 0) pieces += piece;
-        added += zero_formula_tp_collected(piece * ranks, ranks);
+        added += zero_formula_exchanged(piece * ranks, ranks);
     }
     json_t *object = exchange_facts(&l->collect);
     put_whole(object, "kept_bytes", pieces);
@@ -192,21 +188,42 @@ static json_t *kept_facts(const zero_plan_report *r, const zero_plan_stage *stag
     return json_pack("{s:I, s:o}", "bytes", stage->kept_bytes, "groups", groups);
 }
 
-static json_t *partition_facts(const zero_plan_stage *stage)
+#define ALL_RANKS 4 /* of more ranks only a few are planned */
+
+/* All pieces are equal but those of the last ranks; so are all nodes. Nothing
+ * where an option needs the other scheme. */
+zero_status zero_plan_put_partition(const zero_plan_report *r, zero_plan_input in,
+                                    zero_partition_scheme scheme, json_t *partitions)
 {
-    json_t *object = json_object();
-    for (int k = 0; k < ZERO_PARTITION_SCHEMES; k++) {
-        const zero_plan_spread *of = &stage->spread[k];
-        const zero_plan_bounds *n = &of->needed, *s = &of->sent, *g = &of->received;
-        if (of->n_ranks > 0)
-            json_object_set_new(
-                object, zero_partition_scheme_name((zero_partition_scheme)k),
-                json_pack("{s:i, s:{s:I, s:I}, s:{s:I, s:I}, s:{s:I, s:I}}",
-                          "ranks_looked_at", of->n_ranks, "needed", "least", n->least,
-                          "most", n->most, "bytes_sent", "least", s->least, "most", s->most,
-                          "bytes_received", "least", g->least, "most", g->most));
+    static const char *const names[] = {"needed", "bytes_sent", "bytes_received"};
+    enum { VALUES = sizeof names / sizeof names[0] };
+    int n = in.n_ranks, planned = n <= ALL_RANKS ? n : 3;
+    const int few[] = {0, n / 2, n - 1};
+    int64_t least[VALUES], most[VALUES];
+    bool needs_slices = in.shard_ranks < n || in.node_parameters;
+    in.partition = scheme;
+    if (scheme == ZERO_PARTITION_OWNER && needs_slices) return ZERO_OK;
+    in.bucket = zero_config_bucket(&r->config, &in);
+    for (int k = 0; k < planned; k++) {
+        zero_plan_ledger l;
+        in.rank = n <= ALL_RANKS ? k : few[k];
+        ZERO_TRY(zero_plan_measure(&in, &l));
+        zero_plan_exchange sum = zero_plan_data_of(&l);
+        zero_volume moved = zero_traffic_total(&sum.traffic);
+        const int64_t values[VALUES] = {(int64_t)zero_plan_scarce(&in, &l),
+                                        moved.bytes_sent, moved.bytes_received};
+        for (int v = 0; v < VALUES; v++) {
+            least[v] = k == 0 ? values[v] : zero_min(least[v], values[v]);
+            most[v] = k == 0 ? values[v] : zero_max(most[v], values[v]);
+        }
     }
-    return object;
+    json_t *facts = json_pack("{s:i}", "ranks_looked_at", planned);
+    for (int v = 0; v < VALUES; v++)
+        json_object_set_new(facts, names[v],
+                            json_pack("{s:I, s:I}", "least", (json_int_t)least[v], "most",
+                                      (json_int_t)most[v]));
+    json_object_set_new(partitions, zero_partition_scheme_name(scheme), facts);
+    return ZERO_OK;
 }
 
 /* The same step with --reproducible toggled. */
@@ -221,8 +238,7 @@ static json_t *price_facts(const zero_plan_stage *stage)
     return json_pack("{s:I, s:I, s:I, s:o}", "needed", needed, "needed_more",
                      needed - (int64_t)zero_plan_scarce(in, &stage->ledger),
                      "bytes_sent_more",
-                     zero_traffic_total(&then.traffic).bytes_sent -
-                         zero_traffic_total(&now.traffic).bytes_sent,
+                     zero_traffic_sent(&then.traffic) - zero_traffic_sent(&now.traffic),
                      "communication", communication_facts(&stage->schedule, &p->ledger));
 }
 
@@ -385,7 +401,7 @@ static json_t *stage_facts(const zero_plan_report *r, const zero_plan_stage *sta
         zero_plan_uses_file(&s->input) ? file_facts(l) : NULL, "copies",
         s->input.device ? copies_facts(s, l) : NULL, "shards_parameters", is_sharded,
         "parameters_once_per_node", zero_schedule_shares(s), "kept", kept_facts(r, stage),
-        "partitions", partition_facts(stage),
+        "partitions", json_incref(stage->partitions),
         r->config.plan.reproducible ? "without_reproducible" : "with_reproducible", price,
         "time", o->has_time ? zero_plan_time_facts(r, &stage->time) : NULL, "disk",
         o->has_disk ? disk_facts(r, stage) : NULL, "fits",

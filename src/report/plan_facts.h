@@ -14,6 +14,12 @@
 json_t *zero_plan_facts(const zero_plan_report *report);
 /* What the plan is for: model, ranks, batch, options. */
 json_t *zero_plan_setup_facts(const zero_plan_report *report);
+/* Adds the facts of a scheme of partition over all ranks, or a few of many: none where an
+ * option needs the other scheme. */
+ZERO_NODISCARD zero_status zero_plan_put_partition(const zero_plan_report *report,
+                                                   zero_plan_input input,
+                                                   zero_partition_scheme scheme,
+                                                   json_t *partitions);
 /* A step of alpha-beta. */
 json_t *zero_plan_time_facts(const zero_plan_report *report, const zero_plan_time *time);
 
@@ -23,18 +29,8 @@ ZERO_NODISCARD zero_status zero_plan_show(const zero_plan_report *report, FILE *
 /* The section "title", in 80 columns: WHAT "a training step of gpt2, ...". */
 ZERO_NODISCARD zero_status zero_plan_show_title(const zero_plan_report *report,
                                                 const char *what, FILE *out);
-/* The section "setup", above other pictures of a plan. */
-void zero_plan_show_setup(const zero_plan_report *report, FILE *out);
 /* The memory of a plan that belongs to no report. `context`: bytes that a device's library
  * takes there. */
 ZERO_NODISCARD zero_status zero_plan_show_memory(const zero_schedule *schedule,
                                                  const zero_plan_ledger *ledger,
                                                  size_t context, FILE *out);
-
-/* Bytes that a rank sends for the blocks, per step, if JOINs go by messages. A sum counts
- * twice: 10 elements are 5 sums. */
-typedef struct {
-    int elements, papers_elements; /* of b s h (T-1)/T, for each block and microbatch */
-    double ours, papers;
-} zero_plan_blocks;
-zero_plan_blocks zero_plan_blocks_of(const zero_schedule *s);

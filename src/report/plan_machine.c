@@ -1,10 +1,7 @@
 #include "report/plan_machine.h"
 
 #include "base/fail.h"
-#include "report/text.h"
-
-#define TERA 1e12
-#define GIGA 1e9
+#include "report/json_put.h"
 
 /* ---- filling in ---- */
 
@@ -73,29 +70,20 @@ zero_status zero_plan_machine_fill(zero_plan_report *r)
 zero_status zero_plan_machines_show(FILE *out)
 {
     const char *name;
+    json_t *machines = json_array();
     for (int i = 0; (name = zero_machine_name_at(i)) != NULL; i++) {
-        zero_machine_file machine;
-        ZERO_TRY(zero_machine_file_find(name, &machine));
-        if (i > 0) fputc('\n', out);
-        fprintf(out, "%s, %s: a fit of ours\n  %s\n  source: %s\n  fitted: %s\n",
-                machine.name, machine.date, machine.about, machine.source, machine.fit);
-        fprintf(out, "  %.0f device%s of %.4g GB per node; Tflop/s of a device:",
-                machine.devices, zero_text_plural((int)machine.devices),
-                machine.memory / GIGA);
+        zero_machine_file m;
+        json_t *peak = json_object();
+        ZERO_TRY(zero_machine_file_find(name, &m));
         for (int t = 0; t < ZERO_TYPES; t++)
-            if (machine.peak[t] > 0.0)
-                fprintf(out, " %s %.4g", zero_type_name((zero_type)t),
-                        machine.peak[t] / TERA);
-        fprintf(out, "\n  products of n tokens reach %.3g n / (n + %.4g) of that\n",
-                machine.share, machine.tokens);
-        fprintf(
-            out,
-            "  links: %.4g GB/s of a device, %.4g of a node to others, %.4g to its host\n",
-            machine.inside.bandwidth / GIGA, machine.between.bandwidth / GIGA,
-            machine.host / GIGA);
+            if (m.peak[t] > 0.0) put_real(peak, zero_type_name((zero_type)t), m.peak[t]);
+        json_array_append_new(
+            machines,
+            json_pack("{s:s, s:s, s:s, s:s, s:s, s:f, s:f, s:o, s:f, s:f, s:f, s:f, s:f}",
+                      "name", m.name, "date", m.date, "about", m.about, "source", m.source,
+                      "fit", m.fit, "devices", m.devices, "memory", m.memory, "peak", peak,
+                      "share", m.share, "tokens", m.tokens, "inside", m.inside.bandwidth,
+                      "between", m.between.bandwidth, "host", m.host));
     }
-    fputs("\nYour own machine: a file with the same keys (src/report/machines/), --machine "
-          "PATH.machine.\n",
-          out);
-    return ZERO_OK;
+    return zero_report_print("machines", json_pack("{s:o}", "machines", machines), out);
 }

@@ -10,6 +10,7 @@
 #include "data/corpus.h"
 #include "math/backends.h"
 #include "math/device.h"
+#include "report/plan_facts.h"
 #include "report/plan_machine.h"
 #include "report/plan_peers.h"
 #include "report/plan_pipeline.h"
@@ -81,42 +82,6 @@ zero_plan_exchange zero_plan_data_of(const zero_plan_ledger *l)
         zero_traffic_add(&sum.traffic, 1, &others[i]->traffic);
     }
     return sum;
-}
-
-/* ---- over ranks ---- */
-
-#define ALL_RANKS 4 /* of more ranks only a few are planned */
-
-static void widen(zero_plan_bounds *range, int64_t value, bool is_first)
-{
-    if (is_first || value < range->least) range->least = value;
-    if (is_first || value > range->most) range->most = value;
-}
-
-/* All pieces are equal but those of the last ranks; so are all nodes. */
-static zero_status spread_over_ranks(const zero_plan_report *r, zero_plan_input in,
-                                     zero_partition_scheme scheme, zero_plan_spread *spread)
-{
-    int n = in.n_ranks;
-    const int few[] = {0, n / 2, n - 1};
-    bool all = n <= ALL_RANKS;
-    bool needs_slices = in.shard_ranks < n || in.node_parameters;
-    in.partition = scheme;
-    *spread = (zero_plan_spread){0};
-    if (scheme == ZERO_PARTITION_OWNER && needs_slices) return ZERO_OK;
-    in.bucket = zero_config_bucket(&r->config, &in);
-    for (int k = 0; k < (all ? n : (int)(sizeof few / sizeof *few)); k++) {
-        zero_plan_ledger l;
-        bool is_first = spread->n_ranks++ == 0;
-        in.rank = all ? k : few[k];
-        ZERO_TRY(zero_plan_measure(&in, &l));
-        zero_plan_exchange sum = zero_plan_data_of(&l);
-        zero_volume moved = zero_traffic_total(&sum.traffic);
-        widen(&spread->needed, (int64_t)zero_plan_scarce(&in, &l), is_first);
-        widen(&spread->sent, moved.bytes_sent, is_first);
-        widen(&spread->received, moved.bytes_received, is_first);
-    }
-    return ZERO_OK;
 }
 
 /* ---- a stage ---- */
@@ -205,8 +170,10 @@ static zero_status make_stage(zero_plan_report *r, int number, zero_plan_stage *
     zero_plan_add_up(&stage->schedule, &stage->ledger);
     ZERO_TRY(zero_new(&stage->kept, r->part->n_groups, "groups"));
     stage->n_kept = zero_plan_kept(&stage->schedule, stage->kept, &stage->kept_bytes);
+    stage->partitions = json_object();
     for (int k = 0; k < ZERO_PARTITION_SCHEMES; k++)
-        ZERO_TRY(spread_over_ranks(r, in, (zero_partition_scheme)k, &stage->spread[k]));
+        ZERO_TRY(
+            zero_plan_put_partition(r, in, (zero_partition_scheme)k, stage->partitions));
     if (in.accumulation > 1) ZERO_TRY(find_price(in, &stage->price));
     if (o->has_time)
         ZERO_TRY(zero_plan_time_step(&stage->schedule, &o->machine, &stage->time));
@@ -266,6 +233,7 @@ void zero_plan_report_destroy(zero_plan_report *report)
 {
     for (int k = 0; k < report->n; k++) {
         zero_schedule_destroy(&report->stages[k].schedule);
+        json_decref(report->stages[k].partitions);
         free(report->stages[k].kept);
         free(report->stages[k].peers);
     }

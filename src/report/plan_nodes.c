@@ -52,8 +52,8 @@ static zero_status add_node(const zero_plan_report *r, zero_node_row *row)
         ZERO_TRY(zero_plan_measure(&in, &l));
         zero_traffic sum = zero_plan_data_of(&l).traffic;
         row->needed += (int64_t)l.needed;
-        row->across += sum.bytes_sent[ZERO_ACROSS];
-        row->inside += sum.bytes_sent[ZERO_INSIDE];
+        row->across += zero_traffic_sent_to(&sum, ZERO_ACROSS);
+        row->inside += zero_traffic_sent_to(&sum, ZERO_INSIDE);
         row->messages += sum.messages_sent[ZERO_ACROSS];
     }
     return ZERO_OK;

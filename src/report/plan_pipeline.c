@@ -1,48 +1,49 @@
 #include "report/plan_pipeline.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/fail.h"
+#include "report/json_put.h"
+#include "report/plan_facts.h"
+#include "report/plan_program.h"
 #include "report/text.h"
+#include "sharding/schedule_exchange.h"
 
 /* ---- what a pipeline cannot be combined with ---- */
 
-static zero_status refuse(const char *option, const char *why)
-{
-    return zero_fail(ZERO_ERR_INVALID, "--pipeline with %s: %s; leave out one of them",
-                     option, why);
-}
-
-static zero_status check_options(const zero_plan_report *r)
-{
-    const zero_config *c = &r->config;
-    if (zero_tp_ranks(&c->tp) > 1 || c->tp.slices > 1)
-        return refuse("--tp", "pipelines are planned for whole models");
-    if (zero_config_has_device(c))
-        return refuse("--device", "pipelines are planned for the memory of one CPU");
-    if (c->plan.shard_ranks > 0)
-        return refuse("--shard-ranks", "the ranks of a stage hold the same, all of them");
-    if (c->plan.node_parameters)
-        return refuse("--node-parameters", "each rank of a pipeline has a node of its own");
-    if (c->offload) return refuse("--offload", "pipelines keep all states in memory");
-    if (c->plan.reproducible)
-        return refuse("--reproducible", "a pipeline adds microbatches in its own order");
-    if (c->plan.partition != ZERO_PARTITION_SLICE)
-        return refuse("--partition owner", "it cuts what pipelines do not shard");
-    if (r->filled.nodes)
-        return refuse("--machine", "it puts ranks on shared nodes, and each rank of a "
-                                   "pipeline has a node of its own");
-    if (c->fake_nodes > 0)
-        return refuse("--fake-nodes", "each rank of a pipeline has a node of its own");
-    return ZERO_OK;
-}
-
 zero_status zero_plan_pipelines_check(const zero_plan_report *r)
 {
+    const zero_config *c = &r->config;
+    const struct {
+        bool is_given;
+        const char *option, *why;
+    } refused[] = {
+        {zero_tp_ranks(&c->tp) > 1 || c->tp.slices > 1, "--tp",
+         "pipelines are planned for whole models"},
+        {zero_config_has_device(c), "--device",
+         "pipelines are planned for the memory of one CPU"},
+        {c->plan.shard_ranks > 0, "--shard-ranks",
+         "the ranks of a stage hold the same, all of them"},
+        {c->plan.node_parameters, "--node-parameters",
+         "each rank of a pipeline has a node of its own"},
+        {c->offload, "--offload", "pipelines keep all states in memory"},
+        {c->plan.reproducible, "--reproducible",
+         "a pipeline adds microbatches in its own order"},
+        {c->plan.partition != ZERO_PARTITION_SLICE, "--partition owner",
+         "it cuts what pipelines do not shard"},
+        {r->filled.nodes, "--machine",
+         "it puts ranks on shared nodes, and each rank of a pipeline has a node of its "
+         "own"},
+        {c->fake_nodes > 0, "--fake-nodes",
+         "each rank of a pipeline has a node of its own"},
+    };
     int P = r->request.pipeline, N = r->request.n_ranks;
     int most = zero_pipeline_most_stages(&r->model);
-    ZERO_TRY(check_options(r));
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
+        if (refused[i].is_given)
+            return zero_fail(ZERO_ERR_INVALID,
+                             "--pipeline with %s: %s; leave out one of them",
+                             refused[i].option, refused[i].why);
     if (N % P != 0)
         return zero_fail(
             ZERO_ERR_INVALID,
@@ -78,20 +79,100 @@ zero_status zero_plan_pipelines_make(zero_plan_report *r)
     return ZERO_OK;
 }
 
-/* ---- words ---- */
-
 int zero_plan_pipeline_stage(const zero_plan_report *r)
 {
     return r->request.rank / (r->request.n_ranks / r->request.pipeline);
 }
 
-int zero_plan_pipeline_extreme(const zero_pipeline *p, bool most)
+/* ---- facts ---- */
+
+static json_t *stage_facts(const zero_pipeline *p, int stage)
 {
-    int found = 0;
-    for (int s = 1; s < p->n_stages; s++) {
-        size_t bytes = p->stages[s].schedule.peak_bytes;
-        size_t before = p->stages[found].schedule.peak_bytes;
-        if (most ? bytes > before : bytes < before) found = s;
+    const zero_schedule *s = &p->stages[stage].schedule;
+    const zero_pipe_ledger *l = &p->stages[stage].ledger;
+    const zero_unit *units = p->plan.model->units;
+    json_t *classes = json_object();
+    for (int c = 0; c < ZERO_CLASSES; c++)
+        json_object_set_new(classes, zero_class_name((zero_class)c),
+                            json_pack("{s:I, s:I}", "own_peak",
+                                      (json_int_t)s->class_peak[c], "at_peak",
+                                      (json_int_t)l->at_peak[c]));
+    return json_pack(
+        "{s:i, s:s, s:s, s:o, s:I, s:I, s:i, s:i, s:I, s:I, s:I, s:I}", "stage", stage,
+        "first_unit", units[s->pipe.first_unit].name, "last_unit",
+        units[s->pipe.end_unit - 1].name, "classes", classes, "peak_bytes",
+        (json_int_t)s->peak_bytes, "states", (json_int_t)l->states, "microbatches_alive",
+        l->live, "microbatches_alive_formula",
+        zero_pipeline_live_formula(p->kind, p->n_stages, stage, p->plan.accumulation),
+        "activation_bytes_sent", (json_int_t)l->activations_sent, "gradient_bytes_sent",
+        (json_int_t)l->gradients_sent, "tied_bytes_sent", (json_int_t)l->tied_sent,
+        "reduced_bytes_sent", (json_int_t)l->reduced_sent);
+}
+
+static json_t *program_facts(const zero_schedule *s)
+{
+    json_t *list = json_array();
+    const zero_program *p = &s->programs[ZERO_PROGRAM_STEP];
+    for (int at = 0; at < p->length; at++) {
+        const zero_instruction *i = &p->code[at];
+        zero_traffic t = zero_instruction_traffic(s, i);
+        json_t *one = json_pack("{s:s, s:s}", "op", zero_op_name(i->op), "operand",
+                                zero_text_operand(s->input.model, i));
+        if (zero_ops[i->op].has_microbatch) put_whole(one, "microbatch", i->microbatch);
+        put_whole(one, "bytes_sent", zero_traffic_sent(&t));
+        put_whole(one, "live_bytes", (int64_t)i->live_bytes);
+        json_array_append_new(list, one);
     }
-    return found;
+    return list;
+}
+
+static json_t *pipeline_facts(const zero_plan_report *r, const zero_plan_pipeline *of)
+{
+    const zero_pipeline *p = &of->pipeline;
+    const zero_pipeline_time *t = &of->time;
+    double tokens = (double)(r->config.global_batch * r->shape.seq);
+    json_t *time = json_pack("{s:f, s:f, s:f, s:f, s:f}", "step_seconds", t->step,
+                             "passes_seconds", t->passes, "compute_seconds", t->compute,
+                             "idle", t->idle, "tokens_per_second", tokens / t->step);
+    json_t *stages = json_array(),
+           *object =
+               json_pack("{s:s, s:i, s:i, s:i, s:f, s:f, s:O*, s:O}", "schedule",
+                         zero_pipeline_name(p->kind), "stages", p->n_stages, "replicas",
+                         p->plan.n_ranks, "microbatches", p->plan.accumulation, "bubble",
+                         of->bubble, "bubble_formula",
+                         zero_pipeline_bubble_formula(p->n_stages, p->plan.accumulation),
+                         "time", r->request.has_time ? time : NULL, "ranks", stages);
+    for (int s = 0; s < p->n_stages; s++) json_array_append_new(stages, stage_facts(p, s));
+    json_decref(time);
+    json_decref(stages);
+    if (r->request.show_schedule)
+        json_object_set_new(
+            object, "program",
+            program_facts(&p->stages[zero_plan_pipeline_stage(r)].schedule));
+    return object;
+}
+
+void zero_plan_put_pipelines(const zero_plan_report *r, json_t *object)
+{
+    json_t *pipelines = json_array();
+    for (int k = 0; k < ZERO_PIPELINE_KINDS; k++)
+        json_array_append_new(pipelines, pipeline_facts(r, &r->pipelines[k]));
+    json_object_set_new(object, "pipelines", pipelines);
+}
+
+zero_status zero_plan_show_pipelines(const zero_plan_report *r, FILE *out)
+{
+    int stage = zero_plan_pipeline_stage(r);
+    zero_legend legend = {.has_freed = true};
+    ZERO_TRY(zero_report_print("pipelines", zero_plan_facts(r), out));
+    if (!r->request.show_schedule) return ZERO_OK;
+    for (int k = 0; k < ZERO_PIPELINE_KINDS; k++) {
+        const zero_pipeline *p = &r->pipelines[k].pipeline;
+        fprintf(out, "\n%s, stage %d of %d\n", zero_pipeline_name(p->kind), stage,
+                p->n_stages);
+        ZERO_TRY(zero_plan_show_program(&p->stages[stage].schedule, ZERO_PROGRAM_STEP,
+                                        &legend, out));
+    }
+    zero_legend_show(&legend, out);
+    return ZERO_OK;
 }

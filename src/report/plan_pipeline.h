@@ -28,5 +28,3 @@ void zero_plan_put_pipelines(const zero_plan_report *report, json_t *object);
 
 /* The pipeline stage of the request's rank. */
 int zero_plan_pipeline_stage(const zero_plan_report *report);
-/* The stage that needs most memory, or least. */
-int zero_plan_pipeline_extreme(const zero_pipeline *pipeline, bool most);

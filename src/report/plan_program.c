@@ -1,11 +1,123 @@
 #include "report/plan_program.h"
 
 #include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
 
 #include "base/fail.h"
-#include "report/plan_entries.h"
+#include "base/grow.h"
+#include "report/json_put.h"
 #include "report/plan_facts.h"
-#include "report/text.h"
+#include "sharding/freed.h"
+
+/* ---- lines ---- */
+
+#define AFTER_LOSSES INT_MAX
+
+/* Instructions without a microbatch belong to a pass: forward and backward of each
+ * microbatch, and what follows the losses. */
+static void fill(zero_plan_entries *e, const zero_freed *freed, int n_freed)
+{
+    const zero_program *p = &e->s->programs[e->kind];
+    int pass = 0;
+    bool is_over = false;
+    for (int at = 0, next = 0; at < p->length; at++) {
+        const zero_instruction *i = &p->code[at];
+        bool backward = i->op == ZERO_OP_BACKWARD || i->op == ZERO_OP_RECOMPUTE;
+        is_over = is_over || i->op == ZERO_OP_LOSS;
+        if (backward || i->op == ZERO_OP_FORWARD || i->op == ZERO_OP_LOAD)
+            pass = 2 * i->microbatch + backward;
+        int when = zero_ops[i->op].has_microbatch ? i->microbatch
+                   : is_over                      ? AFTER_LOSSES
+                                                  : pass;
+        zero_plan_key key = {(int)i->op, i->unit >= 0 ? i->unit : i->group, i->part, when};
+        e->list[e->n++] =
+            (zero_plan_entry){at, zero_plan_instruction_bytes(e->s, i), key, i, -1};
+        for (; next < n_freed && freed[next].at == at; next++) {
+            const zero_freed *f = &freed[next];
+            e->list[e->n++] = (zero_plan_entry){
+                -1, (int64_t)f->bytes, {ZERO_OP_KINDS, f->group, -1, pass}, i, f->group};
+        }
+    }
+}
+
+zero_status zero_plan_entries_make(zero_plan_entries *entries, const zero_schedule *s,
+                                   zero_program_kind kind)
+{
+    zero_freed *freed;
+    int n_freed;
+    zero_plan_entries made = {.s = s, .kind = kind};
+    ZERO_TRY(zero_schedule_freed(s, kind, &freed, &n_freed));
+    int most = s->programs[kind].length + n_freed;
+    zero_status st = zero_new(&made.list, most + 1, "lines");
+    if (st == ZERO_OK) fill(&made, freed, n_freed);
+    free(freed);
+    if (st == ZERO_OK) *entries = made;
+    return st;
+}
+
+void zero_plan_entries_destroy(zero_plan_entries *entries)
+{
+    free(entries->list);
+    *entries = (zero_plan_entries){0};
+}
+
+const char *zero_plan_entry_name(const zero_plan_entry *entry)
+{
+    return entry->at < 0 ? ZERO_FREED_NAME : zero_op_name(entry->i->op);
+}
+
+void zero_plan_entry_operand(const zero_plan_entries *entries, const zero_plan_entry *entry,
+                             char text[ZERO_PLAN_TEXT])
+{
+    const zero_model *model = entries->s->input.model;
+    if (entry->at >= 0)
+        zero_text_part(model, entry->i, text);
+    else
+        snprintf(text, ZERO_PLAN_TEXT, "%.*s", ZERO_PLAN_TEXT - 1,
+                 entry->group >= 0 ? model->groups[entry->group].name : "");
+}
+
+/* ---- words ---- */
+
+/* Transfers name the class of the block that they move, and of the host's side. */
+static void add_class(zero_legend *l, const zero_schedule *s, int buffer)
+{
+    if (buffer != ZERO_NO_BUFFER) l->classes[s->buffers[buffer].class] = true;
+}
+
+void zero_legend_add(zero_legend *l, const zero_plan_entries *e)
+{
+    for (int k = 0; k < e->n; k++) {
+        const zero_plan_entry *line = &e->list[k];
+        if (line->at < 0) {
+            l->has_freed = true;
+            l->classes[ZERO_CLASS_IN_FLIGHT] = true;
+            continue;
+        }
+        l->ops[line->i->op] = true;
+        add_class(l, e->s, line->i->host);
+        if (line->i->op != ZERO_OP_UPDATE) add_class(l, e->s, line->i->file);
+    }
+}
+
+static void show(const char *word, const char *meaning, FILE *out)
+{
+    fprintf(out, "  %-*s  %s\n", ZERO_LEGEND_WORD, word, meaning);
+}
+
+void zero_legend_show(const zero_legend *l, FILE *out)
+{
+    fputc('\n', out);
+    for (int i = 0; i < ZERO_OP_KINDS; i++)
+        if (l->ops[i]) show(zero_op_name((zero_op)i), zero_ops[(zero_op)i].meaning, out);
+    if (l->has_freed) show(ZERO_FREED_NAME, ZERO_FREED_MEANING, out);
+    for (int c = 0; c < ZERO_CLASSES; c++)
+        if (l->classes[c])
+            show(zero_class_name((zero_class)c), zero_class_meaning((zero_class)c), out);
+}
+
+/* ---- programs ---- */
 
 /* Transfers, and what replicas do, have longer names. */
 static int name_width(const zero_schedule *s)
@@ -67,23 +179,11 @@ zero_status zero_plan_show_programs(const zero_plan_report *r, FILE *out)
         .ops = {[ZERO_OP_REDUCE] = true, [ZERO_OP_GATHER] = true, [ZERO_OP_RELEASE] = true},
         .has_freed = true};
     const zero_schedule *s = &r->stages[0].schedule;
-    fprintf(out, "%-14s %d\n", "stage", s->input.stage);
-    zero_plan_show_setup(r, out);
-    bool is_shared = zero_share_has_parts(&r->part->share);
-    fprintf(
-        out,
-        "bytes          that %s%sREDUCE and GATHER send, RELEASE and (freed) give back,\n",
-        is_shared ? "JOIN, " : "", s->shard.replicas > 1 ? "ALL_REDUCE, " : "");
-    fprintf(out, "%15s%sthe others write\n", "",
-            is_shared ? "passes (on their first part) and " : "");
-    fputs(
-        "               of transfers: that are read from the file or written to it\n"
-        "bytes live     planned memory in use while the instruction runs, of all classes\n",
-        out);
-    if (s->input.partition_activations)
-        fputs("KEEP, COLLECT  bytes of a piece that is kept, and sent to make the whole\n",
-              out);
-    if (s->input.device) fputs("               on the device\n", out);
+    json_t *facts = zero_plan_setup_facts(r);
+    put_whole(facts, "stage", s->input.stage);
+    put_flag(facts, "is_shared", zero_share_has_parts(&r->part->share));
+    put_flag(facts, "on_device", s->input.device);
+    ZERO_TRY(zero_report_print("programs", facts, out));
     ZERO_TRY(zero_plan_show_program(s, ZERO_PROGRAM_STEP, &legend, out));
     for (int p = 0; p < ZERO_PROGRAMS; p++)
         if (p != ZERO_PROGRAM_STEP)

@@ -4,6 +4,8 @@
  * plan_peers.h, plan_pipeline.h, chart.h. */
 #pragma once
 
+#include <jansson.h>
+
 #include "plan/ablation.h"
 #include "plan/pipeline.h"
 #include "plan/plan.h"
@@ -39,17 +41,6 @@ typedef struct {
     bool nodes, flops, network, node_network, memory;
 } zero_plan_filled;
 
-/* The least and the most over ranks. */
-typedef struct {
-    int64_t least, most;
-} zero_plan_bounds;
-
-/* One scheme of partition over all ranks, or over a few of many. */
-typedef struct {
-    int n_ranks; /* that were planned; 0: an option needs the other scheme */
-    zero_plan_bounds needed, sent, received; /* zero_plan_scarce(); bytes per step */
-} zero_plan_spread;
-
 /* The same step with --reproducible toggled. */
 typedef struct {
     bool is_possible;
@@ -63,7 +54,8 @@ typedef struct {
     int *kept; /* groups that stay from forward to backward; owned */
     int n_kept;
     size_t kept_bytes;
-    zero_plan_spread spread[ZERO_PARTITION_SCHEMES];
+    json_t *partitions;      /* facts of each scheme over all ranks, or a few of many;
+                         owned */
     zero_plan_price price;   /* with several microbatches only */
     zero_plan_time time;     /* if request.has_time */
     zero_plan_time resident; /* if request.has_disk: of the same step without offload */

@@ -37,9 +37,3 @@ zero_status zero_plan_show_title(const zero_plan_report *r, const char *what, FI
     put_text(facts, "what", what);
     return zero_report_print("title", facts, out);
 }
-
-void zero_plan_show_setup(const zero_plan_report *r, FILE *out)
-{
-    if (zero_report_print("setup", zero_plan_setup_facts(r), out) != ZERO_OK)
-        fprintf(out, "%s\n", zero_last_error());
-}

@@ -25,7 +25,7 @@ static size_t skipped(const unsigned char *p, size_t n)
     return len > 0 ? len : 1;
 }
 
-void zero_print_text(const unsigned char *text, size_t n, FILE *out)
+static void print_text(const unsigned char *text, size_t n, FILE *out)
 {
     while (n > 0) {
         size_t len = printable(text, n);
@@ -44,7 +44,7 @@ zero_status zero_print_tokens(const zero_tokenizer *tokenizer, const int32_t *to
     zero_bytes text = {0};
     zero_status st = zero_tokenizer_decode_all(tokenizer, n, tokens, &text);
     if (st == ZERO_OK && raw) fwrite(text.bytes, 1, text.len, out);
-    if (st == ZERO_OK && !raw) zero_print_text(text.bytes, text.len, out);
+    if (st == ZERO_OK && !raw) print_text(text.bytes, text.len, out);
     zero_bytes_destroy(&text);
     return st;
 }

@@ -6,11 +6,8 @@
 
 #include "data/tokenizer.h"
 
-/* Prints UTF-8. Invalid bytes, and whatever would control a terminal or turn
- * the direction of writing, become '?'. */
-void zero_print_text(const unsigned char *text, size_t n, FILE *out);
-
-/* Prints the text of n tokens the same way; `raw`: all bytes as they are.
+/* Prints the text of n tokens: invalid UTF-8, and whatever would control a terminal or turn
+ * the direction of writing, becomes '?'; `raw`: all bytes as they are.
  * ZERO_ERR_NOMEM. */
 ZERO_NODISCARD zero_status zero_print_tokens(const zero_tokenizer *tokenizer,
                                              const int32_t *tokens, int64_t n, bool raw,

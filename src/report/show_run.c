@@ -25,12 +25,6 @@ static json_t *raw(const char *text)
     return text && text[0] ? json_string_nocheck(text) : NULL;
 }
 
-/* Takes over the members of `part`. */
-static void add(json_t *facts, json_t *part)
-{
-    json_object_update_new(facts, part);
-}
-
 static void print(const char *section, json_t *facts)
 {
     if (zero_report_print(section, facts, stdout) != ZERO_OK)
@@ -99,9 +93,10 @@ static json_t *origin_facts(const zero_run_view *v, const zero_metrics_run *run)
                                                       word ? ZERO_SHOWN(word) : ""));
         free(text);
     }
-    add(facts, json_pack("{s:o*, s:o*, s:i, s:o, s:o, s:o}", "command", raw(run->command),
-                         "data", raw(run->data), "node_ranks", v->node_ranks, "hosts",
-                         hosts, "kinds", kinds, "file_options", given));
+    json_object_update_new(facts, json_pack("{s:o*, s:o*, s:i, s:o, s:o, s:o}", "command",
+                                            raw(run->command), "data", raw(run->data),
+                                            "node_ranks", v->node_ranks, "hosts", hosts,
+                                            "kinds", kinds, "file_options", given));
     return facts;
 }
 
@@ -134,11 +129,12 @@ static void put_plan(const zero_run_view *v, json_t *facts)
     }
     for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++) {
         zero_traffic t = zero_schedule_traffic(s, ZERO_PROGRAM_STEP, ops[i].op);
-        put_whole(sent, ops[i].name, zero_traffic_total(&t).bytes_sent);
+        put_whole(sent, ops[i].name, zero_traffic_sent(&t));
     }
     const char *why = v->why_collectives;
     if (why && v->engine->why_p2p[0]) why = "the node cannot share memory";
-    add(facts,
+    json_object_update_new(
+        facts,
         json_pack(
             "{s:o, s:o, s:o, s:b, s:b, s:I, s:I, s:i, s:s, s:b, s:s*, s:s*}", "class_peaks",
             classes, "file", file, "step_bytes_sent", sent, "has_device", s->input.device,
@@ -160,9 +156,9 @@ static void put_exchange(const zero_run_view *v, json_t *facts)
         why = "--device-exchange";
     else if (!why[0] && zero_plan_can_reach_devices(in, &why) && !in->ipc)
         why = "other processes cannot reach this device's memory";
-    add(facts,
-        json_pack("{s:s, s:s, s:s}", "device_exchange", zero_plan_device_exchange(in),
-                  "why_exchange", why, "mpi_cuda", zero_launch_cuda()));
+    json_object_update_new(facts, json_pack("{s:s, s:s, s:s}", "device_exchange",
+                                            zero_plan_device_exchange(in), "why_exchange",
+                                            why, "mpi_cuda", zero_launch_cuda()));
 }
 
 /* How the file works depends on the file system, so a run says it. Rank 0 speaks for
@@ -195,8 +191,9 @@ void zero_show_setup(const zero_run_view *v, const zero_metrics_run *run)
         bool resumes = zero_config_resumes(c);
         json_object_set_new(json_object_get(facts, "tp"), "data_ranks",
                             json_integer(c->plan.n_ranks));
-        add(facts, zero_batch_facts(c, v->model->seq));
-        add(facts,
+        json_object_update_new(facts, zero_batch_facts(c, v->model->seq));
+        json_object_update_new(
+            facts,
             json_pack(
                 "{s:o*, s:o*, s:b, s:b, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*, "
                 "s:o*}",
@@ -310,7 +307,8 @@ void zero_show_totals(const zero_run_view *v, const zero_run_totals *t, json_t *
     /* The losses as texts: they may be infinite. The flops are the model's, not the
      * machine's: recomputed and masked products do not count. The system counts neighbours'
      * memory, which is mapped here too, for every rank. */
-    add(final,
+    json_object_update_new(
+        final,
         json_pack(
             "{s:b, s:o, s:o*, s:o*, s:I, s:I, s:f, s:I, s:I, s:f, s:f, s:f, s:f, s:s, s:I, "
             "s:o*}",

@@ -41,20 +41,7 @@ ZERO_NODISCARD zero_status zero_simulation_report_make(
     zero_simulation_report *report, const zero_simulation_request *request);
 void zero_simulation_report_destroy(zero_simulation_report *report);
 
-/* Simulated / alpha-beta. */
-double zero_simulation_ratio(const zero_simulated *s);
-/* The share of the reported step in which the busiest link carried something. */
-double zero_simulation_busy(const zero_simulated *s);
-double zero_simulation_tokens(const zero_simulation_report *report,
-                              const zero_simulated *s); /* per second */
-
-/* Prints at most 100 columns: a stage in full, all stages a row each. */
-void zero_simulation_show(const zero_simulation_report *report, FILE *out);
-/* One JSON object; its keys: README.md. The same simulation gives the same text.
- * ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status zero_simulation_show_json(const zero_simulation_report *report,
-                                                     FILE *out);
-
-#define ZERO_LINK_TEXT 64
-/* "adapter of node 3, out" */
-void zero_simulation_link(const zero_link_use *link, char text[ZERO_LINK_TEXT]);
+/* A stage in full, or all stages a row each, in at most 100 columns; or `json`: one object,
+ * whose keys are in README.md. The same simulation gives the same text. ZERO_ERR_NOMEM. */
+ZERO_NODISCARD zero_status zero_simulation_show(const zero_simulation_report *report,
+                                                bool json, FILE *out);

@@ -16,18 +16,6 @@ const char *zero_text_plural(int64_t n)
     return n == 1 ? "" : "s";
 }
 
-#define INDENT 15 /* the columns of values */
-
-void zero_text_row(const char *name, FILE *out)
-{
-    fprintf(out, "%-*s", INDENT, name);
-}
-
-void zero_text_continue(FILE *out)
-{
-    fprintf(out, "\n%*s", INDENT, "");
-}
-
 void zero_text_shape(const zero_shape *s, char text[ZERO_PLAN_TEXT])
 {
     char keys[48] = "";

@@ -17,11 +17,6 @@ const char *zero_text_bytes(double bytes, char text[ZERO_PLAN_TEXT]);
 /* The ending of a noun: "" for one, else "s". */
 const char *zero_text_plural(int64_t n);
 
-/* The name of a row, and blanks up to the column of values. A value that continues on the
- * next line begins there after _continue(). */
-void zero_text_row(const char *name, FILE *out);
-void zero_text_continue(FILE *out);
-
 /* The batch of a completed configuration and the ranks that shard together, as new
  * facts. */
 json_t *zero_batch_facts(const zero_config *config, int64_t seq);

@@ -15,15 +15,9 @@ const char *zero_array_name(zero_array array)
     return names[array];
 }
 
-int zero_array_buffer(const zero_group_state *group, zero_array array)
-{
-    const int buffers[] = {
-        [ZERO_ARRAY_PARAMETERS] = group->param,  [ZERO_ARRAY_MASTERS] = group->master,
-        [ZERO_ARRAY_MOMENTUM] = group->momentum, [ZERO_ARRAY_VARIANCE] = group->variance,
-        [ZERO_ARRAY_GRADIENTS] = group->grad,
-    };
-    return buffers[array];
-}
+_Static_assert(offsetof(zero_group_state, grad) ==
+                   offsetof(zero_group_state, buffers[ZERO_ARRAY_GRADIENTS]),
+               "an array of states is the number of its buffer");
 
 int zero_master_buffer(const zero_schedule *s, int g)
 {
@@ -48,7 +42,7 @@ static zero_copies copies_of_pieces(const zero_schedule *s)
 zero_copies zero_copies_of(const zero_schedule *s, int g, zero_array array)
 {
     const zero_group_state *group = &s->groups[g];
-    int buffer = zero_array_buffer(group, array);
+    int buffer = group->buffers[array];
     if (s->input.n_ranks == 1 || buffer == ZERO_NO_BUFFER) return ZERO_COPIES_NONE;
     if (array == ZERO_ARRAY_PARAMETERS) {
         /* A shard group on one node has one copy in its window; each replica has another
@@ -67,30 +61,26 @@ zero_copies zero_copies_of(const zero_schedule *s, int g, zero_array array)
 
 bool zero_has_copies(const zero_schedule *s, zero_copies kind)
 {
-    for (int g = 0; g < s->input.model->n_groups; g++)
-        for (int a = 0; a < ZERO_ARRAYS; a++)
-            if (zero_copies_of(s, g, (zero_array)a) == kind) return true;
+    for (int g = 0; g < s->model->n_groups; g++)
+        for (zero_array a = 0; a < ZERO_ARRAYS; a++)
+            if (zero_copies_of(s, g, a) == kind) return true;
     return false;
 }
 
 bool zero_has_replicated(const zero_schedule *s)
 {
-    const zero_model *model = s->input.model;
+    const zero_model *model = s->model;
     for (int i = 0; model->share.ranks > 1 && i < model->n_tensors; i++)
         if (zero_tensor_is_replicated(&model->tensors[i])) return true;
     return false;
 }
 
-static bool has_any_copies(const zero_schedule *s)
-{
-    for (int kind = ZERO_COPIES_OF_RANKS; kind < ZERO_COPIES_KINDS; kind++)
-        if (zero_has_copies(s, (zero_copies)kind)) return true;
-    return false;
-}
-
 static bool is_held_twice(const zero_schedule *s)
 {
-    return zero_has_replicated(s) || has_any_copies(s);
+    bool any = zero_has_replicated(s);
+    for (zero_copies kind = ZERO_COPIES_OF_RANKS; kind < ZERO_COPIES_KINDS; kind++)
+        any = any || zero_has_copies(s, kind);
+    return any;
 }
 
 bool zero_is_checked(const zero_schedule *s)
@@ -129,7 +119,7 @@ struct copies {
 static struct copies copies_of(const zero_schedule *s, zero_copies kind)
 {
     const zero_layout *world = zero_schedule_world_layout(s);
-    int tp = s->input.model->share.ranks, group = s->shard.size * tp;
+    int tp = s->model->share.ranks, group = s->shard.size * tp;
     int step = kind == ZERO_COPIES_OF_REPLICAS ? group : tp;
     int rank = zero_schedule_world_rank(s), together = 0;
     struct copies c = {.n = 0, .least = world->size};
@@ -167,7 +157,7 @@ int zero_compare_period(const zero_schedule *s, zero_copies kind, bool are_param
 int zero_compared_in(const zero_schedule *s, zero_array array)
 {
     int64_t steps = 0;
-    for (int g = 0; g < s->input.model->n_groups && zero_is_compared(s); g++) {
+    for (int g = 0; g < s->model->n_groups && zero_is_compared(s); g++) {
         zero_copies kind = zero_copies_of(s, g, array);
         bool are_parameters = array == ZERO_ARRAY_PARAMETERS;
         if (kind != ZERO_COPIES_NONE)
@@ -188,16 +178,10 @@ zero_range zero_states_held(const zero_schedule *s, int g)
 
 int64_t zero_records_of(const zero_schedule *s, int g)
 {
-    const zero_model *model = s->input.model;
-    const zero_group *group = &model->groups[g];
-    zero_range held = zero_states_held(s, g);
+    zero_range part;
     int64_t n = 0;
-    for (int i = group->first_tensor; i < group->first_tensor + group->n_tensors; i++) {
-        zero_range part =
-            zero_range_overlap(zero_range_of_tensor(&model->tensors[i]), held);
-        if (!zero_range_is_empty(part))
-            n += zero_divide_up(zero_range_len(part), ZERO_RECORD_BLOCK);
-    }
+    for (int i = -1; zero_next_part(s->model, g, zero_states_held(s, g), &i, &part);)
+        n += zero_divide_up(zero_range_len(part), ZERO_RECORD_BLOCK);
     return n;
 }
 
@@ -234,24 +218,19 @@ zero_check_space zero_check_space_at(const zero_schedule *s, void *buffer)
 }
 
 /* The host hashes and compares, also beside a device. */
-static int for_the_run(zero_schedule *s, size_t bytes)
-{
-    zero_space space = s->input.device ? ZERO_SPACE_HOST : ZERO_SPACE_OWN;
-    return zero_schedule_add_buffer(s, (zero_buffer){.class = ZERO_CLASS_WORKSPACE,
-                                                     .program = ZERO_PROGRAM_ALL,
-                                                     .space = space,
-                                                     .bytes = bytes});
-}
-
 void zero_hold_checks(zero_schedule *s)
 {
+    zero_space space = s->input.device ? ZERO_SPACE_HOST : ZERO_SPACE_OWN;
     size_t block =
         zero_has_rounded(s) ? ZERO_CHECK_BLOCK * zero_type_size(s->input.type) : 0;
     if (zero_is_checked(s) || s->input.check_memory)
-        s->check = for_the_run(s, words_bytes(s) + classes_bytes(s) + block);
-    for (int g = 0; g < s->input.model->n_groups && s->input.check_memory; g++) {
+        s->check = zero_schedule_hold(s, ZERO_CLASS_WORKSPACE, space,
+                                      words_bytes(s) + classes_bytes(s) + block);
+    for (int g = 0; g < s->model->n_groups && s->input.check_memory; g++) {
         size_t n = (size_t)(zero_recorded_arrays(s, g) * zero_records_of(s, g));
-        if (n > 0) s->groups[g].records = for_the_run(s, n * sizeof(uint64_t));
+        if (n > 0)
+            s->groups[g].records =
+                zero_schedule_hold(s, ZERO_CLASS_WORKSPACE, space, n * sizeof(uint64_t));
     }
 }
 

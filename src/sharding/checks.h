@@ -25,7 +25,8 @@
 #include "sharding/schedule.h"
 
 /* The arrays of a group's model states. In fp32 the parameters are the masters; with
- * updates beside a device they are a copy. */
+ * updates beside a device they are a copy. The buffer of an array is
+ * group->buffers[array]. */
 typedef enum {
     ZERO_ARRAY_PARAMETERS,
     ZERO_ARRAY_MASTERS,
@@ -44,8 +45,6 @@ typedef enum {
 } zero_copies;
 
 const char *zero_array_name(zero_array array); /* "momentum" */
-/* The array's buffer, or ZERO_NO_BUFFER. */
-int zero_array_buffer(const zero_group_state *group, zero_array array);
 /* The buffer of group g's masters: in fp32 the parameters, unless these are a device's copy
  * of them. */
 int zero_master_buffer(const zero_schedule *s, int g);

@@ -1,14 +1,14 @@
 #include "sharding/compile.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "base/number.h"
 #include "io/scratch_file.h"
+#include "lists/member.h"
 #include "nn/share.h"
 #include "sharding/checks.h"
-#include "sharding/compile_checks.h"
 #include "sharding/holdings.h"
 #include "sharding/offload.h"
 #include "sharding/schedule_device.h"
@@ -33,13 +33,57 @@ static zero_status number_world(zero_schedule *s)
     const zero_layout *data = zero_schedule_data_layout(s),
                       *tp = zero_schedule_tp_layout(s);
     int n = data->size * tp->size;
-    int *ids = malloc((size_t)n * sizeof *ids);
-    if (!ids) return zero_fail(ZERO_ERR_NOMEM, "no memory for the nodes of %d ranks", n);
+    int *ids;
+    ZERO_TRY(zero_new(&ids, n, "ranks of the world"));
     for (int r = 0; r < n; r++)
         ids[r] = data->node_of[r / tp->size] * tp->n_nodes + tp->node_of[r % tp->size];
     zero_status st = zero_layout_init(&s->own_world_layout, n, ids);
     free(ids);
     return st;
+}
+
+/* The places of a shard group's ranks. */
+enum spread { ALL_APART, ONE_NODE, SEVERAL_NODES };
+
+/* Looks at neighbours only: algorithms that share memory have the ranks of a node in
+ * blocks. */
+static enum spread spread_of(const zero_layout *data, int first, int size)
+{
+    int together = 0;
+    for (int rank = first + 1; rank < first + size; rank++)
+        together += data->node_of[rank] == data->node_of[rank - 1];
+    return together == 0 ? ALL_APART : together == size - 1 ? ONE_NODE : SEVERAL_NODES;
+}
+
+/* If the algorithm shares memory, checks that all shard groups, each of `size` neighbouring
+ * data ranks, are spread over nodes alike. */
+static zero_status check_shard_nodes(const zero_plan_input *in, const zero_layout *data,
+                                     int size)
+{
+    if (!zero_algorithm_get(in->collectives)->works_in_window) return ZERO_OK;
+    for (int first = size; first < data->size; first += size)
+        if (spread_of(data, first, size) != spread_of(data, 0, size))
+            return zero_fail(
+                ZERO_ERR_INVALID,
+                "--shard-ranks %d: ranks 0 to %d are spread over nodes in another way than "
+                "ranks %d to %d, but all shard groups must share memory alike: use "
+                "--collectives p2p, or put a multiple of %d ranks on each node",
+                size, size - 1, first, first + size - 1, size);
+    return ZERO_OK;
+}
+
+/* With node_parameters, checks that there is node memory. The schedule has its layouts. */
+static zero_status check_node_memory(const zero_schedule *s)
+{
+    if (!s->input.node_parameters || zero_schedule_shares(s)) return ZERO_OK;
+    zero_algorithm given = s->input.collectives;
+    const char *remedy = "use --collectives auto, shm or hier, and ";
+    if (zero_algorithm_get(given)->works_in_window) remedy = "";
+    return zero_fail(
+        ZERO_ERR_INVALID,
+        "--node-parameters with --collectives %s, where no two ranks that shard together "
+        "share a node's memory: %sput several of them on each node",
+        zero_algorithm_name(given), remedy);
 }
 
 static zero_status choose_layout(zero_schedule *s)
@@ -48,24 +92,16 @@ static zero_status choose_layout(zero_schedule *s)
     if (!s->input.layout) ZERO_TRY(zero_layout_init_blocks(&s->own_layout, n, n));
     ZERO_TRY(check_layout(zero_schedule_data_layout(s), "", n, s->input.rank));
     if (s->shard.replicas > 1) {
-        /* Finds the nodes of the shard group, whose ranks are neighbours, and of the
-         * replica group, whose ranks are R apart. */
         const zero_layout *data = zero_schedule_data_layout(s);
-        const zero_shard_place *p = &s->shard;
-        ZERO_TRY(zero_check_shard_nodes(&s->input, data, p->size));
-        int *ids = malloc((size_t)data->size * sizeof *ids);
-        if (!ids)
-            return zero_fail(ZERO_ERR_NOMEM, "no memory for the nodes of %d ranks",
-                             data->size);
-        for (int j = 0; j < p->size; j++) ids[j] = data->node_of[p->replica * p->size + j];
-        zero_status st = zero_layout_init(&s->shard_layout, p->size, ids);
-        for (int k = 0; k < p->replicas; k++) ids[k] = data->node_of[k * p->size + p->rank];
-        if (st == ZERO_OK) st = zero_layout_init(&s->replica_layout, p->replicas, ids);
-        free(ids);
-        if (st != ZERO_OK) return st;
+        const zero_division divided = {.size = n, .tp = 1, .shard = s->shard.size};
+        zero_member shard = zero_member_of(ZERO_SHARD_GROUP, &divided, s->input.rank);
+        zero_member replica = zero_member_of(ZERO_REPLICA_GROUP, &divided, s->input.rank);
+        ZERO_TRY(check_shard_nodes(&s->input, data, s->shard.size));
+        ZERO_TRY(zero_member_layout(&shard, data, &s->shard_layout));
+        ZERO_TRY(zero_member_layout(&replica, data, &s->replica_layout));
     }
-    ZERO_TRY(zero_check_node_memory(s));
-    const zero_share *share = &s->input.model->share;
+    ZERO_TRY(check_node_memory(s));
+    const zero_share *share = &s->model->share;
     if (!zero_share_has_parts(share)) return ZERO_OK;
     if (!s->input.tp_layout)
         ZERO_TRY(zero_layout_init_blocks(&s->own_tp_layout, share->ranks, 1));
@@ -80,29 +116,23 @@ static zero_status choose_layout(zero_schedule *s)
 
 static zero_status cut_groups(zero_schedule *s, int64_t *n_params, zero_partition *parts)
 {
-    const zero_model *model = s->input.model;
+    const zero_model *model = s->model;
     if (!s->groups || !n_params || !parts)
         return zero_fail(ZERO_ERR_NOMEM, "no memory for %d groups", model->n_groups);
     for (int g = 0; g < model->n_groups; g++) n_params[g] = model->groups[g].n_params;
-    ZERO_TRY(zero_partition_cut_replicas(s->input.partition, s->shard.size,
-                                         s->shard.replicas, model->n_groups, n_params,
-                                         parts));
+    ZERO_TRY(zero_partition_cut(s->input.partition, s->shard.size, s->shard.replicas,
+                                model->n_groups, n_params, parts));
     for (int g = 0; g < model->n_groups; g++) {
         zero_group_state *state = &s->groups[g];
         state->partition = parts[g];
-        state->param = state->grad = state->sum = ZERO_NO_BUFFER;
-        state->master = state->momentum = state->variance = ZERO_NO_BUFFER;
-        state->gather_staging = state->records = ZERO_NO_BUFFER;
-        state->first_block = state->first_param_block = ZERO_NO_BUFFER;
-        state->late_grad = state->late_param = ZERO_NO_BUFFER;
-        state->host_grad = state->host_param = ZERO_NO_BUFFER;
+        for (int k = 0; k < ZERO_GROUP_BUFFERS; k++) state->buffers[k] = ZERO_NO_BUFFER;
     }
     return ZERO_OK;
 }
 
 static zero_status add_groups(zero_schedule *s)
 {
-    size_t n = (size_t)s->input.model->n_groups;
+    size_t n = (size_t)s->model->n_groups;
     int64_t *n_params = calloc(n, sizeof *n_params);
     zero_partition *parts = calloc(n, sizeof *parts);
     s->groups = calloc(n, sizeof *s->groups);
@@ -111,8 +141,6 @@ static zero_status add_groups(zero_schedule *s)
     free(parts);
     return st;
 }
-
-/* ---- compiling ---- */
 
 /* ---- the cache ---- */
 
@@ -189,6 +217,7 @@ static zero_schedule begin(const zero_plan_input *input)
     bool is_moved = zero_plan_uses_file(input);
     size_t align = is_moved ? ZERO_SCRATCH_ALIGN : ZERO_BUFFER_ALIGN;
     return (zero_schedule){.input = *input,
+                           .model = input->model,
                            .pipe = {.end_unit = input->model ? input->model->n_units : 0},
                            .shard = place_of(input),
                            .check = ZERO_NO_BUFFER,
@@ -209,13 +238,11 @@ static zero_status hold(zero_schedule *s)
     ZERO_TRY(choose_layout(s));
     ZERO_TRY(add_groups(s));
     for (int u = s->pipe.first_unit; u < s->pipe.end_unit; u++)
-        for (int k = 0; k < s->input.model->units[u].n_groups; k++)
-            s->groups[s->input.model->units[u].groups[k]].is_here = true;
+        for (int k = 0; k < s->model->units[u].n_groups; k++)
+            s->groups[s->model->units[u].groups[k]].is_here = true;
     int64_t scratch = zero_math_scratch() * zero_plan_threads(&s->input);
-    s->scratch = zero_schedule_add_buffer(
-        s, (zero_buffer){.class = ZERO_CLASS_WORKSPACE,
-                         .program = ZERO_PROGRAM_ALL,
-                         .bytes = (size_t)scratch * sizeof(float)});
+    s->scratch = zero_schedule_hold(s, ZERO_CLASS_WORKSPACE, ZERO_SPACE_OWN,
+                                    (size_t)scratch * sizeof(float));
     /* The samples of a run have a cache if its steps need that memory anyway. All ranks
      * decide alike: the bounds do not depend on their pieces. */
     const zero_plan_input *in = &s->input;
@@ -232,36 +259,30 @@ static zero_status hold(zero_schedule *s)
 static zero_status compile(zero_schedule *s)
 {
     ZERO_TRY(hold(s));
-    const zero_stage *stage = zero_stage_at(s->input.stage);
     ZERO_TRY(zero_schedule_check_exchange(s));
     if (s->pipe.n_stages > 0)
         zero_write_pipeline(s);
-    else if (stage->write)
-        stage->write(s);
     else
-        zero_write_programs(s, stage->path);
+        zero_write_programs(s);
     ZERO_TRY(s->status);
     ZERO_TRY(zero_schedule_check_joins(s));
     ZERO_TRY(zero_schedule_lay_out(s));
     return zero_schedule_count_traffic(s);
 }
 
-zero_status zero_schedule_compile(zero_schedule *s, const zero_plan_input *input)
+zero_status zero_schedule_compile_stage(zero_schedule *s, const zero_plan_input *input,
+                                        const zero_pipeline_place *place)
 {
     *s = begin(input);
+    if (place) s->pipe = *place;
     zero_status st = compile(s);
     if (st != ZERO_OK) zero_schedule_destroy(s);
     return st;
 }
 
-zero_status zero_schedule_compile_stage(zero_schedule *s, const zero_plan_input *input,
-                                        const zero_pipeline_place *place)
+zero_status zero_schedule_compile(zero_schedule *s, const zero_plan_input *input)
 {
-    *s = begin(input);
-    s->pipe = *place;
-    zero_status st = compile(s);
-    if (st != ZERO_OK) zero_schedule_destroy(s);
-    return st;
+    return zero_schedule_compile_stage(s, input, NULL);
 }
 
 /* ---- the least ---- */

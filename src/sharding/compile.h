@@ -21,6 +21,12 @@ ZERO_NODISCARD zero_status zero_schedule_compile_stage(zero_schedule *s,
                                                        const zero_plan_input *input,
                                                        const zero_pipeline_place *place);
 
+/* Refuses plans that cannot be: numbers out of range, and options that exclude each other;
+ * all that the input alone decides, before nodes are known. ZERO_ERR_INVALID says what was
+ * found, what was expected and the remedy. Not collective: all ranks come to the same
+ * verdict. compile_checks.c */
+ZERO_NODISCARD zero_status zero_check_plan_input(const zero_plan_input *in);
+
 /* The least bucket with which the input compiles, as far as groups and replicas exchange; 0
  * if it does not compile with any. The input's own bucket does not matter. */
 int64_t zero_schedule_least_bucket(const zero_plan_input *input);

@@ -1,4 +1,4 @@
-#include "sharding/compile_checks.h"
+#include "sharding/compile.h"
 
 #include <inttypes.h>
 
@@ -7,7 +7,6 @@
 #include "lists/member.h"
 #include "nn/share.h"
 #include "sharding/offload.h"
-#include "sharding/schedule_exchange.h"
 #include "sharding/stages.h"
 #include "sharding/writer.h"
 
@@ -241,49 +240,6 @@ static zero_status check_shards(const zero_plan_input *in)
                          "whole parameters by itself: use --partition slice");
     return ZERO_OK;
 }
-
-/* The places of a shard group's ranks. */
-enum spread { ALL_APART, ONE_NODE, SEVERAL_NODES };
-
-/* Looks at neighbours only: algorithms that share memory have the ranks of a node in
- * blocks. */
-static enum spread spread_of(const zero_layout *data, int first, int size)
-{
-    int together = 0;
-    for (int rank = first + 1; rank < first + size; rank++)
-        together += data->node_of[rank] == data->node_of[rank - 1];
-    return together == 0 ? ALL_APART : together == size - 1 ? ONE_NODE : SEVERAL_NODES;
-}
-
-zero_status zero_check_shard_nodes(const zero_plan_input *in, const zero_layout *data,
-                                   int size)
-{
-    if (!zero_algorithm_get(in->collectives)->works_in_window) return ZERO_OK;
-    for (int first = size; first < data->size; first += size)
-        if (spread_of(data, first, size) != spread_of(data, 0, size))
-            return zero_fail(
-                ZERO_ERR_INVALID,
-                "--shard-ranks %d: ranks 0 to %d are spread over nodes in another way than "
-                "ranks %d to %d, but all shard groups must share memory alike: use "
-                "--collectives p2p, or put a multiple of %d ranks on each node",
-                size, size - 1, first, first + size - 1, size);
-    return ZERO_OK;
-}
-
-zero_status zero_check_node_memory(const zero_schedule *s)
-{
-    if (!s->input.node_parameters || zero_schedule_shares(s)) return ZERO_OK;
-    zero_algorithm given = s->input.collectives;
-    const char *remedy = "use --collectives auto, shm or hier, and ";
-    if (zero_algorithm_get(given)->works_in_window) remedy = "";
-    return zero_fail(
-        ZERO_ERR_INVALID,
-        "--node-parameters with --collectives %s, where no two ranks that shard together "
-        "share a node's memory: %sput several of them on each node",
-        zero_algorithm_name(given), remedy);
-}
-
-/* ---- activations ---- */
 
 /* ---- all of them ---- */
 

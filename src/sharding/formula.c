@@ -97,11 +97,6 @@ double zero_formula_tp_volume(int64_t elements, int64_t sums, int n_ranks)
     return 2.0 * (double)sums * (double)elements * (n_ranks - 1) / n_ranks;
 }
 
-double zero_formula_tp_collected(int64_t elements, int n_ranks)
-{
-    return zero_formula_exchanged(elements, n_ranks);
-}
-
 double zero_formula_tp_gathered(int64_t elements, int n_ranks)
 {
     assert(elements >= 0 && n_ranks >= 1);

@@ -78,7 +78,8 @@ double zero_formula_gathers(int stage, int64_t microbatches);
  * groups with their padding. */
 double zero_formula_volume(int64_t psi, int n_ranks, int stage, int64_t microbatches);
 
-/* Elements sent per rank by one reduce-scatter, or one all-gather, of psi elements. */
+/* Elements sent per rank by one reduce-scatter, or one all-gather, of psi elements. With
+ * P_a one all-gather makes an output whole again, for each block and microbatch. */
 double zero_formula_exchanged(int64_t psi, int n_ranks);
 /* Elements sent per rank when replicas add their sums of psi elements, once. Each sum is
  * cut over shard_ranks. */
@@ -90,8 +91,5 @@ int zero_formula_tp_sums_of_paper(bool again);
 /* Elements sent per rank by `sums` all-reduces of that many elements among n_ranks of a TP
  * group, by messages. elements, sums >= 0, n_ranks >= 1. */
 double zero_formula_tp_volume(int64_t elements, int64_t sums, int n_ranks);
-/* Elements sent per rank, by messages, to make an output of that many elements whole again:
- * with P_a once for each block and microbatch. */
-double zero_formula_tp_collected(int64_t elements, int n_ranks);
 /* Elements sent per rank by a gather to which each rank gives that many. */
 double zero_formula_tp_gathered(int64_t elements, int n_ranks);

@@ -3,24 +3,8 @@
 #include <stdlib.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "sharding/schedule_memory.h"
-
-static bool names(const zero_instruction *i, int buffer)
-{
-    int list[ZERO_MAX_OPERANDS], n = zero_instruction_operands(i, list);
-    for (int k = 0; k < n; k++)
-        if (list[k] == buffer) return true;
-    return false;
-}
-
-/* The group of the last instruction that names the buffer and a group. */
-static int group_of(const zero_schedule *s, const zero_program *p, int buffer)
-{
-    const zero_buffer *b = &s->buffers[buffer];
-    for (int at = b->last; at >= b->first; at--)
-        if (p->code[at].group >= 0 && names(&p->code[at], buffer)) return p->code[at].group;
-    return -1;
-}
 
 static bool ends_in(const zero_schedule *s, zero_program_kind program, int buffer)
 {
@@ -39,19 +23,16 @@ static int by_place(const void *a, const void *b)
 zero_status zero_schedule_freed(const zero_schedule *s, zero_program_kind program,
                                 zero_freed **freed, int *n)
 {
-    const zero_program *p = &s->programs[program];
-    zero_freed *list = NULL;
+    zero_freed *list;
     int most = 0, found = 0;
     for (int i = 0; i < s->n_buffers; i++) most += ends_in(s, program, i);
-    if (most > 0) list = malloc((size_t)most * sizeof *list);
-    if (most > 0 && !list)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for %d gradients", most);
+    ZERO_TRY(zero_new(&list, most, "gradients"));
     for (int i = 0; i < s->n_buffers; i++)
         if (ends_in(s, program, i))
             list[found++] = (zero_freed){.at = s->buffers[i].last,
-                                         .group = group_of(s, p, i),
+                                         .group = (int)s->buffers[i].group,
                                          .bytes = zero_schedule_cost(s, &s->buffers[i])};
-    if (found > 0) qsort(list, (size_t)found, sizeof *list, by_place);
+    qsort(list, (size_t)found, sizeof *list, by_place);
     *freed = list;
     *n = found;
     return ZERO_OK;

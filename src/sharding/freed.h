@@ -10,12 +10,12 @@
 
 typedef struct {
     int at;    /* after this instruction of the program */
-    int group; /* whose gradient it was; -1: unknown */
+    int group; /* whose gradient it was */
     size_t bytes;
 } zero_freed;
 
 /* The gradients in flight that end in the program, in its order: *freed is the caller's
- * (free), NULL if *n is 0. As costs of this rank. ZERO_ERR_NOMEM. */
+ * (free). As costs of this rank. ZERO_ERR_NOMEM. */
 ZERO_NODISCARD zero_status zero_schedule_freed(const zero_schedule *s,
                                                zero_program_kind program,
                                                zero_freed **freed, int *n);

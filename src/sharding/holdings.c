@@ -10,13 +10,13 @@ int zero_hold_buffer(zero_schedule *s, zero_program_kind program, zero_class cls
     const zero_partition *p = &s->groups[g].partition;
     zero_range range = what == ZERO_HOLD_PIECE ? zero_partition_piece(p, s->shard.rank)
                                                : (zero_range){0, p->padded};
-    return zero_schedule_add_buffer(
-        s, (zero_buffer){.class = cls,
-                         .program = program,
-                         .space = space,
-                         .bytes = (size_t)zero_range_len(range) * zero_type_size(type),
-                         .type = type,
-                         .begin = range.begin});
+    return zero_schedule_add_buffer(s, (zero_buffer){.class = cls,
+                                                     .program = program,
+                                                     .space = space,
+                                                     .group = g,
+                                                     .bytes = zero_range_bytes(range, type),
+                                                     .type = type,
+                                                     .begin = range.begin});
 }
 
 static int whole_run(zero_schedule *s, zero_class cls, int g, zero_holding what,
@@ -107,7 +107,7 @@ void zero_hold_groups(zero_schedule *s)
 {
     const zero_stage *stage = zero_stage_at(s->input.stage);
     bool is_plain = stage->optimizer == ZERO_HOLD_WHOLE;
-    for (int g = 0; g < s->input.model->n_groups; g++) {
+    for (int g = 0; g < s->model->n_groups; g++) {
         if (!s->groups[g].is_here) continue;
         bool stays = s->groups[g].partition.n_params <= s->input.persist;
         if (is_plain)
@@ -121,7 +121,6 @@ void zero_hold_groups(zero_schedule *s)
         if (s->input.forward_only) continue;
         if (zero_plan_uses_file(&s->input)) {
             zero_offload_hold(s, g);
-            if (zero_offload_has_parameters(s, g)) zero_offload_hold_parameters(s, g);
             if (s->input.offload == ZERO_OFFLOAD_DELAYED && !s->input.device) {
                 /* The last step's gradient, and the parameters that it makes while this
                  * step reads the old ones. */

@@ -1,6 +1,5 @@
 #include "sharding/instruction_text.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 
 #include "sharding/offload.h"
@@ -44,11 +43,6 @@ static int64_t size_of(const zero_schedule *s, int buffer)
     return buffer == ZERO_NO_BUFFER ? 0 : (int64_t)s->buffers[buffer].bytes;
 }
 
-static int64_t range_bytes(const zero_schedule *s, const zero_instruction *i, int buffer)
-{
-    return zero_range_len(i->range) * (int64_t)zero_type_size(s->buffers[buffer].type);
-}
-
 int64_t zero_plan_instruction_bytes(const zero_schedule *s, const zero_instruction *i)
 {
     int64_t sum = 0;
@@ -57,7 +51,7 @@ int64_t zero_plan_instruction_bytes(const zero_schedule *s, const zero_instructi
     switch (shows) {
     case ZERO_SHOWS_SENT: {
         zero_traffic t = zero_instruction_traffic(s, i);
-        return zero_traffic_total(&t).bytes_sent;
+        return zero_traffic_sent(&t);
     }
     case ZERO_SHOWS_TOKENS: return size_of(s, i->tokens);
     case ZERO_SHOWS_OUT: return size_of(s, i->out) + size_of(s, i->saved);
@@ -66,15 +60,15 @@ int64_t zero_plan_instruction_bytes(const zero_schedule *s, const zero_instructi
         for (int k = 0; k < ZERO_UNIT_GROUPS; k++) sum += size_of(s, i->grad[k]);
         return sum;
     case ZERO_SHOWS_PLACE: return (int64_t)zero_schedule_cost(s, &s->buffers[i->buffer]);
-    case ZERO_SHOWS_RANGE: return range_bytes(s, i, i->buffer);
-    case ZERO_SHOWS_PARAMETERS:
-        return zero_range_len(i->range) * (int64_t)zero_type_size(s->input.type);
+    case ZERO_SHOWS_RANGE:
+        return (int64_t)zero_range_bytes(i->range, s->buffers[i->buffer].type);
+    case ZERO_SHOWS_PARAMETERS: return (int64_t)zero_range_bytes(i->range, s->input.type);
     case ZERO_SHOWS_FILE: {
-        zero_offload_traffic t = zero_offload_traffic_of(s, i);
-        zero_file_traffic all = zero_offload_total(&t);
+        zero_file_traffic all = zero_offload_moved(s, i);
         return (int64_t)(all.bytes_read + all.bytes_written);
     }
-    case ZERO_SHOWS_HOST: return range_bytes(s, i, i->host);
+    case ZERO_SHOWS_HOST:
+        return (int64_t)zero_range_bytes(i->range, s->buffers[i->host].type);
     case ZERO_SHOWS_NOTHING: break;
     }
     return -1;

@@ -11,10 +11,7 @@ size_t zero_offload_padded(size_t bytes)
 
 int zero_offload_add_block(zero_schedule *s, zero_class cls, size_t bytes)
 {
-    return zero_schedule_add_buffer(s, (zero_buffer){.class = cls,
-                                                     .program = ZERO_PROGRAM_ALL,
-                                                     .space = ZERO_SPACE_FILE,
-                                                     .bytes = zero_offload_padded(bytes)});
+    return zero_schedule_hold(s, cls, ZERO_SPACE_FILE, zero_offload_padded(bytes));
 }
 
 /* ---- optimizer states ---- */
@@ -44,17 +41,23 @@ static size_t state_bytes(const zero_schedule *s, zero_range range)
 
 static size_t param_bytes(const zero_schedule *s, zero_range range)
 {
-    return (size_t)zero_range_len(range) * zero_type_size(s->input.type);
+    return zero_range_bytes(range, s->input.type);
 }
 
-static int add_block(zero_schedule *s, zero_class cls, zero_type type, size_t bytes,
-                     zero_range range)
+/* The first of the group's blocks, of its states or of its parameters. */
+static int hold_blocks(zero_schedule *s, int g, zero_class cls)
 {
-    int block = zero_offload_add_block(s, cls, bytes);
-    if (block == ZERO_NO_BUFFER) return block;
-    s->buffers[block].type = type;
-    s->buffers[block].begin = range.begin;
-    return block;
+    bool are_states = cls == ZERO_CLASS_OPTIMIZER;
+    int first = s->n_buffers;
+    for (int k = 0; k < s->groups[g].n_blocks && s->status == ZERO_OK; k++) {
+        zero_range range = zero_offload_range(s, g, k);
+        int block = zero_offload_add_block(
+            s, cls, are_states ? state_bytes(s, range) : param_bytes(s, range));
+        if (block == ZERO_NO_BUFFER) break;
+        s->buffers[block].type = are_states ? ZERO_FP32 : s->input.type;
+        s->buffers[block].begin = range.begin;
+    }
+    return first;
 }
 
 void zero_offload_hold(zero_schedule *s, int g)
@@ -68,30 +71,15 @@ void zero_offload_hold(zero_schedule *s, int g)
             "of %d parameters; use more ranks, or a --stage above 0",
             s->input.rank, ZERO_OFFLOAD_MAX_BLOCKS, (int)ZERO_OFFLOAD_BLOCK);
     if (s->status != ZERO_OK) return;
-    state->first_block = s->n_buffers;
     state->n_blocks = (int)n_blocks;
-    for (int k = 0; k < state->n_blocks && s->status == ZERO_OK; k++) {
-        zero_range range = zero_offload_range(s, g, k);
-        (void)add_block(s, ZERO_CLASS_OPTIMIZER, ZERO_FP32, state_bytes(s, range), range);
-    }
+    state->first_block = hold_blocks(s, g, ZERO_CLASS_OPTIMIZER);
+    if (zero_offload_has_parameters(s, g))
+        state->first_param_block = hold_blocks(s, g, ZERO_CLASS_PARAMETERS);
 }
-
-/* ---- parameters ---- */
 
 bool zero_offload_has_parameters(const zero_schedule *s, int g)
 {
     return s->input.offload_parameters && s->groups[g].param_held == ZERO_HOLD_PIECE;
-}
-
-void zero_offload_hold_parameters(zero_schedule *s, int g)
-{
-    zero_group_state *state = &s->groups[g];
-    state->first_param_block = s->n_buffers;
-    for (int k = 0; k < state->n_blocks && s->status == ZERO_OK; k++) {
-        zero_range range = zero_offload_range(s, g, k);
-        (void)add_block(s, ZERO_CLASS_PARAMETERS, s->input.type, param_bytes(s, range),
-                        range);
-    }
 }
 
 /* ---- slots ---- */
@@ -125,7 +113,7 @@ zero_slot_view zero_offload_view(const zero_schedule *s, int g, int k, void *slo
 static size_t slot_bytes(const zero_schedule *s)
 {
     size_t most = 0;
-    for (int g = 0; g < s->input.model->n_groups; g++) {
+    for (int g = 0; g < s->model->n_groups; g++) {
         if (s->groups[g].n_blocks == 0) continue;
         bool has_params = zero_offload_has_parameters(s, g);
         size_t params = has_params ? s->buffers[s->groups[g].first_param_block].bytes : 0;
@@ -142,10 +130,7 @@ void zero_offload_hold_slots(zero_schedule *s)
     s->first_slot = s->n_buffers;
     s->n_slots = s->input.offload_depth;
     for (int k = 0; k < s->n_slots; k++)
-        zero_schedule_add_buffer(s, (zero_buffer){.class = ZERO_CLASS_SLOTS,
-                                                  .program = ZERO_PROGRAM_ALL,
-                                                  .space = space,
-                                                  .bytes = bytes});
+        zero_schedule_hold(s, ZERO_CLASS_SLOTS, space, bytes);
 }
 
 bool zero_offload_is_of_stream(const zero_instruction *i)
@@ -183,7 +168,7 @@ static size_t activation_padding(const zero_schedule *s)
 size_t zero_offload_padding(const zero_schedule *s)
 {
     size_t sum = activation_padding(s);
-    for (int g = 0; g < s->input.model->n_groups; g++) {
+    for (int g = 0; g < s->model->n_groups; g++) {
         const zero_group_state *state = &s->groups[g];
         for (int k = 0; k < state->n_blocks; k++) {
             zero_range range = zero_offload_range(s, g, k);
@@ -203,33 +188,21 @@ static void add_block_of(const zero_schedule *s, int block, bool writes,
     ++*(writes ? &t->writes : &t->reads);
 }
 
-static void add(const zero_schedule *s, const zero_instruction *i, zero_offload_traffic *t)
+zero_file_traffic zero_offload_moved(const zero_schedule *s, const zero_instruction *i)
 {
     const zero_op_row *row = &zero_ops[i->op];
-    if (row->kind != ZERO_WORK_TRANSFER) return;
-    if (row->moves == ZERO_MOVES_ACTIVATIONS) {
-        add_block_of(s, i->file, row->writes, &t->activations);
-        return;
-    }
-    const zero_group_state *state = &s->groups[i->group];
-    if (row->moves == ZERO_MOVES_PARAMETERS) {
-        for (int k = 0; k < state->n_blocks; k++)
-            add_block_of(s, state->first_param_block + k, row->writes, &t->parameters);
-        return;
-    }
-    add_block_of(s, i->file, row->writes, &t->states);
+    const zero_group_state *state = i->group >= 0 ? &s->groups[i->group] : NULL;
+    bool moves_states = row->moves == ZERO_MOVES_STATES;
+    zero_file_traffic t = {0};
+    if (row->kind != ZERO_WORK_TRANSFER) return t;
+    if (row->moves != ZERO_MOVES_PARAMETERS) add_block_of(s, i->file, row->writes, &t);
+    for (int k = 0; row->moves == ZERO_MOVES_PARAMETERS && k < state->n_blocks; k++)
+        add_block_of(s, state->first_param_block + k, row->writes, &t);
     /* An update moves the parameters with the states; only in fp32 does it read them. */
-    if (zero_offload_has_parameters(s, i->group) &&
+    if (moves_states && zero_offload_has_parameters(s, i->group) &&
         (row->writes || s->input.type == ZERO_FP32))
         add_block_of(s, state->first_param_block + i->file - state->first_block,
-                     row->writes, &t->states);
-}
-
-zero_offload_traffic zero_offload_traffic_of(const zero_schedule *s,
-                                             const zero_instruction *i)
-{
-    zero_offload_traffic t = {.states.reads = 0};
-    add(s, i, &t);
+                     row->writes, &t);
     return t;
 }
 
@@ -244,9 +217,8 @@ void zero_file_traffic_add(zero_file_traffic *sum, uint64_t times,
 
 zero_file_traffic zero_offload_total(const zero_offload_traffic *t)
 {
-    zero_file_traffic sum = t->states;
-    zero_file_traffic_add(&sum, 1, &t->parameters);
-    zero_file_traffic_add(&sum, 1, &t->activations);
+    zero_file_traffic sum = {0};
+    for (int k = 0; k < ZERO_MOVES_KINDS; k++) zero_file_traffic_add(&sum, 1, &t->of[k]);
     return sum;
 }
 
@@ -254,7 +226,10 @@ zero_offload_traffic zero_offload_count(const zero_schedule *s, zero_program_kin
 {
     const zero_program *p = &s->programs[program];
     zero_offload_traffic t = {.states.reads = 0};
-    for (int at = 0; at < p->length; at++) add(s, &p->code[at], &t);
+    for (int at = 0; at < p->length; at++) {
+        zero_file_traffic one = zero_offload_moved(s, &p->code[at]);
+        zero_file_traffic_add(&t.of[zero_ops[p->code[at].op].moves], 1, &one);
+    }
     return t;
 }
 

@@ -20,6 +20,7 @@
  * ZeRO-Infinity, arXiv:2104.07857, section 5. */
 #pragma once
 
+#include "io/scratch.h"
 #include "sharding/schedule.h"
 
 /* Elements of a block. The blocks of the digest divide it, and it divides the extents of
@@ -33,10 +34,9 @@
 /* The bytes of a transfer for this many bytes of content. */
 size_t zero_offload_padded(size_t bytes);
 
-/* Blocks in the file for the optimizer states of group g that `optimizer_held` names. */
+/* Blocks in the file for the optimizer states of group g that `optimizer_held` names; and
+ * for this rank's piece of the parameters, if they lie there, too. */
 void zero_offload_hold(zero_schedule *s, int g);
-/* Blocks of this rank's piece of the parameters of group g, whose states are there. */
-void zero_offload_hold_parameters(zero_schedule *s, int g);
 /* The slots, once all groups are held. */
 void zero_offload_hold_slots(zero_schedule *s);
 
@@ -71,22 +71,22 @@ size_t zero_offload_bytes(const zero_schedule *s, zero_class cls);
 /* The bytes among all of these that only fill pages. */
 size_t zero_offload_padding(const zero_schedule *s);
 
-typedef struct {
-    uint64_t bytes_read, bytes_written, reads, writes;
-} zero_file_traffic;
+typedef zero_scratch_traffic zero_file_traffic;
 /* *sum += times * *t */
 void zero_file_traffic_add(zero_file_traffic *sum, uint64_t times,
                            const zero_file_traffic *t);
 
 /* Transfers of one walk through a program. Those of updates happen only if there is one. */
-typedef struct {
-    zero_file_traffic states; /* by updates; with parameters that UPDATE reads and writes */
-    zero_file_traffic parameters, activations;
+typedef union {
+    zero_file_traffic of[ZERO_MOVES_KINDS];
+    struct {
+        zero_file_traffic nothing, states, parameters, activations, visits;
+    };
 } zero_offload_traffic;
-zero_offload_traffic zero_offload_traffic_of(const zero_schedule *s,
-                                             const zero_instruction *i);
 zero_offload_traffic zero_offload_count(const zero_schedule *s, zero_program_kind program);
-zero_file_traffic zero_offload_total(const zero_offload_traffic *t); /* of all three */
+zero_file_traffic zero_offload_total(const zero_offload_traffic *t); /* of all of them */
+/* By one instruction. */
+zero_file_traffic zero_offload_moved(const zero_schedule *s, const zero_instruction *i);
 
 /* The most transfers that are in flight at once in any program. */
 int zero_offload_in_flight(const zero_schedule *s);

@@ -45,12 +45,14 @@ typedef enum {
     ZERO_SHOWS_HOST, /* the range in `host` */
 } zero_op_shows;
 
-/* The contents of the file. */
+/* What a transfer of the file moves, and is counted as. */
 typedef enum {
     ZERO_MOVES_NOTHING,
-    ZERO_MOVES_STATES,
+    ZERO_MOVES_STATES, /* by updates, with the parameters that these read and write */
     ZERO_MOVES_PARAMETERS,
-    ZERO_MOVES_ACTIVATIONS
+    ZERO_MOVES_ACTIVATIONS,
+    ZERO_MOVES_FOR_VISITS, /* digests, checkpoints, initial values: no instruction does */
+    ZERO_MOVES_KINDS
 } zero_op_moves;
 
 typedef struct {

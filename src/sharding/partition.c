@@ -14,10 +14,12 @@ static int64_t even_share(int64_t padded, int n_ranks)
     return zero_divide_up(padded / ZERO_SHARD_GRANULE, n_ranks) * ZERO_SHARD_GRANULE;
 }
 
-zero_status zero_partition_cut(zero_partition_scheme scheme, int n_ranks, int n,
-                               const int64_t *n_params, zero_partition *parts)
+zero_status zero_partition_cut(zero_partition_scheme scheme, int n_ranks, int replicas,
+                               int n, const int64_t *n_params, zero_partition *parts)
 {
+    const int pieces = n_ranks * replicas;
     int64_t sum = 0;
+    assert(replicas >= 1 && (replicas == 1 || scheme == ZERO_PARTITION_SLICE));
     for (int g = 0; g < n; g++) {
         bool fits = n_params[g] >= 0 && n_params[g] <= most - sum;
         if (n_ranks < 1 || !fits)
@@ -25,7 +27,7 @@ zero_status zero_partition_cut(zero_partition_scheme scheme, int n_ranks, int n,
                              "cannot cut %" PRId64
                              " parameters into %d shards: expected 0 to 2^62 parameters in "
                              "all and at least one rank",
-                             n_params[g], n_ranks);
+                             n_params[g], pieces);
         sum += n_params[g];
     }
     int64_t at = 0;
@@ -35,26 +37,14 @@ zero_status zero_partition_cut(zero_partition_scheme scheme, int n_ranks, int n,
                             .n_params = n_params[g],
                             .padded = zero_round_up(n_params[g], ZERO_SHARD_GRANULE),
                             .first = at};
-        p.shard_len = even_share(p.padded, n_ranks);
-        if (scheme == ZERO_PARTITION_SLICE) p.padded = p.shard_len * n_ranks;
+        p.shard_len = even_share(p.padded, pieces);
+        if (scheme == ZERO_PARTITION_SLICE) p.padded = p.shard_len * pieces;
+        p.shard_len *= replicas;
         at += p.padded;
         parts[g] = p;
     }
     for (int g = 0; scheme == ZERO_PARTITION_OWNER && g < n; g++)
-        parts[g].shard_len = even_share(at, n_ranks);
-    return ZERO_OK;
-}
-
-zero_status zero_partition_cut_replicas(zero_partition_scheme scheme, int n_ranks,
-                                        int replicas, int n, const int64_t *n_params,
-                                        zero_partition *parts)
-{
-    assert(replicas >= 1 && (replicas == 1 || scheme == ZERO_PARTITION_SLICE));
-    ZERO_TRY(zero_partition_cut(scheme, n_ranks * replicas, n, n_params, parts));
-    for (int g = 0; g < n; g++) {
-        parts[g].n_ranks = n_ranks;
-        parts[g].shard_len *= replicas;
-    }
+        parts[g].shard_len = even_share(at, pieces);
     return ZERO_OK;
 }
 
@@ -92,7 +82,7 @@ int zero_partition_owner_of(const zero_partition *part, int64_t element)
     return (int)((element + first) / part->shard_len);
 }
 
-const char *zero_partition_scheme_name(zero_partition_scheme scheme)
+const char *zero_partition_scheme_name(int scheme)
 {
     return scheme == ZERO_PARTITION_SLICE ? "slice" : "owner";
 }

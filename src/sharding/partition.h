@@ -19,7 +19,6 @@
  * arXiv:1910.02054, section 5 and figure 1. */
 #pragma once
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/range.h"
@@ -42,21 +41,16 @@ typedef struct {
     int64_t shard_len; /* of each rank: in this group, or (owner) in the whole model */
 } zero_partition;
 
-/* Cuts n groups of n_params[g] elements. Not collective: equal arguments give equal results
- * on every rank. Returns ZERO_ERR_INVALID, leaving parts[] undefined, unless 0 <=
- * n_params[g], their sum is at most 2^62, and n_ranks >= 1. */
+/* Cuts n groups of n_params[g] elements for n_ranks ranks, each with a copy in every
+ * replica: cuts among n_ranks * replicas ranks, then joins each run of `replicas`
+ * neighbouring shards into one. So padding is that of the finer cut, and a shard divides
+ * into `replicas` parts of whole granules. `replicas` is 1 unless the scheme is slice. Not
+ * collective: equal arguments give equal results on every rank. Returns ZERO_ERR_INVALID,
+ * leaving parts[] undefined, unless 0 <= n_params[g], their sum is at most 2^62, and
+ * n_ranks >= 1. */
 ZERO_NODISCARD zero_status zero_partition_cut(zero_partition_scheme scheme, int n_ranks,
-                                              int n, const int64_t *n_params,
+                                              int replicas, int n, const int64_t *n_params,
                                               zero_partition *parts);
-
-/* The same for n_ranks ranks, each with a copy in every replica: cuts among n_ranks *
- * replicas ranks, then joins each run of `replicas` neighbouring shards into one. So
- * padding is that of the finer cut, and a shard divides into `replicas` parts of whole
- * granules. `replicas` is 1 unless the scheme is slice. */
-ZERO_NODISCARD zero_status zero_partition_cut_replicas(zero_partition_scheme scheme,
-                                                       int n_ranks, int replicas, int n,
-                                                       const int64_t *n_params,
-                                                       zero_partition *parts);
 
 /* The elements that a rank owns, padding included. The pieces of all ranks tile [0,
  * padded). A piece may be empty; its rank still joins every collective. */
@@ -72,4 +66,4 @@ zero_range zero_partition_owners(const zero_partition *part);
 int zero_partition_owner_of(const zero_partition *part, int64_t element);
 
 /* "slice" */
-const char *zero_partition_scheme_name(zero_partition_scheme scheme);
+const char *zero_partition_scheme_name(int scheme); /* of a zero_partition_scheme */

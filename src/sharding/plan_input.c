@@ -29,7 +29,7 @@ static const char *const offload_names[ZERO_OFFLOAD_PLACES] = {
     [ZERO_OFFLOAD_DELAYED] = "delayed",
 };
 
-const char *zero_offload_name(zero_offload place)
+const char *zero_offload_name(int place)
 {
     return offload_names[place];
 }
@@ -39,19 +39,9 @@ static const char *type_name(int type)
     return zero_type_name((zero_type)type);
 }
 
-static const char *partition_name(int scheme)
-{
-    return zero_partition_scheme_name((zero_partition_scheme)scheme);
-}
-
 static const char *algorithm_name(int algorithm)
 {
     return zero_algorithm_name((zero_algorithm)algorithm);
-}
-
-static const char *offload_name(int place)
-{
-    return zero_offload_name((zero_offload)place);
 }
 
 const zero_field zero_plan_fields[ZERO_PLAN_FIELDS] = {
@@ -93,14 +83,4 @@ const char *zero_plan_device_exchange(const zero_plan_input *in)
 {
     if (in->device_messages) return "mpi";
     return in->ipc ? "ipc" : "staged";
-}
-
-zero_unit_sizes zero_plan_sizes(const zero_plan_input *in, const zero_unit *unit, int64_t B,
-                                int64_t T)
-{
-    zero_unit_sizes sizes = unit->sizes(unit, B, T);
-    const int64_t more = (zero_plan_threads(in) - 1) * sizes.thread_work;
-    sizes.forward_work += more;
-    sizes.backward_work += more;
-    return sizes;
 }

@@ -31,7 +31,7 @@ typedef enum {
     ZERO_OFFLOAD_DELAYED, /* beside the whole next step, which does not see it: other numbers */
     ZERO_OFFLOAD_PLACES
 } zero_offload;
-const char *zero_offload_name(zero_offload place); /* "lazy" */
+const char *zero_offload_name(int place); /* of a zero_offload: "lazy" */
 
 /* What must be equal on all ranks: type, name and, of an enumeration, the words of each
  * member. A new one is a line here; an option's row points at it (zero_config.plan). */
@@ -40,7 +40,7 @@ const char *zero_offload_name(zero_offload place); /* "lazy" */
     M(int, stage, NULL) \
     M(zero_type, type, type_name) /* of parameters and gradients */ \
     M(zero_type, activations, type_name) /* as the model's: fp32, or `type` */ \
-    M(zero_partition_scheme, partition, partition_name) \
+    M(zero_partition_scheme, partition, zero_partition_scheme_name) \
     M(int, n_ranks, NULL) /* N_d: the ranks that see data of their own */ \
     M(int64_t, micro_batch, NULL) /* sequences per microbatch and rank */ \
     M(int64_t, seq, NULL) /* T */ \
@@ -55,7 +55,7 @@ const char *zero_offload_name(zero_offload place); /* "lazy" */
     M(bool, forward_only, NULL) /* no step: no gradients, states or masters */ \
     M(int, check_replicas, NULL) /* steps in which copies are compared; 0: never */ \
     M(bool, check_memory, NULL) /* states are hashed, and verified before each update */ \
-    M(zero_offload, offload, offload_name) /* when states in a slower tier are updated */ \
+    M(zero_offload, offload, zero_offload_name) /* when a slower tier is updated */ \
     M(bool, offload_parameters, NULL) /* this rank's pieces of parameters, too; stage 3 */ \
     M(bool, offload_activations, NULL) /* what `recompute` keeps, too */ \
     M(int, offload_depth, NULL) /* blocks of optimizer states in memory at once */ \
@@ -128,10 +128,6 @@ static inline int64_t zero_plan_threads(const zero_plan_input *in)
 {
     return in->device || in->threads < 1 ? 1 : in->threads;
 }
-
-/* A unit's sizes with the workspaces of all threads. */
-zero_unit_sizes zero_plan_sizes(const zero_plan_input *in, const zero_unit *unit, int64_t B,
-                                int64_t T);
 
 /* True if unit u's passes are computed again, if it saves anything. The last one's backward
  * follows its forward at once. */

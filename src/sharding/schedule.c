@@ -1,12 +1,18 @@
 #include "sharding/schedule.h"
 
-#include <stdlib.h>
-#include <string.h>
+#include <stddef.h>
 
 #include "base/fail.h"
 #include "base/grow.h"
 #include "base/number.h"
 #include "nn/share.h"
+
+_Static_assert(offsetof(zero_instruction, host) ==
+                   offsetof(zero_instruction, operands[ZERO_OPERANDS - 1]),
+               "each operand has its name");
+_Static_assert(offsetof(zero_group_state, records) ==
+                   offsetof(zero_group_state, buffers[ZERO_GROUP_BUFFERS - 1]),
+               "and each buffer of a group");
 
 static const struct {
     const char *name, *meaning;
@@ -74,13 +80,13 @@ const zero_layout *zero_schedule_tp_layout(const zero_schedule *s)
 
 const zero_layout *zero_schedule_world_layout(const zero_schedule *s)
 {
-    if (!zero_share_has_parts(&s->input.model->share)) return zero_schedule_data_layout(s);
+    if (!zero_share_has_parts(&s->model->share)) return zero_schedule_data_layout(s);
     return s->input.world_layout ? s->input.world_layout : &s->own_world_layout;
 }
 
 int zero_schedule_world_rank(const zero_schedule *s)
 {
-    const zero_share *share = &s->input.model->share;
+    const zero_share *share = &s->model->share;
     return zero_share_has_parts(share) ? s->input.rank * share->ranks + share->rank
                                        : s->input.rank;
 }
@@ -99,15 +105,18 @@ int zero_schedule_add_buffer(zero_schedule *s, zero_buffer buffer)
     return s->n_buffers++;
 }
 
+int zero_schedule_hold(zero_schedule *s, zero_class cls, zero_space space, size_t bytes)
+{
+    return zero_schedule_add_buffer(
+        s, (zero_buffer){
+               .class = cls, .program = ZERO_PROGRAM_ALL, .space = space, .bytes = bytes});
+}
+
 static zero_instruction blank(zero_op op)
 {
     zero_instruction i = {
         .op = op, .unit = -1, .part = ZERO_PART_ALL, .group = -1, .join = -1, .after = -1};
-    for (int k = 0; k < ZERO_UNIT_GROUPS; k++) i.param[k] = i.grad[k] = ZERO_NO_BUFFER;
-    i.master = i.momentum = i.variance = ZERO_NO_BUFFER;
-    i.in = i.out = i.stream = i.saved = i.work = ZERO_NO_BUFFER;
-    i.logits = i.row_loss = i.tokens = i.sum = i.buffer = i.staging = ZERO_NO_BUFFER;
-    i.file = i.host = i.joint = i.joined = i.cache = ZERO_NO_BUFFER;
+    for (int k = 0; k < ZERO_OPERANDS; k++) i.operands[k] = ZERO_NO_BUFFER;
     return i;
 }
 
@@ -124,7 +133,7 @@ bool zero_buffer_lives_through(const zero_buffer *b, zero_program_kind program)
 
 bool zero_schedule_has_cache(const zero_schedule *s)
 {
-    const zero_model *model = s->input.model;
+    const zero_model *model = s->model;
     bool never_continues = s->input.seq == 1; /* a text is computed whole for each token */
     if (s->input.texts == 0 || never_continues) return false;
     for (int u = 0; u < model->n_units; u++)
@@ -143,13 +152,6 @@ int64_t zero_program_positions(const zero_schedule *s, zero_program_kind program
     return program == ZERO_PROGRAM_TOKEN ? 1 : s->input.seq;
 }
 
-size_t zero_schedule_floor(const zero_schedule *s, zero_program_kind program,
-                           zero_space space)
-{
-    size_t cached = zero_program_generates(program) ? s->cached[space] : 0;
-    return s->persistent[space] + cached;
-}
-
 zero_instruction *zero_schedule_emit(zero_schedule *s, zero_program_kind program,
                                      zero_op op)
 {
@@ -162,21 +164,6 @@ zero_instruction *zero_schedule_emit(zero_schedule *s, zero_program_kind program
     }
     p->code[p->length] = blank(op);
     return &p->code[p->length++];
-}
-
-int zero_instruction_operands(const zero_instruction *i, int list[ZERO_MAX_OPERANDS])
-{
-    int n = 0;
-    for (int k = 0; k < ZERO_UNIT_GROUPS; k++) {
-        list[n++] = i->param[k];
-        list[n++] = i->grad[k];
-    }
-    const int rest[] = {i->master, i->momentum, i->variance, i->in,      i->out,
-                        i->stream, i->saved,    i->work,     i->logits,  i->row_loss,
-                        i->tokens, i->sum,      i->buffer,   i->staging, i->file,
-                        i->host,   i->joint,    i->joined,   i->cache};
-    memcpy(list + n, rest, sizeof rest);
-    return n + (int)(sizeof rest / sizeof rest[0]);
 }
 
 size_t zero_schedule_targets_at(const zero_model *model, int64_t positions)

@@ -89,39 +89,49 @@ typedef enum {
 #define ZERO_NO_BUFFER    (-1)
 #define ZERO_BUFFER_ALIGN 64
 
+/* It has no holes: plans are compared as bytes. */
 typedef struct {
     zero_class class;
     zero_program_kind program;
     zero_space space;
+    zero_type type; /* of its elements */
     size_t bytes;
     size_t offset;   /* in its space; a multiple of the schedule's `align` */
     int first, last; /* instructions between which it lives, both included */
-    zero_type type;  /* of a group's data: the type of its elements */
-    int64_t begin;   /* of a group's data: the first element, in the group's flat space */
+    /* Of a group's data, which group, and the first element in its flat space. */
+    int64_t group, begin;
 } zero_buffer;
 
-/* Every operand is an index into the schedule's buffers, or ZERO_NO_BUFFER. */
+enum { ZERO_OPERANDS = 2 * ZERO_UNIT_GROUPS + 19 };
+
 typedef struct {
     zero_op op;
     int unit; /* FORWARD, RECOMPUTE, BACKWARD, JOIN, KEEP, COLLECT, SAVE, RESTORE; others -1 */
     int part;       /* of the unit's pass, with shares; else ZERO_PART_ALL */
     int group;      /* of instructions that name a group; others -1 */
     int microbatch; /* of this rank, from 0; LOSS: the last one */
-    int param[ZERO_UNIT_GROUPS], grad[ZERO_UNIT_GROUPS]; /* UPDATE, NORM: the first */
-    bool accumulate[ZERO_UNIT_GROUPS];
-    int master, momentum, variance; /* UPDATE; master: 16-bit types only */
-    int in, out, stream, saved, work, logits, row_loss, tokens;
-    int cache; /* FORWARD, while generating: the unit's keys and values of all texts */
-    int joint, joined; /* of a part that joins, that waits */
     int join; /* JOIN, COLLECT and their waits: index of the schedule's joins; else -1 */
-    int sum;  /* ACCUMULATE; ZERO_NO_BUFFER: the sum begins here */
-    /* REDUCE, ALL_REDUCE, GATHER, JOIN, COLLECT, ACCUMULATE, ROUND, KEEP: the result;
-     * UPDATE: the slot; FORWARD: where KEEP will put `in`, if that is in the node's
-     * memory. */
-    int buffer;
-    int staging;  /* REDUCE, ALL_REDUCE, GATHER, JOIN, COLLECT */
-    int file;     /* transfers: a buffer in the file */
-    int host;     /* with a device: the host's side of a copy (schedule_device.h) */
+    bool accumulate[ZERO_UNIT_GROUPS]; /* BACKWARD: `grad` has a sum already */
+    union {
+        /* Indices into the schedule's buffers, or ZERO_NO_BUFFER. */
+        int operands[ZERO_OPERANDS];
+        struct {
+            int param[ZERO_UNIT_GROUPS],
+                grad[ZERO_UNIT_GROUPS];     /* UPDATE, NORM: the first */
+            int master, momentum, variance; /* UPDATE; master: 16-bit types only */
+            int in, out, stream, saved, work, logits, row_loss, tokens;
+            int cache;         /* FORWARD, while generating: keys and values of all texts */
+            int joint, joined; /* of a part that joins, that waits */
+            int sum;           /* ACCUMULATE; ZERO_NO_BUFFER: the sum begins here */
+            /* REDUCE, ALL_REDUCE, GATHER, JOIN, COLLECT, ACCUMULATE, ROUND, KEEP: the
+             * result; UPDATE: the slot; FORWARD: where KEEP will put `in`, if that is in
+             * the node's memory. */
+            int buffer;
+            int staging; /* REDUCE, ALL_REDUCE, GATHER, JOIN, COLLECT */
+            int file;    /* transfers: a buffer in the file */
+            int host;    /* with a device: the host's side of a copy (schedule_device.h) */
+        };
+    };
     bool on_host; /* NORM, UPDATE: on the CPU beside a device, and all operands are there */
     zero_range range; /* ROUND, ACCUMULATE, NORM, UPDATE, copies: in the group's space */
     zero_type type;   /* ACCUMULATE: `in` is rounded to this type */
@@ -165,24 +175,34 @@ typedef struct {
 
 typedef enum { ZERO_HOLD_WHOLE, ZERO_HOLD_PIECE } zero_holding;
 
+enum { ZERO_GROUP_BUFFERS = 14 };
+
 /* The memory of one group, by buffer index. */
 typedef struct {
     zero_partition partition;
     bool is_here; /* a unit of this pipeline stage reads it; true without a pipeline */
     zero_holding param_held, grad_held;
     zero_holding optimizer_held; /* says who updates; set even if forward_only */
-    int param;                   /* ZERO_NO_BUFFER: in a file */
-    int grad;                    /* what NORM and UPDATE read */
-    int sum; /* M > 1: the fp32 accumulator, which is `grad` if that is fp32 */
-    int master, momentum, variance; /* ZERO_NO_BUFFER with forward_only, or in a file */
-    int first_block, n_blocks;      /* buffers with these states in the file (offload.h) */
-    int first_param_block;     /* n_blocks buffers with the parameters there, if they are */
-    int late_grad, late_param; /* `delayed`: UPDATE's operands in the next step */
-    int host_grad;  /* beside a device: what NORM and UPDATE read, a copy of `grad` */
-    int host_param; /* and what UPDATE writes; fp32: the masters */
-    int gather_staging;
-    int64_t first_square; /* with a device: the group's place in `squares` */
-    int records;          /* hashes of its states; ZERO_NO_BUFFER without check_memory */
+    union {
+        int buffers[ZERO_GROUP_BUFFERS]; /* beginning with those of zero_array (checks.h) */
+        struct {
+            int param;                      /* ZERO_NO_BUFFER: in a file */
+            int master, momentum, variance; /* not with forward_only, or in a file */
+            int grad;                       /* what NORM and UPDATE read */
+            int sum; /* M > 1: the fp32 accumulator, which is `grad` if that is fp32 */
+            int first_block; /* of n_blocks with these states in the file (offload.h) */
+            int first_param_block;     /* of n_blocks with the parameters there */
+            int late_grad, late_param; /* `delayed`: UPDATE's operands in the next step */
+            int host_grad;  /* beside a device: what NORM and UPDATE read, like `grad` */
+            int host_param; /* and what UPDATE writes; fp32: the masters */
+            int gather_staging;
+            int records; /* hashes of its states; not without check_memory */
+        };
+    };
+    int n_blocks;
+    /* With a device: the group's first double in `squares` and `squares_host`. It has as
+     * many as zero_gradient_pieces() says of the range that NORM names. */
+    int64_t first_square;
     zero_exchange reduce, gather;
     zero_exchange all_reduce; /* among replicas; in place: `in` is `out` */
 } zero_group_state;
@@ -225,6 +245,7 @@ typedef struct {
 
 typedef struct {
     zero_plan_input input;
+    const zero_model *model; /* the input's */
     zero_pipeline_place pipe;
     zero_shard_place shard;
     zero_layout own_layout, own_tp_layout, own_world_layout; /* if not given; owned */
@@ -258,10 +279,15 @@ typedef struct {
     size_t window_bytes;
     size_t tp_window_bytes; /* the same of the TP group's */
 
-    /* As the members of zero_peak: with a device these two are the device's. */
-    size_t peak_bytes;               /* alive at once: arena and window minus gaps */
-    size_t class_peak[ZERO_CLASSES]; /* each class at its own worst instruction */
-    size_t host_peak_bytes, host_class_peak[ZERO_CLASSES];
+    /* Of all programs. */
+    union {
+        zero_peak peak;
+        struct {
+            size_t peak_bytes; /* alive at once: arena and window minus gaps */
+            size_t class_peak[ZERO_CLASSES]; /* each class at its own worst instruction */
+            size_t host_peak_bytes, host_class_peak[ZERO_CLASSES];
+        };
+    };
     zero_peak peak_of[ZERO_PROGRAMS]; /* the same, program by program */
     zero_program_kind peak_program;   /* where peak_bytes is reached first */
     int peak_at;                      /* with a device: the device's worst instruction */
@@ -283,6 +309,8 @@ int zero_schedule_world_rank(const zero_schedule *s);
 
 /* A buffer, which may have 0 bytes. A failure is kept in s->status. */
 int zero_schedule_add_buffer(zero_schedule *s, zero_buffer buffer);
+/* A buffer for the whole run. */
+int zero_schedule_hold(zero_schedule *s, zero_class cls, zero_space space, size_t bytes);
 /* True if the program uses the buffer, which lives only there. Lifetimes are known. */
 bool zero_buffer_is_of(const zero_buffer *b, zero_program_kind program);
 /* True if the buffer lives throughout the program: for the whole run, or while texts are
@@ -300,19 +328,10 @@ bool zero_schedule_has_cache(const zero_schedule *s);
 int64_t zero_program_samples(const zero_schedule *s, zero_program_kind program);
 int64_t zero_program_positions(const zero_schedule *s, zero_program_kind program);
 
-/* The lowest offset of a program's own buffers in a space. */
-size_t zero_schedule_floor(const zero_schedule *s, zero_program_kind program,
-                           zero_space space);
-
 /* An instruction without operands, at the end of a program; valid until the next one. A
  * failure is kept in s->status. */
 zero_instruction *zero_schedule_emit(zero_schedule *s, zero_program_kind program,
                                      zero_op op);
-
-#define ZERO_MAX_OPERANDS (2 * ZERO_UNIT_GROUPS + 19)
-/* The buffers that an instruction names, ZERO_NO_BUFFER among them; returns their
- * number. */
-int zero_instruction_operands(const zero_instruction *i, int list[ZERO_MAX_OPERANDS]);
 
 /* LOAD fills one buffer: first the inputs of this many positions, from here on the
  * targets. */

@@ -12,13 +12,6 @@ zero_space zero_schedule_space(const zero_schedule *s, zero_class cls)
                : ZERO_SPACE_HOST;
 }
 
-static int for_the_run(zero_schedule *s, zero_class cls, zero_space space, size_t bytes)
-{
-    return zero_schedule_add_buffer(
-        s, (zero_buffer){
-               .class = cls, .program = ZERO_PROGRAM_ALL, .space = space, .bytes = bytes});
-}
-
 /* The search for an origin (engine/origin.c) needs one double, also where the rank owns
  * nothing or NORM computes on the host. The last word is UPDATE's
  * (zero_schedule_changed_at()). */
@@ -26,14 +19,14 @@ static void hold_squares(zero_schedule *s)
 {
     bool is_beside = zero_plan_updates_beside(&s->input);
     int64_t n = 0;
-    for (int g = 0; g < s->input.model->n_groups && !is_beside; g++) {
+    for (int g = 0; g < s->model->n_groups && !is_beside; g++) {
         s->groups[g].first_square = n;
         n += zero_gradient_pieces(
             zero_partition_shard(&s->groups[g].partition, s->shard.rank));
     }
     size_t bytes = (size_t)zero_max(n, 1) * sizeof(double) + sizeof(uint64_t);
-    s->squares = for_the_run(s, ZERO_CLASS_WORKSPACE, ZERO_SPACE_OWN, bytes);
-    s->squares_host = for_the_run(s, ZERO_CLASS_WORKSPACE, ZERO_SPACE_HOST, bytes);
+    s->squares = zero_schedule_hold(s, ZERO_CLASS_WORKSPACE, ZERO_SPACE_OWN, bytes);
+    s->squares_host = zero_schedule_hold(s, ZERO_CLASS_WORKSPACE, ZERO_SPACE_HOST, bytes);
 }
 
 void zero_device_hold(zero_schedule *s)
@@ -48,27 +41,17 @@ void zero_device_hold(zero_schedule *s)
     s->first_tokens = s->n_buffers;
     s->n_tokens = is_alone ? 1 : ZERO_HOST_TOKENS;
     for (int k = 0; k < s->n_tokens; k++)
-        for_the_run(s, ZERO_CLASS_DATA, ZERO_SPACE_HOST, bytes);
+        zero_schedule_hold(s, ZERO_CLASS_DATA, ZERO_SPACE_HOST, bytes);
     if (!s->input.forward_only) hold_squares(s);
     s->first_chunk = s->n_buffers;
     for (int k = 0; k < ZERO_HOST_CHUNKS; k++)
-        for_the_run(s, ZERO_CLASS_WORKSPACE, ZERO_SPACE_HOST,
-                    3 * ZERO_OFFLOAD_BLOCK * sizeof(float));
-}
-
-int zero_schedule_tokens(const zero_schedule *s, int m)
-{
-    return s->n_tokens > 0 ? s->first_tokens + m % s->n_tokens : ZERO_NO_BUFFER;
+        zero_schedule_hold(s, ZERO_CLASS_WORKSPACE, ZERO_SPACE_HOST,
+                           3 * ZERO_OFFLOAD_BLOCK * sizeof(float));
 }
 
 static size_t bytes_of(const zero_schedule *s, int buffer)
 {
     return buffer == ZERO_NO_BUFFER ? 0 : s->buffers[buffer].bytes;
-}
-
-static size_t range_bytes(const zero_schedule *s, const zero_instruction *i)
-{
-    return (size_t)zero_range_len(i->range) * zero_type_size(s->buffers[i->host].type);
 }
 
 zero_copied_bytes zero_schedule_copies(const zero_schedule *s, zero_program_kind program)
@@ -79,9 +62,10 @@ zero_copied_bytes zero_schedule_copies(const zero_schedule *s, zero_program_kind
         const zero_instruction *i = &p->code[at];
         bool is_head = i->op == ZERO_OP_FORWARD || i->op == ZERO_OP_BACKWARD;
         if (i->host == ZERO_NO_BUFFER) continue;
+        size_t copied = zero_range_bytes(i->range, s->buffers[i->host].type);
         if (i->op == ZERO_OP_LOAD) sum.tokens += bytes_of(s, i->tokens);
-        if (i->op == ZERO_OP_FETCH_GRAD) sum.gradients += range_bytes(s, i);
-        if (i->op == ZERO_OP_STORE_PARAM) sum.parameters += range_bytes(s, i);
+        if (i->op == ZERO_OP_FETCH_GRAD) sum.gradients += copied;
+        if (i->op == ZERO_OP_STORE_PARAM) sum.parameters += copied;
         if (i->op == ZERO_OP_OVERFLOW) sum.squares += bytes_of(s, i->host);
         if (is_head && i->row_loss != ZERO_NO_BUFFER)
             sum.row_losses += bytes_of(s, i->row_loss);
@@ -89,11 +73,6 @@ zero_copied_bytes zero_schedule_copies(const zero_schedule *s, zero_program_kind
             sum.logits += bytes_of(s, i->host);
     }
     return sum;
-}
-
-int64_t zero_schedule_squares_at(const zero_schedule *s, int g)
-{
-    return s->groups[g].first_square;
 }
 
 size_t zero_schedule_changed_at(const zero_schedule *s)

@@ -44,9 +44,6 @@ zero_space zero_schedule_space(const zero_schedule *s, zero_class cls);
  * held. */
 void zero_device_hold(zero_schedule *s);
 
-/* The slot of microbatch m's LOAD; ZERO_NO_BUFFER without a device. */
-int zero_schedule_tokens(const zero_schedule *s, int m);
-
 /* The bytes that a program copies between the host and the device, beside those of
  * collectives: whole buffers, as the list above pairs them, or of the last two their
  * ranges. */
@@ -58,9 +55,6 @@ typedef struct {
 } zero_copied_bytes;
 zero_copied_bytes zero_schedule_copies(const zero_schedule *s, zero_program_kind program);
 
-/* The first double of group g in `squares` and `squares_host`. The group has as many as
- * zero_gradient_pieces() says of the range that NORM names. */
-int64_t zero_schedule_squares_at(const zero_schedule *s, int g);
-/* The byte of the word in them in which UPDATE notes changed parameters: OVERFLOW fetches
- * both. */
+/* The byte of the word in `squares` and `squares_host` in which UPDATE notes changed
+ * parameters: OVERFLOW fetches both. */
 size_t zero_schedule_changed_at(const zero_schedule *s);

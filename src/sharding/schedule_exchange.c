@@ -7,7 +7,6 @@
 #include "base/number.h"
 #include "base/tree.h"
 #include "lists/small.h"
-#include "nn/share.h"
 #include "sharding/schedule_device.h"
 
 const zero_collective_kind zero_reduce_kinds[ZERO_PARTITION_SCHEMES] = {
@@ -33,12 +32,28 @@ zero_algorithm zero_schedule_algorithm(const zero_schedule *s)
                                                            : s->input.collectives;
 }
 
-/* Bytes from a rank's part of the window to its neighbour's. Before memory is laid out, any
- * distance other than 0 will do. */
+size_t zero_schedule_apart(const zero_schedule *s, zero_space space)
+{
+    return s->extent[space] > 0 ? s->extent[space] : ZERO_BUFFER_ALIGN;
+}
+
 static size_t between_parts(const zero_schedule *s)
 {
-    size_t parts = s->extent[ZERO_SPACE_PART];
-    return parts > 0 ? parts : ZERO_BUFFER_ALIGN;
+    return zero_schedule_apart(s, ZERO_SPACE_PART);
+}
+
+zero_collective_spec zero_exchange_spec(const zero_schedule *s, zero_collective_kind kind,
+                                        zero_algorithm algorithm, zero_type type,
+                                        int64_t count, int unit)
+{
+    return (zero_collective_spec){.kind = kind,
+                                  .algorithm = algorithm,
+                                  .message = s->input.message,
+                                  .type = type,
+                                  .result = type,
+                                  .count = count,
+                                  .stride = count,
+                                  .unit = unit};
 }
 
 /* Bytes from this rank's piece in x->in to its neighbour's. A piece that is gathered in
@@ -62,49 +77,27 @@ static size_t between_wholes(const zero_schedule *s, int buffer)
     return s->buffers[buffer].space == ZERO_SPACE_PART ? between_parts(s) : 0;
 }
 
-/* Equal shards: one collective. */
-static zero_collective_spec sliced(const zero_schedule *s, zero_op op, int g,
-                                   const zero_exchange *x)
+/* Equal shards: one collective. Or the k-th owner's piece: reduced to it, broadcast from
+ * it. */
+static zero_collective_spec of_group(const zero_schedule *s, zero_op op, int g, int k,
+                                     const zero_exchange *x)
 {
     const zero_partition *p = &s->groups[g].partition;
-    zero_collective_spec spec = {.kind = zero_reduce_kinds[p->scheme],
-                                 .algorithm = zero_schedule_algorithm(s),
-                                 .message = s->input.message,
-                                 .type = s->buffers[x->in].type,
-                                 .result = s->buffers[x->out].type,
-                                 .count = p->shard_len,
-                                 .stride = p->shard_len,
-                                 .in_apart = between_wholes(s, x->in),
-                                 .in_turn = true,
-                                 .unit = g};
-    if (op == ZERO_OP_REDUCE) return spec;
-    spec.kind = zero_gather_kinds[p->scheme];
+    bool is_slice = p->scheme == ZERO_PARTITION_SLICE, reduces = op == ZERO_OP_REDUCE;
+    int root = is_slice ? 0 : (int)zero_partition_owners(p).begin + k;
+    int64_t count = zero_range_len(zero_partition_piece(p, root));
+    zero_collective_spec spec =
+        zero_exchange_spec(s, (reduces ? zero_reduce_kinds : zero_gather_kinds)[p->scheme],
+                           zero_schedule_algorithm(s), s->buffers[x->in].type, count, g);
+    spec.result = s->buffers[x->out].type;
+    spec.root = root;
+    spec.in_apart = between_wholes(s, x->in);
+    spec.in_turn = is_slice;
+    if (!is_slice || !reduces) spec.out_apart = between_wholes(s, x->out);
+    if (!is_slice || reduces) return spec;
     spec.in_apart = between_pieces(s, p, x);
-    spec.out_apart = between_wholes(s, x->out);
     spec.one_out = s->buffers[x->out].space == ZERO_SPACE_NODE;
     return spec;
-}
-
-/* The k-th owner's piece: reduced to it, broadcast from it. */
-static zero_collective_spec owned(const zero_schedule *s, zero_op op, int g, int k,
-                                  const zero_exchange *x)
-{
-    const zero_partition *p = &s->groups[g].partition;
-    int root = (int)zero_partition_owners(p).begin + k;
-    int64_t count = zero_range_len(zero_partition_piece(p, root));
-    return (zero_collective_spec){.kind = op == ZERO_OP_REDUCE
-                                              ? zero_reduce_kinds[p->scheme]
-                                              : zero_gather_kinds[p->scheme],
-                                  .algorithm = zero_schedule_algorithm(s),
-                                  .message = s->input.message,
-                                  .type = s->buffers[x->in].type,
-                                  .result = s->buffers[x->out].type,
-                                  .count = count,
-                                  .stride = count,
-                                  .root = root,
-                                  .in_apart = between_wholes(s, x->in),
-                                  .out_apart = between_wholes(s, x->out),
-                                  .unit = g};
 }
 
 /* With a device neighbours find the mirrors of `in` and of `out` in each other's staging,
@@ -170,15 +163,9 @@ static zero_collective_spec added_by_replicas(const zero_schedule *s, int g, int
 {
     int64_t count = s->groups[g].partition.shard_len / s->shard.replicas;
     bool is_mpi = s->input.collectives == ZERO_ALGORITHM_MPI;
-    return (zero_collective_spec){.kind = k == 0 ? ZERO_REDUCE_SCATTER : ZERO_ALL_GATHER,
-                                  .algorithm =
-                                      is_mpi ? ZERO_ALGORITHM_MPI : ZERO_ALGORITHM_P2P,
-                                  .message = s->input.message,
-                                  .type = ZERO_FP32,
-                                  .result = ZERO_FP32,
-                                  .count = count,
-                                  .stride = count,
-                                  .unit = g};
+    return zero_exchange_spec(s, k == 0 ? ZERO_REDUCE_SCATTER : ZERO_ALL_GATHER,
+                              is_mpi ? ZERO_ALGORITHM_MPI : ZERO_ALGORITHM_P2P, ZERO_FP32,
+                              count, g);
 }
 
 /* ---- any exchange ---- */
@@ -195,7 +182,7 @@ const zero_layout *zero_exchange_layout(const zero_schedule *s, zero_op op)
 int zero_exchange_rank(const zero_schedule *s, zero_op op)
 {
     switch (zero_ops[op].among) {
-    case ZERO_TP_GROUP: return s->input.model->share.rank;
+    case ZERO_TP_GROUP: return s->model->share.rank;
     case ZERO_REPLICA_GROUP: return s->shard.replica;
     default: return s->shard.rank;
     }
@@ -232,10 +219,8 @@ zero_collective_spec zero_exchange_collective(const zero_schedule *s, zero_op op
     const zero_group_state *g = among == ZERO_SHARD_GROUP ? &s->groups[number] : NULL;
     const zero_exchange *x = !g ? NULL : op == ZERO_OP_REDUCE ? &g->reduce : &g->gather;
     zero_collective_spec spec = among == ZERO_TP_GROUP ? zero_join_collective(s, number, k)
-                                : !g                   ? added_by_replicas(s, number, k)
-                                : g->partition.scheme == ZERO_PARTITION_SLICE
-                                    ? sliced(s, op, number, x)
-                                    : owned(s, op, number, k, x);
+                                : g                    ? of_group(s, op, number, k, x)
+                                                       : added_by_replicas(s, number, k);
     if (g && s->input.device) put_on_device(s, x, &spec);
     zero_exchange_bound(&spec, zero_exchange_layout(s, op), s->input.bucket / at_once);
     return spec;
@@ -262,18 +247,11 @@ size_t zero_exchange_staging(const zero_schedule *s, zero_op op, int number, int
 /* The smallest exchange needs the same staging for shards of any length and type. */
 static zero_status least_of_group(const zero_schedule *s, int g, int64_t *least)
 {
-    int64_t count = s->groups[g].partition.shard_len;
-    zero_collective_spec spec = {.kind = ZERO_REDUCE_SCATTER,
-                                 .algorithm = zero_schedule_algorithm(s),
-                                 .message = s->input.message,
-                                 .type = s->input.type,
-                                 .result = s->input.type,
-                                 .count = count,
-                                 .stride = count,
-                                 .in_apart = ZERO_BUFFER_ALIGN,
-                                 .on_device = s->input.ipc,
-                                 .direct = s->input.ipc,
-                                 .unit = g};
+    zero_collective_spec spec =
+        zero_exchange_spec(s, ZERO_REDUCE_SCATTER, zero_schedule_algorithm(s),
+                           s->input.type, s->groups[g].partition.shard_len, g);
+    spec.in_apart = ZERO_BUFFER_ALIGN;
+    spec.on_device = spec.direct = s->input.ipc;
     ZERO_TRY(zero_collective_check(&spec, zero_schedule_layout(s)));
     *least = zero_exchange_least_staging(&spec, zero_schedule_layout(s));
     return ZERO_OK;
@@ -292,7 +270,7 @@ static int64_t least_of_replicas(const zero_schedule *s, int g)
 zero_status zero_schedule_find_least_bucket(const zero_schedule *s, int64_t *least)
 {
     int64_t most = 0;
-    for (int g = 0; g < s->input.model->n_groups; g++) {
+    for (int g = 0; g < s->model->n_groups; g++) {
         int64_t of_group;
         ZERO_TRY(least_of_group(s, g, &of_group));
         most = zero_max(most, zero_max(of_group, least_of_replicas(s, g)));
@@ -313,7 +291,7 @@ static zero_status check_bucket(const zero_schedule *s, int64_t least, const cha
 
 zero_status zero_schedule_check_exchange(const zero_schedule *s)
 {
-    int n_groups = s->input.model->n_groups;
+    int n_groups = s->model->n_groups;
     for (int g = 0; g < n_groups; g++) {
         int64_t least;
         ZERO_TRY(least_of_group(s, g, &least));
@@ -335,7 +313,7 @@ zero_status zero_schedule_check_joins(const zero_schedule *s)
             zero_collective_spec spec = zero_join_collective(s, join, k);
             ZERO_TRY(zero_collective_check(&spec, zero_schedule_tp_layout(s)));
             int64_t least = zero_exchange_least_staging(&spec, zero_schedule_tp_layout(s));
-            ZERO_TRY(check_bucket(s, least, "a JOIN of the", s->input.model->share.ranks,
+            ZERO_TRY(check_bucket(s, least, "a JOIN of the", s->model->share.ranks,
                                   "ranks of a TP group", ""));
         }
     return ZERO_OK;

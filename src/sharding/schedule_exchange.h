@@ -19,6 +19,15 @@ bool zero_schedule_shares(const zero_schedule *s);
  * hier if the group is on one node. */
 zero_algorithm zero_schedule_algorithm(const zero_schedule *s);
 
+/* A collective among the plan's ranks on `count` elements of each. */
+zero_collective_spec zero_exchange_spec(const zero_schedule *s, zero_collective_kind kind,
+                                        zero_algorithm algorithm, zero_type type,
+                                        int64_t count, int unit);
+
+/* Bytes from a rank's part of a window to its neighbour's. Before memory is laid out, any
+ * distance other than 0 will do. */
+size_t zero_schedule_apart(const zero_schedule *s, zero_space space);
+
 /* ---- any exchange ----
  *
  * Those of one kind are numbered: REDUCE, ALL_REDUCE and GATHER as their groups, JOIN and
@@ -28,8 +37,9 @@ static inline int zero_exchange_number(const zero_instruction *i)
 {
     return i->join >= 0 ? i->join : i->group;
 }
-/* How many numbers there are. */
+/* How many numbers there are, and whether a program has an exchange of this number. */
 int zero_exchange_count(const zero_schedule *s, zero_op op);
+bool zero_exchange_is_used(const zero_schedule *s, zero_op op, int number);
 
 /* The nodes of the ranks among which it, or its wait, communicates, and this rank's number
  * there. */

@@ -84,14 +84,6 @@ int zero_schedule_add_join(zero_schedule *s, zero_join_exchange form)
 
 /* ---- collectives ---- */
 
-/* Bytes from a rank's part of the TP group's window to its neighbour's. Before memory is
- * laid out, any distance other than 0 will do. */
-static size_t between_parts(const zero_schedule *s)
-{
-    size_t parts = s->extent[ZERO_SPACE_TP_PART];
-    return parts > 0 ? parts : ZERO_BUFFER_ALIGN;
-}
-
 zero_collective_spec zero_join_collective(const zero_schedule *s, int join, int k)
 {
     const zero_join_exchange *x = &s->joins[join];
@@ -99,25 +91,17 @@ zero_collective_spec zero_join_collective(const zero_schedule *s, int join, int 
     /* A COLLECT in place moves nothing: ranks only wait until all pieces have been
      * written. */
     bool is_in_place = x->collects && x->in == x->out;
-    int64_t count = is_in_place ? 0
-                    : sums      ? x->count / s->input.model->share.ranks
-                                : x->count;
-    zero_collective_spec spec = {.kind =
-                                     sums && k == 0 ? ZERO_REDUCE_SCATTER : ZERO_ALL_GATHER,
-                                 .algorithm = zero_schedule_join_algorithm(s),
-                                 .message = s->input.message,
-                                 .type = ZERO_FP32,
-                                 .result = ZERO_FP32,
-                                 .count = count,
-                                 .stride = count,
-                                 .unit = join};
+    int64_t count = is_in_place ? 0 : sums ? x->count / s->model->share.ranks : x->count;
+    zero_collective_spec spec =
+        zero_exchange_spec(s, sums && k == 0 ? ZERO_REDUCE_SCATTER : ZERO_ALL_GATHER,
+                           zero_schedule_join_algorithm(s), ZERO_FP32, count, join);
     if (zero_schedule_join_shares(s)) {
         /* A sum's pieces, and those kept in place, are gathered where they lie: each a
          * piece's length from the next. */
-        bool gathers_sum = x->kind == ZERO_JOIN_SUM && spec.kind == ZERO_ALL_GATHER;
-        bool is_in_whole = gathers_sum || (x->collects && x->in == x->out);
+        bool gathers_sum = sums && spec.kind == ZERO_ALL_GATHER;
+        bool is_in_whole = gathers_sum || is_in_place;
         size_t piece = (size_t)(gathers_sum ? spec.count : x->count) * sizeof(float);
-        spec.in_apart = is_in_whole ? piece : between_parts(s);
+        spec.in_apart = is_in_whole ? piece : zero_schedule_apart(s, ZERO_SPACE_TP_PART);
         spec.one_out = spec.kind == ZERO_ALL_GATHER;
     }
     return spec;

@@ -6,7 +6,6 @@
 
 #include "base/fail.h"
 #include "base/number.h"
-#include "sharding/schedule_places.h"
 
 static size_t aligned(const zero_schedule *s, size_t bytes)
 {
@@ -28,7 +27,7 @@ static size_t share_of(const zero_schedule *s, zero_space space, size_t bytes)
     if (space == ZERO_SPACE_NODE)
         return share_of_node(zero_schedule_layout(s), s->shard.rank, bytes);
     if (space == ZERO_SPACE_TP_NODE)
-        return share_of_node(zero_schedule_tp_layout(s), s->input.model->share.rank, bytes);
+        return share_of_node(zero_schedule_tp_layout(s), s->model->share.rank, bytes);
     return bytes;
 }
 
@@ -43,21 +42,65 @@ size_t zero_schedule_cost(const zero_schedule *s, const zero_buffer *b)
     return share_of(s, b->space, b->bytes);
 }
 
+/* ---- lives ---- */
+
 static void find_lifetimes(zero_schedule *s, zero_program_kind kind)
 {
     const zero_program *p = &s->programs[kind];
-    for (int at = 0; at < p->length; at++) {
-        int list[ZERO_MAX_OPERANDS];
-        int n = zero_instruction_operands(&p->code[at], list);
-        for (int k = 0; k < n; k++) {
-            if (list[k] == ZERO_NO_BUFFER) continue;
-            zero_buffer *b = &s->buffers[list[k]];
+    for (int at = 0; at < p->length; at++)
+        for (int k = 0; k < ZERO_OPERANDS; k++) {
+            int id = p->code[at].operands[k];
+            if (id == ZERO_NO_BUFFER) continue;
+            zero_buffer *b = &s->buffers[id];
             if (zero_buffer_lives_through(b, kind)) continue;
             assert(b->program == kind);
             if (b->first < 0) b->first = at;
             b->last = at;
         }
+}
+
+/* live[at * stride] = the bytes in use while instruction `at` runs: of a class, or of all
+ * (ZERO_CLASSES); with a device on it, or beside it. Returns the most. A buffer is added
+ * where its life begins and taken away after its end: sums wrap around. */
+static size_t add_lives(const zero_schedule *s, zero_program_kind program,
+                        const zero_life *lives, int class, bool beside, size_t *live,
+                        size_t stride)
+{
+    const int length = s->programs[program].length;
+    size_t now = 0, most = 0;
+    for (int at = 0; at < length; at++) live[(size_t)at * stride] = 0;
+    for (int i = 0; length > 0 && i < s->n_buffers; i++) {
+        const zero_buffer *b = &s->buffers[i];
+        zero_life life = lives ? lives[i] : (zero_life){b->first, b->last};
+        if (class < ZERO_CLASSES && b->class != (zero_class) class) continue;
+        if (zero_schedule_is_beside(s, b->space) != beside) continue;
+        if (zero_buffer_lives_through(b, program))
+            life = (zero_life){0, length};
+        else if (b->program != program || life.first < 0)
+            continue;
+        size_t cost = zero_schedule_cost(s, b);
+        live[(size_t)life.first * stride] += cost;
+        if (life.last + 1 < length) live[(size_t)(life.last + 1) * stride] -= cost;
     }
+    for (int at = 0; at < length; at++) {
+        live[(size_t)at * stride] = now += live[(size_t)at * stride];
+        most = zero_max_size(most, now);
+    }
+    return most;
+}
+
+zero_peak zero_schedule_peak(const zero_schedule *s, zero_program_kind program,
+                             const zero_life *lives, size_t *live)
+{
+    zero_peak peak = {0};
+    for (int c = 0; c < ZERO_CLASSES; c++)
+        peak.of_class[c] = add_lives(s, program, lives, c, false, live, 1);
+    for (int c = 0; s->input.device && c < ZERO_CLASSES; c++)
+        peak.host_of_class[c] = add_lives(s, program, lives, c, true, live, 1);
+    if (s->input.device)
+        peak.host_bytes = add_lives(s, program, lives, ZERO_CLASSES, true, live, 1);
+    peak.bytes = add_lives(s, program, lives, ZERO_CLASSES, false, live, 1);
+    return peak;
 }
 
 void zero_peak_widen(zero_peak *peak, const zero_peak *more)
@@ -70,6 +113,148 @@ void zero_peak_widen(zero_peak *peak, const zero_peak *more)
             zero_max_size(peak->host_of_class[c], more->host_of_class[c]);
     }
 }
+
+bool zero_buffer_lives_at(const zero_buffer *b, zero_program_kind program, int at)
+{
+    if (zero_buffer_lives_through(b, program)) return true;
+    return zero_buffer_is_of(b, program) && b->first <= at && at <= b->last;
+}
+
+void zero_schedule_live(const zero_schedule *s, zero_program_kind program,
+                        size_t (*of_class)[ZERO_CLASSES])
+{
+    for (int c = 0; c < ZERO_CLASSES; c++)
+        add_lives(s, program, NULL, c, false, &of_class[0][c], ZERO_CLASSES);
+}
+
+void zero_schedule_live_at(const zero_schedule *s, zero_program_kind program, int at,
+                           size_t of_class[ZERO_CLASSES])
+{
+    memset(of_class, 0, ZERO_CLASSES * sizeof *of_class);
+    for (int i = 0; i < s->n_buffers; i++) {
+        const zero_buffer *b = &s->buffers[i];
+        if (zero_buffer_lives_at(b, program, at) && !zero_schedule_is_beside(s, b->space))
+            of_class[b->class] += zero_schedule_cost(s, b);
+    }
+}
+
+/* ---- places of a program's buffers ---- */
+
+struct place {
+    size_t need, offset; /* bytes */
+    size_t fullest;      /* the most bytes alive during its life */
+    int first, last, id;
+};
+
+/* The buffers of a program in one space. */
+struct places {
+    size_t floor; /* their lowest offset */
+    struct place *all;
+    int n;
+    struct place **placed; /* sorted by offset */
+    int n_placed;
+    size_t *alive; /* [length + 1] bytes, by instruction */
+};
+
+typedef int (*order)(const void *, const void *);
+
+static int by_birth(const void *one, const void *other)
+{
+    const struct place *a = one, *b = other;
+    if (a->first != b->first) return a->first < b->first ? -1 : 1;
+    return a->id < b->id ? -1 : 1;
+}
+
+static int by_size(const void *one, const void *other)
+{
+    const struct place *a = one, *b = other;
+    if (a->need != b->need) return a->need > b->need ? -1 : 1;
+    return by_birth(one, other);
+}
+
+static int by_fullness(const void *one, const void *other)
+{
+    const struct place *a = one, *b = other;
+    if (a->fullest != b->fullest) return a->fullest > b->fullest ? -1 : 1;
+    return by_size(one, other);
+}
+
+/* Returns the end of the highest buffer. */
+static size_t place_all(struct places *p, order in)
+{
+    size_t end = p->floor;
+    qsort(p->all, (size_t)p->n, sizeof *p->all, in);
+    p->n_placed = 0;
+    for (struct place *x = p->all; x < p->all + p->n; x++) {
+        /* The first gap between those that live at the same time. In the order of births
+         * those that have died are never met again. */
+        size_t offset = p->floor;
+        int k = 0, n = in == by_birth ? p->n_placed : 0;
+        if (in == by_birth) p->n_placed = 0;
+        for (; k < n; k++)
+            if (p->placed[k]->last >= x->first) p->placed[p->n_placed++] = p->placed[k];
+        for (k = 0; k < p->n_placed; k++) {
+            const struct place *y = p->placed[k];
+            if (y->last < x->first || y->first > x->last) continue;
+            if (y->offset >= offset + x->need) break;
+            offset = zero_max_size(offset, y->offset + y->need);
+        }
+        x->offset = offset;
+        k = p->n_placed++;
+        for (; k > 0 && p->placed[k - 1]->offset > x->offset; k--)
+            p->placed[k] = p->placed[k - 1];
+        p->placed[k] = x;
+        end = zero_max_size(end, x->offset + x->need);
+    }
+    return end;
+}
+
+/* No layout needs less than what is alive at once. */
+static size_t place_well(struct places *p, int length)
+{
+    size_t most = 0, end = place_all(p, by_size);
+    memset(p->alive, 0, ((size_t)length + 1) * sizeof *p->alive);
+    for (int i = 0; i < p->n; i++) {
+        p->alive[p->all[i].first] += p->all[i].need;
+        p->alive[p->all[i].last + 1] -= p->all[i].need; /* the sum stays positive */
+    }
+    for (int at = 1; at < length; at++) p->alive[at] += p->alive[at - 1];
+    for (int at = 0; at < length; at++) most = zero_max_size(most, p->alive[at]);
+    if (end == p->floor + most) return end;
+    for (struct place *x = p->all; x < p->all + p->n; x++) {
+        x->fullest = 0;
+        for (int at = x->first; at <= x->last; at++)
+            x->fullest = zero_max_size(x->fullest, p->alive[at]);
+    }
+    size_t other = place_all(p, by_fullness);
+    return other <= end ? other : place_all(p, by_size);
+}
+
+static void find_places(zero_schedule *s, zero_program_kind kind, struct places *p)
+{
+    int n = 0;
+    for (int i = 0; i < s->n_buffers; i++) n += zero_buffer_is_of(&s->buffers[i], kind);
+    for (zero_space space = 0; space < ZERO_SPACES; space++) {
+        p->n = 0;
+        p->floor =
+            s->persistent[space] + (zero_program_generates(kind) ? s->cached[space] : 0);
+        for (int i = 0; i < s->n_buffers; i++) {
+            zero_buffer *b = &s->buffers[i];
+            if (!zero_buffer_is_of(b, kind) || b->space != space) continue;
+            b->offset = p->floor;
+            size_t need = aligned(s, b->bytes);
+            if (need > 0)
+                p->all[p->n++] = (struct place){
+                    .need = need, .first = b->first, .last = b->last, .id = i};
+        }
+        size_t end = n > ZERO_PLACES_AT_ONCE ? place_all(p, by_birth)
+                                             : place_well(p, s->programs[kind].length);
+        s->extent[space] = zero_max_size(s->extent[space], end);
+        for (int i = 0; i < p->n; i++) s->buffers[p->all[i].id].offset = p->all[i].offset;
+    }
+}
+
+/* ---- all of it ---- */
 
 /* This rank's part of a window, and its share of what lies there once. */
 static size_t window_of(const zero_schedule *s, zero_space part, zero_space node)
@@ -85,235 +270,56 @@ static void add_spaces(zero_schedule *s)
     s->tp_window_bytes = window_of(s, ZERO_SPACE_TP_PART, ZERO_SPACE_TP_NODE);
 }
 
-void zero_schedule_place_persistent(zero_schedule *s)
+/* Buffers of such a life lie end to end above the floors. */
+static void place_in_turn(zero_schedule *s, zero_program_kind life,
+                          size_t bytes[ZERO_SPACES])
 {
     for (int i = 0; i < s->n_buffers; i++) {
         zero_buffer *b = &s->buffers[i];
-        if (b->program != ZERO_PROGRAM_ALL) continue;
-        b->offset = s->persistent[b->space];
-        s->persistent[b->space] += aligned(s, b->bytes);
+        if (b->program != life) continue;
+        b->offset = s->extent[b->space];
+        s->extent[b->space] += aligned(s, b->bytes);
+        bytes[b->space] += aligned(s, b->bytes);
     }
-    memcpy(s->extent, s->persistent, sizeof s->extent);
+}
+
+void zero_schedule_place_persistent(zero_schedule *s)
+{
+    place_in_turn(s, ZERO_PROGRAM_ALL, s->persistent);
     add_spaces(s);
-}
-
-/* A program's buffers, sorted by their first instruction or by their last. */
-struct row {
-    int *ids;
-    int *ends; /* [length + 1] instruction `at` has the ids before ids[ends[at]] */
-    int next;
-};
-
-/* Bytes [begin, end) that no buffer has. */
-struct gap {
-    size_t begin, end;
-};
-
-/* No gap that begins before `offset` has `need` bytes: a program asks for few sizes, each
- * often. */
-struct hint {
-    size_t need, offset;
-};
-
-#define HINTS 32
-
-/* The state of memory between two instructions: the sums of the buffers alive, and the gaps
- * between them. The gaps are kept only if the sweep places buffers. */
-struct sweep {
-    bool places;
-    struct gap *gaps[ZERO_SPACES]; /* sorted, never adjacent; the last one has no end */
-    int n_gaps[ZERO_SPACES];
-    struct hint hints[ZERO_SPACES][HINTS];
-    struct row births, deaths;
-    zero_peak now;
-};
-
-/* `bytes` may stand for a negative number: sums wrap around. */
-static void count(const zero_schedule *s, struct sweep *w, const zero_buffer *b,
-                  size_t bytes)
-{
-    bool beside = zero_schedule_is_beside(s, b->space);
-    *(beside ? &w->now.host_bytes : &w->now.bytes) += bytes;
-    (beside ? w->now.host_of_class : w->now.of_class)[b->class] += bytes;
-}
-
-static void remove_gap(struct sweep *w, zero_space space, int k)
-{
-    struct gap *gaps = w->gaps[space];
-    int after = --w->n_gaps[space] - k;
-    memmove(gaps + k, gaps + k + 1, (size_t)after * sizeof *gaps);
-}
-
-/* The first gap that begins at or after `offset`. */
-static int find_gap(const struct sweep *w, zero_space space, size_t offset)
-{
-    int low = 0, high = w->n_gaps[space];
-    while (low < high) {
-        int middle = low + (high - low) / 2;
-        if (w->gaps[space][middle].begin < offset)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-/* Takes the start of the first gap that is long enough. */
-static void place(zero_schedule *s, struct sweep *w, int id)
-{
-    zero_buffer *b = &s->buffers[id];
-    size_t need = aligned(s, b->bytes);
-    b->offset = zero_schedule_floor(s, b->program, b->space);
-    if (need == 0) return;
-    struct hint *hint = &w->hints[b->space][need / ZERO_BUFFER_ALIGN * 0x9E3779B1 % HINTS];
-    if (hint->need != need) *hint = (struct hint){.need = need};
-    struct gap *gap = w->gaps[b->space] + find_gap(w, b->space, hint->offset);
-    while (gap->end - gap->begin < need) gap++;
-    b->offset = hint->offset = gap->begin;
-    gap->begin += need;
-    if (gap->begin == gap->end) remove_gap(w, b->space, (int)(gap - w->gaps[b->space]));
-    s->extent[b->space] = zero_max_size(s->extent[b->space], b->offset + need);
-}
-
-/* Makes a gap of the buffer's place, one with those beside it. */
-static void drop(const zero_schedule *s, struct sweep *w, int id)
-{
-    const zero_buffer *b = &s->buffers[id];
-    struct gap *gaps = w->gaps[b->space],
-               freed = {b->offset, b->offset + aligned(s, b->bytes)};
-    if (b->bytes == 0) return;
-    int k = find_gap(w, b->space, freed.begin);
-    assert(k < w->n_gaps[b->space] && freed.end <= gaps[k].begin);
-    if (freed.end == gaps[k].begin) {
-        gaps[k].begin = freed.begin;
-    } else {
-        int after = w->n_gaps[b->space]++ - k;
-        memmove(gaps + k + 1, gaps + k, (size_t)after * sizeof *gaps);
-        gaps[k] = freed;
-    }
-    if (k > 0 && gaps[k - 1].end == gaps[k].begin) {
-        gaps[k].begin = gaps[k - 1].begin;
-        remove_gap(w, b->space, --k);
-    }
-    for (struct hint *h = w->hints[b->space]; h < w->hints[b->space] + HINTS; h++)
-        if (h->offset > gaps[k].begin && h->need <= gaps[k].end - gaps[k].begin)
-            h->offset = gaps[k].begin;
-}
-
-static int key(const zero_buffer *b, bool by_last)
-{
-    return by_last ? b->last : b->first;
-}
-
-/* Counting sort. */
-static void sort_row(const zero_schedule *s, zero_program_kind kind, bool by_last,
-                     struct row *row)
-{
-    int length = s->programs[kind].length, *ends = row->ends;
-    memset(ends, 0, ((size_t)length + 1) * sizeof *ends);
-    for (int i = 0; i < s->n_buffers; i++)
-        if (zero_buffer_is_of(&s->buffers[i], kind))
-            ends[key(&s->buffers[i], by_last) + 1]++;
-    for (int at = 0; at < length; at++) ends[at + 1] += ends[at];
-    for (int i = 0; i < s->n_buffers; i++)
-        if (zero_buffer_is_of(&s->buffers[i], kind))
-            row->ids[ends[key(&s->buffers[i], by_last)]++] = i;
-    row->next = 0;
-}
-
-static struct row new_row(size_t n, size_t length)
-{
-    return (struct row){.ids = malloc(n * sizeof(int)),
-                        .ends = malloc((length + 1) * sizeof(int))};
-}
-
-static zero_status open_sweep(const zero_schedule *s, struct sweep *w)
-{
-    size_t n = (size_t)s->n_buffers + 1, longest = 0;
-    for (int p = 0; p < ZERO_PROGRAMS; p++)
-        longest = zero_max_size(longest, (size_t)s->programs[p].length);
-    *w = (struct sweep){.births = new_row(n, longest), .deaths = new_row(n, longest)};
-    bool complete = w->births.ids && w->births.ends && w->deaths.ids && w->deaths.ends;
-    for (int space = 0; space < ZERO_SPACES; space++) {
-        w->gaps[space] = malloc((n + 1) * sizeof(struct gap));
-        complete = complete && w->gaps[space];
-    }
-    if (complete) return ZERO_OK;
-    return zero_fail(ZERO_ERR_NOMEM, "no memory to lay out %d buffers", s->n_buffers);
-}
-
-static void sweep_program(zero_schedule *s, struct sweep *w, zero_program_kind kind)
-{
-    struct row *births = &w->births, *deaths = &w->deaths;
-    memset(w->hints, 0, sizeof w->hints);
-    for (int space = 0; space < ZERO_SPACES; space++) {
-        w->n_gaps[space] = 1;
-        w->gaps[space][0] =
-            (struct gap){zero_schedule_floor(s, kind, (zero_space)space), SIZE_MAX};
-    }
-    w->now = (zero_peak){0};
-    for (int i = 0; i < s->n_buffers; i++)
-        if (zero_buffer_lives_through(&s->buffers[i], kind))
-            count(s, w, &s->buffers[i], zero_schedule_cost(s, &s->buffers[i]));
-    sort_row(s, kind, false, births);
-    sort_row(s, kind, true, deaths);
-    for (int at = 0; at < s->programs[kind].length; at++) {
-        while (at > 0 && deaths->next < deaths->ends[at - 1]) {
-            int id = deaths->ids[deaths->next++];
-            if (w->places) drop(s, w, id);
-            count(s, w, &s->buffers[id],
-                  (size_t)0 - zero_schedule_cost(s, &s->buffers[id]));
-        }
-        while (births->next < births->ends[at]) {
-            int id = births->ids[births->next++];
-            if (w->places) place(s, w, id);
-            count(s, w, &s->buffers[id], zero_schedule_cost(s, &s->buffers[id]));
-        }
-        s->programs[kind].code[at].live_bytes = w->now.bytes;
-        zero_peak_widen(&s->peak_of[kind], &w->now);
-        if (w->now.bytes <= s->peak_bytes) continue;
-        s->peak_bytes = w->now.bytes;
-        s->peak_program = kind;
-        s->peak_at = at;
-    }
 }
 
 zero_status zero_schedule_lay_out(zero_schedule *s)
 {
-    struct sweep w;
-    zero_status st = open_sweep(s, &w);
-    if (st == ZERO_OK) zero_schedule_place_persistent(s);
+    size_t n = (size_t)s->n_buffers + 1, longest = 1;
+    for (zero_program_kind p = 0; p < ZERO_PROGRAMS; p++)
+        longest = zero_max_size(longest, (size_t)s->programs[p].length + 1);
+    struct places places = {.all = malloc(n * sizeof *places.all),
+                            .placed = malloc(n * sizeof *places.placed),
+                            .alive = malloc(longest * sizeof *places.alive)};
+    zero_status st = zero_allocated(places.all && places.placed && places.alive,
+                                    "no memory to lay out %d buffers", s->n_buffers);
     if (st == ZERO_OK) {
+        zero_schedule_place_persistent(s);
         /* A buffer of two programs has one place in both, below their own buffers. */
-        for (int i = 0; i < s->n_buffers; i++) {
-            zero_buffer *b = &s->buffers[i];
-            if (b->program != ZERO_PROGRAM_TEXT) continue;
-            b->offset = s->persistent[b->space] + s->cached[b->space];
-            s->cached[b->space] += aligned(s, b->bytes);
-        }
-        for (int space = 0; space < ZERO_SPACES; space++)
-            s->extent[space] =
-                zero_max_size(s->extent[space], s->persistent[space] + s->cached[space]);
+        place_in_turn(s, ZERO_PROGRAM_TEXT, s->cached);
     }
-    for (int p = 0; st == ZERO_OK && p < ZERO_PROGRAMS; p++) {
-        zero_program_kind kind = (zero_program_kind)p;
+    for (zero_program_kind kind = 0; st == ZERO_OK && kind < ZERO_PROGRAMS; kind++) {
         find_lifetimes(s, kind);
-        w.places = !zero_places_are_few(s, kind);
-        if (!w.places) st = zero_places_find(s, kind);
-        if (st == ZERO_OK) sweep_program(s, &w, kind);
+        find_places(s, kind, &places);
+        s->peak_of[kind] = zero_schedule_peak(s, kind, NULL, places.alive);
+        for (int at = 0; at < s->programs[kind].length; at++) {
+            s->programs[kind].code[at].live_bytes = places.alive[at];
+            if (places.alive[at] <= s->peak_bytes) continue;
+            s->peak_bytes = places.alive[at];
+            s->peak_program = kind;
+            s->peak_at = at;
+        }
+        zero_peak_widen(&s->peak, &s->peak_of[kind]);
     }
-    if (st == ZERO_OK) {
-        zero_peak all = {0};
-        for (int p = 0; p < ZERO_PROGRAMS; p++) zero_peak_widen(&all, &s->peak_of[p]);
-        memcpy(s->class_peak, all.of_class, sizeof s->class_peak);
-        memcpy(s->host_class_peak, all.host_of_class, sizeof s->host_class_peak);
-        s->host_peak_bytes = all.host_bytes;
-        add_spaces(s);
-    }
-    for (int space = 0; space < ZERO_SPACES; space++) free(w.gaps[space]);
-    free(w.births.ids);
-    free(w.births.ends);
-    free(w.deaths.ids);
-    free(w.deaths.ends);
+    if (st == ZERO_OK) add_spaces(s);
+    free(places.all);
+    free(places.placed);
+    free(places.alive);
     return st;
 }

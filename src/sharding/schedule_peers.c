@@ -1,18 +1,10 @@
 #include "sharding/schedule_peers.h"
 
-#include <stdlib.h>
-
 #include "base/fail.h"
+#include "base/grow.h"
 #include "base/number.h"
 #include "lists/member.h"
 #include "sharding/schedule_exchange.h"
-
-/* One group of ranks, and this rank's place in it. */
-typedef struct {
-    zero_member member;
-    const zero_layout *layout;
-    int rank;
-} seat;
 
 /* The shard group of a family without any is its ZeRO group, or else the whole. */
 static zero_family_part group_for(zero_family_part part, const zero_division *d)
@@ -21,29 +13,23 @@ static zero_family_part group_for(zero_family_part part, const zero_division *d)
     return zero_division_has(d, ZERO_DATA_GROUP) ? ZERO_DATA_GROUP : ZERO_WHOLE;
 }
 
-static seat seat_for(const zero_schedule *s, zero_op op)
-{
-    const zero_layout *world = zero_schedule_world_layout(s);
-    zero_division d = {
-        .size = world->size, .tp = world->size / s->input.n_ranks, .shard = s->shard.size};
-    seat its = {.member = zero_member_of(group_for(zero_ops[op].among, &d), &d,
-                                         zero_schedule_world_rank(s)),
-                .layout = zero_exchange_layout(s, op),
-                .rank = zero_exchange_rank(s, op)};
-    return its;
-}
-
 static zero_status add_collectives(const zero_schedule *s, zero_op op, int number,
                                    int64_t times, zero_peer_bytes *bytes)
 {
-    seat its = seat_for(s, op);
+    const zero_layout *world = zero_schedule_world_layout(s),
+                      *layout = zero_exchange_layout(s, op);
+    zero_division d = {
+        .size = world->size, .tp = world->size / s->input.n_ranks, .shard = s->shard.size};
+    zero_member member =
+        zero_member_of(group_for(zero_ops[op].among, &d), &d, zero_schedule_world_rank(s));
     zero_peer_bytes of_group = {0};
     for (int k = 0; k < zero_exchange_collectives(s, op, number); k++) {
         zero_collective_spec spec = zero_exchange_collective(s, op, number, k);
-        ZERO_TRY(zero_collective_peers(&spec, its.layout, its.rank, times, &of_group));
+        ZERO_TRY(zero_collective_peers(&spec, layout, zero_exchange_rank(s, op), times,
+                                       &of_group));
     }
-    for (int i = 0; i < its.layout->size; i++) {
-        int peer = zero_member_rank(&its.member, i);
+    for (int i = 0; i < layout->size; i++) {
+        int peer = zero_member_rank(&member, i);
         bytes->sent[peer] += of_group.sent[i];
         bytes->read[peer] += of_group.read[i];
     }
@@ -62,11 +48,10 @@ zero_status zero_instruction_peers(const zero_schedule *s, const zero_instructio
 zero_status zero_schedule_peers(const zero_schedule *s, const int64_t walks[ZERO_PROGRAMS],
                                 zero_peer_bytes *bytes)
 {
-    size_t n = (size_t)zero_max(s->input.model->n_groups, s->n_joins);
+    size_t n = (size_t)zero_max(s->model->n_groups, s->n_joins);
     if (zero_schedule_world_layout(s)->size > ZERO_MOST_PEERS) return ZERO_OK;
-    int64_t *times = calloc(n * ZERO_OP_KINDS, sizeof *times);
-    if (!times)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for %zu exchanges", n * ZERO_EXCHANGES);
+    int64_t *times;
+    ZERO_TRY(zero_new(&times, n * ZERO_OP_KINDS, "exchanges"));
     for (int p = 0; p < ZERO_PROGRAMS; p++)
         for (int at = 0; at < s->programs[p].length; at++) {
             const zero_instruction *i = &s->programs[p].code[at];
@@ -74,11 +59,10 @@ zero_status zero_schedule_peers(const zero_schedule *s, const int64_t walks[ZERO
                 times[(size_t)i->op * n + (size_t)zero_exchange_number(i)] += walks[p];
         }
     zero_status st = ZERO_OK;
-    for (int op = 0; op < ZERO_OP_KINDS; op++)
+    for (zero_op op = 0; op < ZERO_OP_KINDS; op++)
         for (size_t k = 0; st == ZERO_OK && k < n; k++)
             if (times[(size_t)op * n + k] > 0)
-                st = add_collectives(s, (zero_op)op, (int)k, times[(size_t)op * n + k],
-                                     bytes);
+                st = add_collectives(s, op, (int)k, times[(size_t)op * n + k], bytes);
     free(times);
     return st;
 }

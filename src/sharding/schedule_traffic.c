@@ -1,9 +1,7 @@
 /* What a schedule's instructions send: exchanges and small messages. */
-#include <inttypes.h>
 
 #include "base/exact.h"
 #include "base/fail.h"
-#include "base/number.h"
 #include "base/tree.h"
 #include "lists/small.h"
 #include "nn/share.h"
@@ -27,7 +25,12 @@ static zero_traffic *traffic_of(const zero_schedule *s, zero_op op, int number)
 
 int zero_exchange_count(const zero_schedule *s, zero_op op)
 {
-    return zero_ops[op].among == ZERO_TP_GROUP ? s->n_joins : s->input.model->n_groups;
+    return zero_ops[op].among == ZERO_TP_GROUP ? s->n_joins : s->model->n_groups;
+}
+
+bool zero_exchange_is_used(const zero_schedule *s, zero_op op, int number)
+{
+    return traffic_of(s, op, number) != NULL;
 }
 
 static zero_status count_kind(zero_schedule *s, zero_op op)
@@ -55,25 +58,20 @@ zero_status zero_schedule_count_traffic(zero_schedule *s)
     return ZERO_OK;
 }
 
-static int64_t range_bytes(const zero_schedule *s, const zero_instruction *i)
-{
-    return zero_range_len(i->range) * (int64_t)zero_type_size(s->buffers[i->buffer].type);
-}
-
 zero_traffic zero_instruction_traffic(const zero_schedule *s, const zero_instruction *i)
 {
     zero_traffic t = {0};
+    int64_t bytes = i->buffer == ZERO_NO_BUFFER
+                        ? 0
+                        : (int64_t)zero_range_bytes(i->range, s->buffers[i->buffer].type);
     if (zero_ops[i->op].kind == ZERO_WORK_EXCHANGE)
         return *traffic_of(s, i->op, zero_exchange_number(i));
-    if (zero_ops[i->op].kind == ZERO_WORK_SEND) {
-        t.messages_sent[ZERO_ACROSS] = 1;
-        t.bytes_sent[ZERO_ACROSS] = range_bytes(s, i);
-    }
+    if (zero_ops[i->op].kind == ZERO_WORK_SEND)
+        zero_traffic_count(&t, ZERO_ACROSS, 1, 0, bytes);
     if (zero_ops[i->op].kind == ZERO_WORK_TIE) { /* an all-reduce */
         int n = i->rank_stride;
         t.messages_sent[ZERO_ACROSS] = t.messages_received[ZERO_ACROSS] = 2 * (n - 1);
-        t.bytes_sent[ZERO_ACROSS] = t.bytes_received[ZERO_ACROSS] =
-            2 * range_bytes(s, i) * (n - 1) / n;
+        t.bytes_sent[ZERO_ACROSS] = t.bytes_received[ZERO_ACROSS] = 2 * bytes * (n - 1) / n;
     }
     return t;
 }
@@ -96,7 +94,7 @@ zero_traffic zero_schedule_traffic(const zero_schedule *s, zero_program_kind pro
 /* The squares of all ranks: a sum of whole numbers, or the spans of all groups. */
 static void add_squares(const zero_schedule *s, zero_traffic *t)
 {
-    const zero_model *model = s->input.model;
+    const zero_model *model = s->model;
     const zero_layout *world = zero_schedule_world_layout(s);
     int rank = zero_schedule_world_rank(s);
     if (zero_share_has_parts(&model->share))

@@ -9,16 +9,14 @@
  *     ... BACKWARD 2, REDUCE 2, BACKWARD 1, REDUCE_WAIT 2, GATHER 2, REDUCE 1, BACKWARD 0,
  *       ...
  *     GATHER_WAIT of all, LOSS, NORM, OVERFLOW, UPDATE */
-#include "sharding/holdings.h"
 #include "sharding/writer.h"
 
 /* A sum is whole when its GATHER has ended. An update during backward needs it soon. */
 static void await_sum(zero_writer *w)
 {
-    bool is_early = w->s->input.offload == ZERO_OFFLOAD_BACKWARD;
+    bool is_early = w->in->offload == ZERO_OFFLOAD_BACKWARD;
     if (!is_early || w->summing < 0) return;
-    if (!w->s->input.serial)
-        zero_write_gather_wait(w, w->summing, w->s->groups[w->summing].grad);
+    if (!w->in->serial) zero_write_gather_wait(w, w->summing, w->groups[w->summing].grad);
     zero_write_gradient_is_final(w, w->summing);
     w->summing = -1;
 }
@@ -30,7 +28,7 @@ static void gather_sum(zero_writer *w)
     zero_write_round_sum(w);
     await_sum(w);
     w->summing = g;
-    zero_write_gather(w, g, w->s->groups[g].grad, w->s->groups[g].grad);
+    zero_write_gather(w, g, w->groups[g].grad, w->groups[g].grad);
 }
 
 static void wait_for_sums(zero_writer *w)
@@ -38,7 +36,7 @@ static void wait_for_sums(zero_writer *w)
     const zero_schedule *s = w->s;
     bool is_early = s->input.offload == ZERO_OFFLOAD_BACKWARD;
     await_sum(w);
-    for (int g = s->input.model->n_groups - 1; g >= 0 && !is_early; g--) {
+    for (int g = s->model->n_groups - 1; g >= 0 && !is_early; g--) {
         if (!s->input.serial) zero_write_gather_wait(w, g, s->groups[g].grad);
         zero_write_gradient_is_final(w, g);
     }

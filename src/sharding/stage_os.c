@@ -9,7 +9,6 @@
  *     GATHER_WAIT 0, FORWARD 0, GATHER_WAIT 1, FORWARD 1, ...
  *     ... BACKWARD 2, REDUCE 2, BACKWARD 1, REDUCE_WAIT 2, REDUCE 1, NORM 2, ...
  *     LOSS, OVERFLOW, UPDATE 0, GATHER 0, UPDATE 1, GATHER 1, ... */
-#include "sharding/holdings.h"
 #include "sharding/writer.h"
 
 static void finish_sum(zero_writer *w)

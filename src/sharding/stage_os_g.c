@@ -9,7 +9,6 @@
  *     ... BACKWARD 2, REDUCE 2, BACKWARD 1, REDUCE_WAIT 2, REDUCE 1, NORM 2, ...   the gradient
  *     LOSS, OVERFLOW, UPDATE 0, GATHER 0, ...                          of 2 ends with its
  * wait */
-#include "sharding/holdings.h"
 #include "sharding/writer.h"
 
 const zero_stage zero_stage_os_g = {.name = "P_os+g",

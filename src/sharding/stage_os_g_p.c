@@ -23,9 +23,8 @@
  * nothing. They wait in the node's memory, of which each rank pays its share. ZeRO++'s hpZ
  * keeps a second partition of the parameters within each node for this; here the node has
  * them whole. Source: Wang and others, ZeRO++, arXiv:2306.10209, section 3.2. */
-#include <stdlib.h>
 
-#include "base/fail.h"
+#include "base/grow.h"
 #include "base/number.h"
 #include "sharding/holdings.h"
 #include "sharding/schedule_exchange.h"
@@ -40,7 +39,7 @@ struct uses {
     int64_t n, ahead;
     bool trains;
     /* [n_groups] the last use that reads a group; NULL without node_parameters. Owned by
-     * write_uses(). */
+     * write_passes(). */
     int64_t *last;
 };
 
@@ -51,7 +50,7 @@ struct use {
 
 static struct use use_at(const struct uses *uses, int64_t at)
 {
-    int units = uses->w->s->input.model->n_units;
+    int units = uses->w->model->n_units;
     int64_t pass = uses->trains ? 2 * units : units;
     int k = (int)(at % pass);
     bool is_backward = k >= units;
@@ -64,7 +63,7 @@ static struct use use_at(const struct uses *uses, int64_t at)
 static int read_by(const struct uses *uses, int64_t at, const int **groups)
 {
     struct use use = use_at(uses, at);
-    const zero_unit *unit = &uses->w->s->input.model->units[use.unit];
+    const zero_unit *unit = &uses->w->model->units[use.unit];
     *groups = unit->groups;
     return use.is_backward && !zero_write_backward_reads(uses->w, use.unit)
                ? 0
@@ -85,6 +84,16 @@ static bool is_read_again(const struct uses *uses, int64_t at, int g)
     return false;
 }
 
+/* Does something with the groups that use `at` reads, if there is such a use. */
+static void for_groups(zero_writer *w, const struct uses *uses, int64_t at,
+                       void (*act)(zero_writer *w, const struct uses *uses, int64_t at,
+                                   int g))
+{
+    const int *groups;
+    int n = at < uses->n ? read_by(uses, at, &groups) : 0;
+    for (int k = 0; k < n; k++) act(w, uses, at, groups[k]);
+}
+
 /* The place of the whole parameters. Pieces that lie end to end already are gathered in
  * place. */
 static int place_for(zero_writer *w, int g)
@@ -100,75 +109,60 @@ static int place_for(zero_writer *w, int g)
                             shares ? space : ZERO_SPACE_OWN, s->input.type);
 }
 
-static void gather(zero_writer *w, const struct uses *uses, int64_t at)
+static void gather(zero_writer *w, const struct uses *uses, int64_t at, int g)
 {
-    const int *groups;
-    int n = at < uses->n ? read_by(uses, at, &groups) : 0;
-    for (int k = 0; k < n; k++) {
-        int g = groups[k];
-        zero_write_due(w, g);
-        if (w->param[g] != ZERO_NO_BUFFER) continue;
-        int piece = zero_write_await_piece(w, g);
-        w->param[g] = place_for(w, g);
-        w->arrived[g] = w->s->input.serial;
-        zero_write_gather(w, g, piece, w->param[g]);
-    }
+    (void)uses, (void)at;
+    zero_write_due(w, g);
+    if (w->param[g] != ZERO_NO_BUFFER) return;
+    int piece = zero_write_await_piece(w, g);
+    w->param[g] = place_for(w, g);
+    w->arrived[g] = w->in->serial;
+    zero_write_gather(w, g, piece, w->param[g]);
 }
 
 /* Pieces that lie in the file come to memory before they are gathered. */
-static void fetch(zero_writer *w, const struct uses *uses, int64_t at)
+static void fetch(zero_writer *w, const struct uses *uses, int64_t at, int g)
 {
-    const int *groups;
-    int n = at < uses->n ? read_by(uses, at, &groups) : 0;
-    for (int k = 0; k < n; k++) zero_write_fetch_params(w, groups[k]);
+    (void)uses, (void)at;
+    zero_write_fetch_params(w, g);
 }
 
-static void release(zero_writer *w, const struct uses *uses, int64_t at)
+static void await(zero_writer *w, const struct uses *uses, int64_t at, int g)
 {
-    const int *groups;
-    int n = read_by(uses, at, &groups);
-    for (int k = 0; k < n; k++) {
-        int g = groups[k];
-        bool stays = w->s->groups[g].param_held == ZERO_HOLD_WHOLE;
-        if (stays || is_read_again(uses, at, g)) continue;
-        zero_instruction *i = zero_write(w, ZERO_OP_RELEASE);
-        i->group = g;
-        i->buffer = w->param[g];
-        w->param[g] = ZERO_NO_BUFFER;
-    }
+    (void)uses, (void)at;
+    zero_write_await(w, g);
+}
+
+static void release(zero_writer *w, const struct uses *uses, int64_t at, int g)
+{
+    bool stays = w->groups[g].param_held == ZERO_HOLD_WHOLE;
+    if (stays || is_read_again(uses, at, g)) return;
+    zero_write_group(w, ZERO_OP_RELEASE, g, ZERO_NO_BUFFER, w->param[g]);
+    w->param[g] = ZERO_NO_BUFFER;
 }
 
 static void write_use(zero_writer *w, const struct uses *uses, int64_t at)
 {
     struct use use = use_at(uses, at);
     if (use.unit == 0 && !use.is_backward) zero_write_load(w, use.microbatch);
-    gather(w, uses, at);
-    for (int64_t k = 1; k <= uses->ahead + FETCHED_AHEAD; k++) fetch(w, uses, at + k);
-    const int *groups;
-    int n = read_by(uses, at, &groups);
-    for (int k = 0; k < n; k++) {
-        if (!w->arrived[groups[k]])
-            zero_write_gather_wait(w, groups[k], w->param[groups[k]]);
-        w->arrived[groups[k]] = true;
-    }
-    for (int64_t k = 1; k <= uses->ahead; k++) gather(w, uses, at + k);
+    for_groups(w, uses, at, gather);
+    for (int64_t k = 1; k <= uses->ahead + FETCHED_AHEAD; k++)
+        for_groups(w, uses, at + k, fetch);
+    for_groups(w, uses, at, await);
+    for (int64_t k = 1; k <= uses->ahead; k++) for_groups(w, uses, at + k, gather);
     if (use.is_backward)
         zero_write_backward(w, use.unit);
     else
         zero_write_forward(w, use.unit);
-    release(w, uses, at);
+    for_groups(w, uses, at, release);
     if (use.is_backward) zero_write_complete(w, use.unit);
 }
 
 static bool find_last_uses(zero_schedule *s, struct uses *uses)
 {
     if (!s->input.node_parameters) return true;
-    uses->last = calloc((size_t)s->input.model->n_groups, sizeof *uses->last);
-    if (!uses->last) {
-        s->status = zero_fail(ZERO_ERR_NOMEM, "no memory to plan %d groups",
-                              s->input.model->n_groups);
-        return false;
-    }
+    s->status = zero_new(&uses->last, s->model->n_groups, "groups");
+    if (s->status != ZERO_OK) return false;
     for (int64_t at = 0; at < uses->n; at++) {
         const int *groups;
         int n = read_by(uses, at, &groups);
@@ -177,37 +171,16 @@ static bool find_last_uses(zero_schedule *s, struct uses *uses)
     return true;
 }
 
-static void write_uses(zero_writer *w, zero_program_kind program)
+static void write_passes(zero_writer *w)
 {
-    zero_schedule *s = w->s;
-    int64_t units = s->input.model->n_units;
+    int64_t units = w->model->n_units;
     struct uses uses = {.w = w,
-                        .trains = program == ZERO_PROGRAM_STEP,
-                        .ahead = zero_min(s->input.prefetch, 2 * units)};
-    uses.n = uses.trains ? 2 * units * s->input.accumulation : units;
-    if (!find_last_uses(s, &uses)) return;
+                        .trains = w->program == ZERO_PROGRAM_STEP,
+                        .ahead = zero_min(w->in->prefetch, 2 * units)};
+    uses.n = uses.trains ? 2 * units * w->in->accumulation : units;
+    if (!find_last_uses(w->s, &uses)) return;
     for (int64_t at = 0; at < uses.n; at++) write_use(w, &uses, at);
     free(uses.last);
-}
-
-static void write_program(zero_schedule *s, zero_program_kind program)
-{
-    zero_writer w;
-    if (!zero_writer_open(&w, s, program, &zero_gradient_in_pieces)) return;
-    write_uses(&w, program);
-    zero_write_finish_reduce(&w);
-    if (program == ZERO_PROGRAM_STEP) zero_write_update(&w);
-    if (program == ZERO_PROGRAM_EVALUATE) zero_write_loss(&w);
-    zero_writer_close(&w);
-}
-
-static void write_programs(zero_schedule *s)
-{
-    if (!s->input.forward_only) write_program(s, ZERO_PROGRAM_STEP);
-    write_program(s, ZERO_PROGRAM_EVALUATE);
-    write_program(s, ZERO_PROGRAM_GENERATE);
-    if (zero_schedule_has_cache(s)) write_program(s, ZERO_PROGRAM_TOKEN);
-    zero_write_ends(s);
 }
 
 const zero_stage zero_stage_os_g_p = {.name = "P_os+g+p",
@@ -216,4 +189,4 @@ const zero_stage zero_stage_os_g_p = {.name = "P_os+g+p",
                                       .gradients = ZERO_HOLD_PIECE,
                                       .optimizer = ZERO_HOLD_PIECE,
                                       .path = &zero_gradient_in_pieces,
-                                      .write = write_programs};
+                                      .write_passes = write_passes};

@@ -16,6 +16,7 @@
 
 /* The path of a gradient from BACKWARD to UPDATE (writer.h). */
 typedef struct zero_gradient_path zero_gradient_path;
+typedef struct zero_writer zero_writer;
 
 typedef struct {
     const char *name;  /* the paper's: "P_os+g" */
@@ -23,9 +24,9 @@ typedef struct {
     /* By rule; small groups may stay whole. */
     zero_holding parameters, gradients, optimizer;
     const zero_gradient_path *path; /* of its steps */
-    /* Writes programs and their buffers; fails in s->status. NULL: zero_write_programs()
-     * does, as ranks have all parameters whenever they compute. */
-    void (*write)(zero_schedule *s);
+    /* Writes a program's passes through units; fails in s->status. NULL: ranks have all
+     * parameters whenever they compute. */
+    void (*write_passes)(zero_writer *w);
 } zero_stage;
 
 #define ZERO_STAGES(ROW) ROW(none) ROW(os) ROW(os_g) ROW(os_g_p)

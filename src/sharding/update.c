@@ -5,6 +5,17 @@
 #include "base/fail.h"
 #include "base/number.h"
 #include "base/range.h"
+#include "base/type.h"
+
+zero_adamw zero_update_adamw(double lr, double beta1, double beta2, double eps,
+                             double weight_decay)
+{
+    return (zero_adamw){.lr = (float)lr,
+                        .beta1 = (float)beta1,
+                        .beta2 = (float)beta2,
+                        .eps = (float)eps,
+                        .weight_decay = (float)weight_decay};
+}
 
 static zero_status check_number(const char *name, float value, float end)
 {
@@ -34,20 +45,16 @@ float zero_update_grad_scale(double norm, double clip, double scale)
 
 /* ---- squares ---- */
 
-/* A subtree of the tree over a flat space: `size` blocks from `at` on. */
-struct piece {
-    int64_t at, size;
-};
-
-static struct piece piece_at(zero_range range, int64_t at)
+/* Blocks of the subtree of the tree over a flat space that begins at block `at`. */
+static int64_t subtree(zero_range range, int64_t at)
 {
-    return (struct piece){at, zero_tree_span_next(at, zero_tree_blocks(range.end) - at)};
+    return zero_tree_span_next(at, zero_tree_blocks(range.end) - at);
 }
 
 int64_t zero_gradient_pieces(zero_range range)
 {
     int64_t at = zero_tree_blocks(range.begin), end = zero_tree_blocks(range.end), n = 0;
-    for (; at < end; n++) at += piece_at(range, at).size;
+    for (; at < end; at += subtree(range, at)) n++;
     return n;
 }
 
@@ -55,14 +62,11 @@ void zero_gradient_sums(const zero_backend *backend, const zero_math *math, zero
                         zero_range range, const void *x, double *sums)
 {
     int64_t at = zero_tree_blocks(range.begin), end = zero_tree_blocks(range.end);
-    while (at < end) {
-        struct piece piece = piece_at(range, at);
+    for (; at < end; at += subtree(range, at)) {
         int64_t begin = at * ZERO_TREE_BLOCK;
-        int64_t len = zero_min(piece.size * ZERO_TREE_BLOCK, range.end - begin);
-        const char *from =
-            (const char *)x + (size_t)(begin - range.begin) * zero_type_size(type);
-        backend->sum_squares(math, type, len, from, sums++);
-        at += piece.size;
+        int64_t len = zero_min(subtree(range, at) * ZERO_TREE_BLOCK, range.end - begin);
+        backend->sum_squares(math, type, len, zero_type_at(type, x, begin - range.begin),
+                             sums++);
     }
 }
 
@@ -70,11 +74,8 @@ zero_tree_span zero_gradient_span(int64_t n_params, zero_range range, const doub
 {
     int64_t at = zero_tree_blocks(range.begin), end = zero_tree_blocks(range.end);
     zero_tree_span span = {.blocks = zero_tree_blocks(n_params), .first = at};
-    while (at < end) {
-        struct piece piece = piece_at(range, at);
-        zero_tree_span_append(&span, piece.size, *sums++);
-        at += piece.size;
-    }
+    for (; at < end; at += subtree(range, at))
+        zero_tree_span_append(&span, subtree(range, at), *sums++);
     return span;
 }
 
@@ -109,13 +110,10 @@ void zero_update_apply(const zero_backend *backend, const zero_math *math,
                        const zero_model *model, int group, zero_range range,
                        const zero_adamw *hyper, const zero_update_state *state)
 {
-    const zero_group *g = &model->groups[group];
     size_t size = zero_type_size(state->type);
-    for (int i = g->first_tensor; i < g->first_tensor + g->n_tensors; i++) {
+    zero_range part;
+    for (int i = -1; zero_next_part(model, group, range, &i, &part);) {
         const zero_tensor *t = &model->tensors[i];
-        zero_range part = zero_range_overlap(zero_range_of_tensor(t), range);
-        if (zero_range_is_empty(part)) continue;
-
         zero_adamw h = *hyper;
         if (!t->decays) h.weight_decay = 0.0f;
         int64_t at = part.begin - range.begin;

@@ -18,6 +18,10 @@ typedef struct {
     uint64_t *changed;
 } zero_update_state;
 
+/* Those numbers of a step's input. */
+zero_adamw zero_update_adamw(double lr, double beta1, double beta2, double eps,
+                             double weight_decay);
+
 /* ZERO_ERR_INVALID, with the number, unless AdamW can work with it: 0 <= lr, weight_decay,
  * clip, 0 <= beta1, beta2 < 1, 0 < eps, all finite. */
 ZERO_NODISCARD zero_status zero_update_check(const zero_adamw *hyper, double clip);

@@ -13,7 +13,8 @@ double zero_plan_forward_flops(const zero_plan_input *in, int u)
     return flops;
 }
 
-double zero_plan_recompute_flops(const zero_plan_input *in, int u)
+/* A recomputation leaves the output out if the unit can. */
+static double recompute_flops(const zero_plan_input *in, int u)
 {
     const zero_unit *unit = &in->model->units[u];
     double flops = unit->sizes(unit, in->micro_batch, in->seq).recompute_flops;
@@ -25,7 +26,7 @@ static double flops_of_pass(const zero_schedule *s, const zero_instruction *i)
 {
     switch (i->op) {
     case ZERO_OP_FORWARD: return zero_plan_forward_flops(&s->input, i->unit);
-    case ZERO_OP_RECOMPUTE: return zero_plan_recompute_flops(&s->input, i->unit);
+    case ZERO_OP_RECOMPUTE: return recompute_flops(&s->input, i->unit);
     case ZERO_OP_BACKWARD: return 2.0 * zero_plan_forward_flops(&s->input, i->unit);
     default: return 0.0;
     }
@@ -33,9 +34,9 @@ static double flops_of_pass(const zero_schedule *s, const zero_instruction *i)
 
 /* ---- parts ---- */
 
-static zero_unit_part part_at(const zero_schedule *s, const zero_instruction *i, int64_t k)
+zero_unit_part zero_work_part(const zero_schedule *s, const zero_instruction *i, int64_t k)
 {
-    const zero_unit *unit = &s->input.model->units[i->unit];
+    const zero_unit *unit = &s->model->units[i->unit];
     zero_pass pass = i->op == ZERO_OP_FORWARD     ? ZERO_PASS_FORWARD
                      : i->op == ZERO_OP_RECOMPUTE ? ZERO_PASS_RECOMPUTE
                                                   : ZERO_PASS_BACKWARD;
@@ -54,7 +55,7 @@ static double share_of_part(const zero_schedule *s, const zero_instruction *i)
     zero_unit_part part = {0};
     int64_t n = 0;
     for (int64_t k = 0; !part.is_last; k++) {
-        part = part_at(s, i, k);
+        part = zero_work_part(s, i, k);
         n += !only_takes(i, &part);
     }
     return 1.0 / (double)n; /* the first part never waits */
@@ -65,7 +66,7 @@ double zero_work_flops(const zero_schedule *s, const zero_instruction *i, double
     double flops = flops_of_pass(s, i);
     if (i->part == ZERO_PART_ALL || flops == 0.0) return flops;
     if (i->part == 0) *share = share_of_part(s, i);
-    zero_unit_part part = part_at(s, i, i->part);
+    zero_unit_part part = zero_work_part(s, i, i->part);
     return only_takes(i, &part) ? 0.0 : *share * flops;
 }
 
@@ -74,8 +75,7 @@ double zero_work_flops(const zero_schedule *s, const zero_instruction *i, double
 double zero_work_disk_seconds(const zero_schedule *s, const zero_instruction *i,
                               double read, double write)
 {
-    zero_offload_traffic t = zero_offload_traffic_of(s, i);
-    zero_file_traffic all = zero_offload_total(&t);
+    zero_file_traffic all = zero_offload_moved(s, i);
     if (read <= 0.0) return 0.0;
     return (double)all.bytes_read / read + (double)all.bytes_written / write;
 }

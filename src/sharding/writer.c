@@ -1,12 +1,10 @@
 #include "sharding/writer.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/fail.h"
 #include "base/number.h"
 #include "sharding/holdings.h"
-#include "sharding/offload.h"
 #include "sharding/schedule_device.h"
 #include "sharding/schedule_exchange.h"
 
@@ -15,51 +13,34 @@
 /* All tables lie in one block of memory. */
 static bool allocate(zero_writer *w)
 {
-    const zero_schedule *s = w->s;
-    size_t units = (size_t)s->input.model->n_units,
-           groups = (size_t)s->input.model->n_groups;
+    int **const of_units[] = {&w->out, &w->saved, &w->kept, &w->saved_file};
+    int **const of_groups[] = {&w->param,       &w->piece, &w->sent,
+                               &w->mirrors,     &w->grad,  &w->first_writer,
+                               &w->last_writer, &w->order, &w->final_at};
+    bool **const flags[] = {&w->arrived, &w->is_due, &w->has_norm};
+    const size_t units = (size_t)w->model->n_units, groups = (size_t)w->model->n_groups;
     size_t blocks = 1;
-    for (size_t g = 0; g < groups; g++) blocks += (size_t)s->groups[g].n_blocks;
-    struct {
-        void *at; /* the member that points at the table */
-        size_t n, bytes;
-    } tables[] = {
-        {&w->out, units, sizeof *w->out},
-        {&w->saved, units, sizeof *w->saved},
-        {&w->kept, units, sizeof *w->kept},
-        {&w->saved_file, units, sizeof *w->saved_file},
-        {&w->param, groups, sizeof *w->param},
-        {&w->piece, groups, sizeof *w->piece},
-        {&w->sent, groups, sizeof *w->sent},
-        {&w->mirrors, groups, sizeof *w->mirrors},
-        {&w->arrived, groups, sizeof *w->arrived},
-        {&w->grad, groups, sizeof *w->grad},
-        {&w->first_writer, groups, sizeof *w->first_writer},
-        {&w->last_writer, groups, sizeof *w->last_writer},
-        {&w->partial, groups, sizeof *w->partial},
-        {&w->order, groups, sizeof *w->order},
-        {&w->is_due, groups, sizeof *w->is_due},
-        {&w->final_at, groups, sizeof *w->final_at},
-        {&w->has_norm, groups, sizeof *w->has_norm},
-        {&w->blocks.list, blocks, sizeof *w->blocks.list},
-    };
-    const size_t n = sizeof tables / sizeof *tables;
-    size_t bytes = 0;
-    for (size_t k = 0; k < n; k++)
-        bytes += zero_round_up_size(tables[k].n * tables[k].bytes, 8);
-    char *at = w->memory = calloc(bytes, 1);
-    for (size_t k = 0; at && k < n; k++) {
-        memcpy(tables[k].at, &at, sizeof at);
-        at += zero_round_up_size(tables[k].n * tables[k].bytes, 8);
-    }
-    return at != NULL;
+    for (size_t g = 0; g < groups; g++) blocks += (size_t)w->groups[g].n_blocks;
+    w->memory = calloc(blocks * sizeof *w->blocks.list + groups * sizeof *w->partial +
+                           (ZERO_COUNT(of_units) * units + ZERO_COUNT(of_groups) * groups) *
+                               sizeof(int) +
+                           ZERO_COUNT(flags) * groups,
+                       1);
+    if (!w->memory) return false;
+    w->blocks.list = w->memory;
+    w->partial = (void *)(w->blocks.list + blocks);
+    int *at = (int *)(w->partial + groups);
+    for (int k = 0; k < ZERO_COUNT(of_units); k++, at += units) *of_units[k] = at;
+    for (int k = 0; k < ZERO_COUNT(of_groups); k++, at += groups) *of_groups[k] = at;
+    for (int k = 0; k < ZERO_COUNT(flags); k++) *flags[k] = (bool *)at + (size_t)k * groups;
+    return true;
 }
 
 /* Parameters that the last step gathered may still be on their way. */
 static void find_parameters(zero_writer *w)
 {
     const zero_schedule *s = w->s;
-    for (int g = 0; g < s->input.model->n_groups; g++) {
+    for (int g = 0; g < s->model->n_groups; g++) {
         bool is_whole = s->groups[g].param_held == ZERO_HOLD_WHOLE;
         w->param[g] = is_whole ? s->groups[g].param : ZERO_NO_BUFFER;
         w->piece[g] = s->groups[g].param;
@@ -72,8 +53,8 @@ static void find_parameters(zero_writer *w)
  * that in which backward completes gradients. */
 static void order_updates(zero_writer *w)
 {
-    const zero_model *model = w->s->input.model;
-    bool backward = w->s->input.offload == ZERO_OFFLOAD_BACKWARD;
+    const zero_model *model = w->model;
+    bool backward = w->in->offload == ZERO_OFFLOAD_BACKWARD;
     int first = w->s->pipe.first_unit, n = w->s->pipe.end_unit - first;
     for (int k = 0; k < n; k++) {
         int u = first + (backward ? n - 1 - k : k);
@@ -93,7 +74,7 @@ static void find_stream(zero_writer *w)
         for (int number = 0; number < s->groups[g].n_blocks; number++)
             w->blocks.list[w->blocks.n++] = (zero_writer_block){g, number};
     }
-    for (int u = 0; u < s->input.model->n_units; u++)
+    for (int u = 0; u < s->model->n_units; u++)
         w->saved_file[u] = w->kept[u] = ZERO_NO_BUFFER;
 }
 
@@ -103,6 +84,9 @@ bool zero_writer_open(zero_writer *w, zero_schedule *s, zero_program_kind progra
     const zero_plan_input *in = &s->input;
     zero_deal deal = path ? path->deal : ZERO_DEAL_ROUND;
     *w = (zero_writer){.s = s,
+                       .in = in,
+                       .model = in->model,
+                       .groups = s->groups,
                        .program = program,
                        .B = zero_program_samples(s, program),
                        .T = zero_program_positions(s, program),
@@ -125,14 +109,15 @@ bool zero_writer_open(zero_writer *w, zero_schedule *s, zero_program_kind progra
     find_parameters(w);
     /* The first and the last unit that writes each group, in one pass over the
      * units. */
-    const zero_model *model = w->s->input.model;
+    const zero_model *model = w->model;
     const zero_pipeline_place *p = &w->s->pipe;
+    for (int k = 0; k < model->n_groups; k++) w->last_writer[k] = -1;
     for (int u = p->first_unit; u < p->end_unit; u++)
-        for (int k = 0; k < model->units[u].n_groups; k++)
-            w->first_writer[model->units[u].groups[k]] = u;
-    for (int u = p->end_unit - 1; u >= p->first_unit; u--)
-        for (int k = 0; k < model->units[u].n_groups; k++)
-            w->last_writer[model->units[u].groups[k]] = u;
+        for (int k = 0; k < model->units[u].n_groups; k++) {
+            int g = model->units[u].groups[k];
+            w->first_writer[g] = u;
+            if (w->last_writer[g] < 0) w->last_writer[g] = u;
+        }
     order_updates(w);
     find_stream(w);
     return true;
@@ -146,17 +131,23 @@ void zero_writer_close(zero_writer *w)
 
 /* ---- buffers ---- */
 
-static int bytes_in(zero_writer *w, zero_class cls, zero_space space, int64_t n)
+int zero_write_buffer(zero_writer *w, zero_class cls, zero_space space, size_t bytes)
 {
-    if (n == 0) return ZERO_NO_BUFFER;
+    if (bytes == 0) return ZERO_NO_BUFFER;
     return zero_schedule_add_buffer(
-        w->s, (zero_buffer){
-                  .class = cls, .program = w->program, .space = space, .bytes = (size_t)n});
+        w->s,
+        (zero_buffer){.class = cls, .program = w->program, .space = space, .bytes = bytes});
+}
+
+int zero_write_staging(zero_writer *w, size_t bytes)
+{
+    return zero_write_buffer(w, ZERO_CLASS_BUCKETS,
+                             zero_schedule_space(w->s, ZERO_CLASS_BUCKETS), bytes);
 }
 
 static int bytes(zero_writer *w, zero_class cls, int64_t n)
 {
-    return bytes_in(w, cls, zero_schedule_space(w->s, cls), n);
+    return zero_write_buffer(w, cls, zero_schedule_space(w->s, cls), (size_t)n);
 }
 
 static int floats(zero_writer *w, zero_class cls, int64_t n)
@@ -164,10 +155,15 @@ static int floats(zero_writer *w, zero_class cls, int64_t n)
     return bytes(w, cls, n * (int64_t)sizeof(float));
 }
 
+/* With the workspaces of all threads. */
 static zero_unit_sizes sizes_of(const zero_writer *w, int u)
 {
-    const zero_unit *unit = &w->s->input.model->units[u];
-    return zero_plan_sizes(&w->s->input, unit, w->B, w->T);
+    const zero_unit *unit = &w->model->units[u];
+    zero_unit_sizes sizes = unit->sizes(unit, w->B, w->T);
+    const int64_t more = (zero_plan_threads(w->in) - 1) * sizes.thread_work;
+    sizes.forward_work += more;
+    sizes.backward_work += more;
+    return sizes;
 }
 
 static bool trains(const zero_writer *w)
@@ -177,13 +173,22 @@ static bool trains(const zero_writer *w)
 
 static int last_unit(const zero_writer *w)
 {
-    return w->s->input.model->n_units - 1;
+    return w->model->n_units - 1;
 }
 
 zero_instruction *zero_write(zero_writer *w, zero_op op)
 {
     zero_instruction *i = zero_schedule_emit(w->s, w->program, op);
     i->microbatch = w->microbatch;
+    return i;
+}
+
+zero_instruction *zero_write_group(zero_writer *w, zero_op op, int g, int in, int buffer)
+{
+    zero_instruction *i = zero_write(w, op);
+    i->group = g;
+    i->in = in;
+    i->buffer = buffer;
     return i;
 }
 
@@ -205,16 +210,17 @@ static void number_microbatches(const zero_writer *w, zero_instruction *i)
 static void hold_row_losses(zero_writer *w)
 {
     int64_t n = sizes_of(w, last_unit(w)).row_loss * (int64_t)sizeof(float);
-    int64_t times = trains(w) ? w->s->input.accumulation : 1;
-    if (w->s->input.device && w->row_loss != ZERO_NO_BUFFER) return;
+    int64_t times = trains(w) ? w->in->accumulation : 1;
+    if (w->in->device && w->row_loss != ZERO_NO_BUFFER) return;
     w->row_loss = bytes(w, ZERO_CLASS_LOGITS, n);
-    if (w->s->input.device)
-        w->host_rows = bytes_in(w, ZERO_CLASS_LOGITS, ZERO_SPACE_HOST, n * times);
+    if (w->in->device)
+        w->host_rows =
+            zero_write_buffer(w, ZERO_CLASS_LOGITS, ZERO_SPACE_HOST, (size_t)(n * times));
 }
 
 void zero_write_load(zero_writer *w, int m)
 {
-    const zero_model *model = w->s->input.model;
+    const zero_model *model = w->model;
     bool generates = zero_program_generates(w->program);
     w->microbatch = w->turn = m;
     w->tokens = w->stream = ZERO_NO_BUFFER;
@@ -224,7 +230,7 @@ void zero_write_load(zero_writer *w, int m)
     for (int u = 0; u < model->n_units; u++)
         longest = zero_max(longest, zero_write_out_floats(w, u));
     if (trains(w)) w->stream = floats(w, ZERO_CLASS_ACTIVATIONS, longest);
-    if (generates && !w->s->input.device) return; /* the caller's tokens are read */
+    if (generates && !w->in->device) return; /* the caller's tokens are read */
     int64_t positions = w->B * w->T;
     bool is_first = w->s->pipe.first_unit == 0;
     bool is_last = w->s->pipe.end_unit == model->n_units;
@@ -236,7 +242,7 @@ void zero_write_load(zero_writer *w, int m)
     zero_instruction *i = zero_write(w, ZERO_OP_LOAD);
     number_microbatches(w, i);
     i->tokens = w->tokens;
-    i->host = zero_schedule_tokens(w->s, m);
+    if (w->s->n_tokens > 0) i->host = w->s->first_tokens + m % w->s->n_tokens;
 }
 
 void zero_write_loss(zero_writer *w)
@@ -244,12 +250,12 @@ void zero_write_loss(zero_writer *w)
     zero_instruction *i = zero_write(w, ZERO_OP_LOSS);
     number_microbatches(w, i);
     i->host = w->host_rows;
-    if (w->s->input.device) i->row_loss = w->row_loss; /* it is copied until here */
+    if (w->in->device) i->row_loss = w->row_loss; /* it is copied until here */
 }
 
 static void name_parameters(const zero_writer *w, int u, zero_instruction *i)
 {
-    const zero_unit *unit = &w->s->input.model->units[u];
+    const zero_unit *unit = &w->model->units[u];
     for (int k = 0; k < unit->n_groups; k++) i->param[k] = w->param[unit->groups[k]];
 }
 
@@ -271,13 +277,12 @@ static zero_instruction *forward(zero_writer *w, zero_op op, int u, int out)
 /* The last unit is never recomputed: its backward follows its forward at once. */
 bool zero_write_recomputes(const zero_writer *w, int u)
 {
-    return trains(w) && zero_plan_recomputes(&w->s->input, u) && sizes_of(w, u).saved > 0;
+    return trains(w) && zero_plan_recomputes(w->in, u) && sizes_of(w, u).saved > 0;
 }
 
 bool zero_write_backward_reads(const zero_writer *w, int u)
 {
-    return zero_write_recomputes(w, u) ||
-           !w->s->input.model->units[u].backward_without_params;
+    return zero_write_recomputes(w, u) || !w->model->units[u].backward_without_params;
 }
 
 /* Within a node that shares memory a gather is a pointer: its update need not be early. */
@@ -290,14 +295,14 @@ static bool gathers_take_time(const zero_writer *w)
 /* Texts are drawn on the host, from the logits of all words. */
 static bool fetches_logits(const zero_writer *w)
 {
-    return w->s->input.device && zero_program_generates(w->program);
+    return w->in->device && zero_program_generates(w->program);
 }
 
 /* Floats of the last unit's logits. To generate on a device it needs only those of the
  * texts' last positions, which are few beside a device's chunk. */
 static int64_t logits_of(const zero_writer *w)
 {
-    const zero_model *model = w->s->input.model;
+    const zero_model *model = w->model;
     const int64_t all = sizes_of(w, last_unit(w)).logits;
     if (!fetches_logits(w)) return all;
     return zero_min(all, model->vocab * zero_program_samples(w->s, w->program));
@@ -309,7 +314,7 @@ static int64_t logits_of(const zero_writer *w)
  * wait for this one. */
 static void write_due_ahead(zero_writer *w, int u)
 {
-    bool is_beside = zero_plan_updates_beside(&w->s->input) && !w->s->input.serial;
+    bool is_beside = zero_plan_updates_beside(w->in) && !w->in->serial;
     if (is_beside || gathers_take_time(w)) zero_write_due_of_unit(w, u, !is_beside);
 }
 
@@ -321,12 +326,8 @@ void zero_write_forward(zero_writer *w, int u)
     int logits = gives_logits ? floats(w, ZERO_CLASS_LOGITS, logits_of(w)) : ZERO_NO_BUFFER;
     zero_write_due_of_unit(w, u, false);
     if (u < last_unit(w)) write_due_ahead(w, u + 1);
-    const zero_unit *unit = &w->s->input.model->units[u];
-    for (int k = 0; k < unit->n_groups; k++) {
-        int g = unit->groups[k];
-        if (!w->arrived[g]) zero_write_gather_wait(w, g, w->param[g]);
-        w->arrived[g] = true;
-    }
+    const zero_unit *unit = &w->model->units[u];
+    for (int k = 0; k < unit->n_groups; k++) zero_write_await(w, unit->groups[k]);
     w->out[u] = zero_write_output(w, u);
     /* If no backward reads it, it is written all the same, but not kept. */
     w->saved[u] =
@@ -344,8 +345,8 @@ void zero_write_forward(zero_writer *w, int u)
         i->host = w->host_rows;
     }
     if (gives_logits && fetches_logits(w))
-        i->host = bytes_in(w, ZERO_CLASS_LOGITS, ZERO_SPACE_HOST,
-                           logits_of(w) * (int64_t)sizeof(float));
+        i->host = zero_write_buffer(w, ZERO_CLASS_LOGITS, ZERO_SPACE_HOST,
+                                    (size_t)logits_of(w) * sizeof(float));
     bool evaluates = w->program == ZERO_PROGRAM_EVALUATE;
     zero_write_parts(w, evaluates                            ? ZERO_PASS_EVALUATE
                         : zero_program_generates(w->program) ? ZERO_PASS_GENERATE
@@ -360,7 +361,7 @@ static void compute_again(zero_writer *w, int u)
     zero_unit_sizes size = sizes_of(w, u);
     int out = ZERO_NO_BUFFER;
     w->saved[u] = floats(w, ZERO_CLASS_ACTIVATIONS, size.saved);
-    if (!w->s->input.model->units[u].recompute_without_out)
+    if (!w->model->units[u].recompute_without_out)
         out = floats(w, ZERO_CLASS_WORKSPACE, zero_write_out_floats(w, u));
     forward(w, ZERO_OP_RECOMPUTE, u, out);
     zero_write_parts(w, ZERO_PASS_RECOMPUTE);
@@ -371,8 +372,8 @@ static void compute_again(zero_writer *w, int u)
  * is lies where neighbours can read it. */
 static int choose_gradient(zero_writer *w, int g)
 {
-    const zero_plan_input *in = &w->s->input;
-    const zero_group_state *state = &w->s->groups[g];
+    const zero_plan_input *in = w->in;
+    const zero_group_state *state = &w->groups[g];
     bool is_exact = in->type == ZERO_FP32, whole = state->grad_held == ZERO_HOLD_WHOLE;
     bool is_only = in->accumulation == 1;
     bool is_first = w->turn == 0 && !in->reproducible;
@@ -384,8 +385,7 @@ static int choose_gradient(zero_writer *w, int g)
 
 static void name_gradients(zero_writer *w, int u, zero_instruction *i)
 {
-    const zero_model *model = w->s->input.model;
-    const zero_unit *unit = &model->units[u];
+    const zero_unit *unit = &w->model->units[u];
     for (int k = 0; k < unit->n_groups; k++) {
         int g = unit->groups[k];
         i->grad[k] = w->grad[g];
@@ -395,8 +395,7 @@ static void name_gradients(zero_writer *w, int u, zero_instruction *i)
 
 void zero_write_backward(zero_writer *w, int u)
 {
-    const zero_model *model = w->s->input.model;
-    const zero_unit *unit = &model->units[u];
+    const zero_unit *unit = &w->model->units[u];
     zero_unit_sizes size = sizes_of(w, u);
     zero_write_bring_back_for(w, u);
     if (zero_write_recomputes(w, u)) compute_again(w, u);

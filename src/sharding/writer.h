@@ -9,8 +9,6 @@
 
 #define ZERO_COUNTER_LEVELS 18 /* of the binary counter: up to 2^17 microbatches */
 
-typedef struct zero_writer zero_writer;
-
 /* The deal of a step's microbatches: M neighbours to each rank, or every N_d-th. */
 typedef enum { ZERO_DEAL_BLOCKS, ZERO_DEAL_ROUND } zero_deal;
 
@@ -37,6 +35,9 @@ typedef struct {
 
 struct zero_writer {
     zero_schedule *s;
+    const zero_plan_input *in; /* of the schedule, like the next two */
+    const zero_model *model;
+    zero_group_state *groups;
     void *memory; /* of all tables below */
     zero_program_kind program;
     int64_t B, T;
@@ -86,6 +87,14 @@ void zero_writer_close(zero_writer *w);
 /* An instruction of the current microbatch, without operands. */
 zero_instruction *zero_write(zero_writer *w, zero_op op);
 
+/* The same of group g, from `in` to `buffer`. */
+zero_instruction *zero_write_group(zero_writer *w, zero_op op, int g, int in, int buffer);
+
+/* A buffer of the program; ZERO_NO_BUFFER for 0 bytes. */
+int zero_write_buffer(zero_writer *w, zero_class cls, zero_space space, size_t bytes);
+/* The same for what a collective stages. */
+int zero_write_staging(zero_writer *w, size_t bytes);
+
 /* The number of the program's last instruction so far. */
 int zero_write_last(const zero_writer *w);
 
@@ -111,6 +120,8 @@ void zero_write_loss(zero_writer *w);
 /* GATHER of group g from this rank's piece in `in` to `buffer`, which may be the same. */
 void zero_write_gather(zero_writer *w, int g, int in, int buffer);
 void zero_write_gather_wait(zero_writer *w, int g, int buffer);
+/* The same to w->param[g], unless they have been waited for. */
+void zero_write_await(zero_writer *w, int g);
 
 /* With offload_parameters: FETCH_PARAM of group g, unless its piece is on its way. */
 void zero_write_fetch_params(zero_writer *w, int g);
@@ -148,7 +159,6 @@ void zero_write_finish_stream(zero_writer *w);
 /* `lazy`: UPDATE, and GATHER if it is published, of all groups up to g, if they are due. */
 void zero_write_due(zero_writer *w, int g);
 void zero_write_due_of_unit(zero_writer *w, int u, bool only_published);
-void zero_write_all_due(zero_writer *w);
 
 /* ---- what waits for its backward pass: writer_kept.c ---- */
 
@@ -168,9 +178,6 @@ void zero_write_keep_after(zero_writer *w, int u);
 void zero_write_bring_back_for(zero_writer *w, int u);
 
 /* ---- gradients: writer_gradients.c ---- */
-
-/* Adds a buffer for what a collective stages. ZERO_NO_BUFFER for 0 bytes. */
-int zero_write_staging(zero_writer *w, size_t bytes);
 
 /* ROUND of a range of group g. */
 void zero_write_round(zero_writer *w, int g, zero_range range, int in, int buffer);
@@ -192,15 +199,11 @@ void zero_write_round_sum(zero_writer *w);
 
 /* Gradients held in pieces, `completed`: REDUCE of this microbatch's. `reduced`: this
  * rank's piece, which is all that remains, joins the sum of pieces. */
-void zero_write_reduce_leaf(zero_writer *w, int g);
-void zero_write_sum_pieces(zero_writer *w);
-extern const zero_gradient_path zero_gradient_in_pieces; /* these two */
+extern const zero_gradient_path zero_gradient_in_pieces;
 
 /* ---- whole programs: writer_programs.c ---- */
 
-/* All programs of a stage in which ranks have all parameters whenever they compute. */
-void zero_write_programs(zero_schedule *s, const zero_gradient_path *path);
+/* All programs, as the row of the input's stage says. */
+void zero_write_programs(zero_schedule *s);
 /* The step of a pipeline stage: writer_pipeline.c. */
 void zero_write_pipeline(zero_schedule *s);
-/* Prologue and epilogue alone: gather and await what is published. */
-void zero_write_ends(zero_schedule *s);

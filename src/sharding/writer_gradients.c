@@ -8,14 +8,12 @@
  * one tree over the step's microbatches; otherwise a rank adds in the order in which it
  * computes. */
 #include "sharding/holdings.h"
-#include "sharding/schedule_device.h"
 #include "sharding/schedule_exchange.h"
 #include "sharding/writer.h"
 
 void zero_write_complete(zero_writer *w, int u)
 {
-    const zero_model *model = w->s->input.model;
-    const zero_unit *unit = &model->units[u];
+    const zero_unit *unit = &w->model->units[u];
     for (int k = 0; k < unit->n_groups; k++)
         if (w->last_writer[unit->groups[k]] == u) w->path->completed(w, unit->groups[k]);
 }
@@ -24,11 +22,7 @@ void zero_write_complete(zero_writer *w, int u)
 
 void zero_write_round(zero_writer *w, int g, zero_range range, int in, int buffer)
 {
-    zero_instruction *i = zero_write(w, ZERO_OP_ROUND);
-    i->group = g;
-    i->in = in;
-    i->buffer = buffer;
-    i->range = range;
+    zero_write_group(w, ZERO_OP_ROUND, g, in, buffer)->range = range;
 }
 
 /* A leaf to be added: a whole group, or this rank's piece of one. */
@@ -43,28 +37,26 @@ struct addend {
 
 static void add(zero_writer *w, const struct addend *a, int sum, zero_type type, int buffer)
 {
-    zero_instruction *i = zero_schedule_emit(w->s, w->program, ZERO_OP_ACCUMULATE);
-    i->group = a->group;
+    zero_instruction *i =
+        zero_write_group(w, ZERO_OP_ACCUMULATE, a->group, a->leaf, buffer);
     i->microbatch = a->microbatch;
-    i->in = a->leaf;
     i->sum = sum;
     i->type = type;
-    i->buffer = buffer;
     i->range = a->range;
 }
 
 /* The counter's sum of 2^level leaves. The sum of all of them is the group's. */
 static int counter_place(zero_writer *w, const struct addend *a, int level)
 {
-    if (1 << level == w->s->input.accumulation) return w->s->groups[a->group].sum;
+    if (1 << level == w->in->accumulation) return w->groups[a->group].sum;
     return zero_hold_buffer(w->s, w->program, ZERO_CLASS_ACCUMULATORS, a->group, a->what,
                             ZERO_SPACE_OWN, ZERO_FP32);
 }
 
 static void join_sum(zero_writer *w, const struct addend *a)
 {
-    int sum = w->s->groups[a->group].sum;
-    if (w->s->input.reproducible) {
+    int sum = w->groups[a->group].sum;
+    if (w->in->reproducible) {
         /* A binary counter: after microbatch m, partial sums are alive where m + 1 has
          * ones. */
         int *partial = w->partial[a->group], merges = 0;
@@ -81,25 +73,15 @@ static void join_sum(zero_writer *w, const struct addend *a)
 
 static bool is_last(const zero_writer *w, int microbatch)
 {
-    return microbatch == w->s->input.accumulation - 1;
+    return microbatch == w->in->accumulation - 1;
 }
 
 static zero_range piece_of(const zero_writer *w, int g)
 {
-    return zero_partition_piece(&w->s->groups[g].partition, w->s->shard.rank);
+    return zero_partition_piece(&w->groups[g].partition, w->s->shard.rank);
 }
 
 /* ---- reducing ---- */
-
-int zero_write_staging(zero_writer *w, size_t bytes)
-{
-    if (bytes == 0) return ZERO_NO_BUFFER;
-    return zero_schedule_add_buffer(
-        w->s, (zero_buffer){.class = ZERO_CLASS_BUCKETS,
-                            .program = w->program,
-                            .space = zero_schedule_space(w->s, ZERO_CLASS_BUCKETS),
-                            .bytes = bytes});
-}
 
 /* Begins a REDUCE or ALL_REDUCE; `sum` gives its group, microbatch, `in` and `buffer`. */
 static zero_instruction begin(zero_writer *w, zero_op op, zero_instruction sum)
@@ -111,11 +93,8 @@ static zero_instruction begin(zero_writer *w, zero_op op, zero_instruction sum)
     if (!x->is_used) *x = (zero_exchange){.is_used = true, .in = sum.in, .out = sum.buffer};
     int staging = zero_write_staging(
         w, zero_exchange_staging(s, op, g, zero_exchange_collectives(s, op, g)));
-    zero_instruction *i = zero_schedule_emit(s, w->program, op);
-    i->group = g;
+    zero_instruction *i = zero_write_group(w, op, g, sum.in, sum.buffer);
     i->microbatch = sum.microbatch;
-    i->in = sum.in;
-    i->buffer = sum.buffer;
     i->staging = staging;
     return *i;
 }
@@ -170,7 +149,7 @@ static void reduce(zero_writer *w, int g, int in, int buffer)
               (zero_instruction){
                   .group = g, .microbatch = w->microbatch, .in = in, .buffer = buffer});
     zero_write_early_norm(w);
-    if (w->s->input.serial) zero_write_finish_reduce(w);
+    if (w->in->serial) zero_write_finish_reduce(w);
 }
 
 void zero_write_finish_reduce(zero_writer *w)
@@ -190,22 +169,22 @@ static int sum_in_flight(zero_writer *w, int g)
 
 static bool is_rounded_later(const zero_writer *w)
 {
-    return w->s->shard.replicas > 1 && w->s->input.type != ZERO_FP32;
+    return w->s->shard.replicas > 1 && w->in->type != ZERO_FP32;
 }
 
 /* ---- gradients held whole ---- */
 
 void zero_write_join_whole(zero_writer *w, int g)
 {
-    const zero_group_state *state = &w->s->groups[g];
+    const zero_group_state *state = &w->groups[g];
     struct addend a = {.group = g,
                        .microbatch = w->microbatch,
                        .turn = w->turn,
                        .what = ZERO_HOLD_WHOLE,
                        .range = {0, state->partition.padded},
                        .leaf = w->grad[g],
-                       .type = w->s->input.type};
-    bool is_only = w->s->input.accumulation == 1;
+                       .type = w->in->type};
+    bool is_only = w->in->accumulation == 1;
     if (!is_only) join_sum(w, &a);
     if (is_only && a.leaf != state->grad)
         zero_write_round(w, g, a.range, a.leaf, state->grad);
@@ -213,8 +192,8 @@ void zero_write_join_whole(zero_writer *w, int g)
 
 void zero_write_reduce_whole(zero_writer *w, int g)
 {
-    const zero_group_state *state = &w->s->groups[g];
-    bool is_only = w->s->input.accumulation == 1;
+    const zero_group_state *state = &w->groups[g];
+    bool is_only = w->in->accumulation == 1;
     int sum = is_only ? state->grad : state->sum;
     reduce(w, g, sum, is_only && is_rounded_later(w) ? sum_in_flight(w, g) : sum);
 }
@@ -228,7 +207,7 @@ void zero_write_sum_whole(zero_writer *w, int g)
 void zero_write_round_sum(zero_writer *w)
 {
     int g = w->ended.group;
-    const zero_group_state *state = &w->s->groups[g];
+    const zero_group_state *state = &w->groups[g];
     int sum = state->sum != ZERO_NO_BUFFER ? state->sum : w->ended.buffer;
     if (sum != state->grad) zero_write_round(w, g, piece_of(w, g), sum, state->grad);
 }
@@ -239,29 +218,29 @@ void zero_write_round_sum(zero_writer *w)
  * read. */
 static int leaf_to_send(zero_writer *w, int g)
 {
-    zero_type type = w->s->input.type;
+    zero_type type = w->in->type;
     if (type == ZERO_FP32) return w->grad[g];
     zero_space space = zero_schedule_shares(w->s) ? ZERO_SPACE_PART : ZERO_SPACE_OWN;
     int leaf = zero_hold_buffer(w->s, w->program, ZERO_CLASS_IN_FLIGHT, g, ZERO_HOLD_WHOLE,
                                 space, type);
-    zero_range all = {0, w->s->groups[g].partition.padded};
+    zero_range all = {0, w->groups[g].partition.padded};
     zero_write_round(w, g, all, w->grad[g], leaf);
     return leaf;
 }
 
-void zero_write_reduce_leaf(zero_writer *w, int g)
+static void reduce_leaf(zero_writer *w, int g)
 {
-    const zero_group_state *state = &w->s->groups[g];
+    const zero_group_state *state = &w->groups[g];
     int buffer = is_rounded_later(w) ? ZERO_NO_BUFFER : state->grad;
-    if (w->s->input.accumulation > 1) {
-        bool is_first = w->microbatch == 0 && !w->s->input.reproducible;
+    if (w->in->accumulation > 1) {
+        bool is_first = w->microbatch == 0 && !w->in->reproducible;
         buffer = is_first ? state->sum : ZERO_NO_BUFFER;
     }
     if (buffer == ZERO_NO_BUFFER) buffer = sum_in_flight(w, g);
     reduce(w, g, leaf_to_send(w, g), buffer);
 }
 
-void zero_write_sum_pieces(zero_writer *w)
+static void sum_pieces(zero_writer *w)
 {
     int g = w->ended.group;
     struct addend a = {.group = g,
@@ -271,12 +250,11 @@ void zero_write_sum_pieces(zero_writer *w)
                        .range = piece_of(w, g),
                        .leaf = w->ended.buffer,
                        .type = ZERO_FP32};
-    if (w->s->input.accumulation > 1) join_sum(w, &a);
+    if (w->in->accumulation > 1) join_sum(w, &a);
     if (!is_last(w, a.microbatch)) return;
     zero_write_round_sum(w);
     zero_write_gradient_is_final(w, g);
 }
 
-const zero_gradient_path zero_gradient_in_pieces = {.deal = ZERO_DEAL_ROUND,
-                                                    .completed = zero_write_reduce_leaf,
-                                                    .reduced = zero_write_sum_pieces};
+const zero_gradient_path zero_gradient_in_pieces = {
+    .deal = ZERO_DEAL_ROUND, .completed = reduce_leaf, .reduced = sum_pieces};

@@ -34,14 +34,14 @@
 
 int64_t zero_write_out_floats(const zero_writer *w, int u)
 {
-    const zero_unit *unit = &w->s->input.model->units[u];
+    const zero_unit *unit = &w->model->units[u];
     const zero_unit_sizes sizes = unit->sizes(unit, w->B, w->T);
     return zero_unit_out_room(unit, &sizes);
 }
 
 static int tp_ranks(const zero_writer *w)
 {
-    return w->s->input.model->share.ranks;
+    return w->model->share.ranks;
 }
 
 /* True if unit u's output waits for a unit that is computed again. */
@@ -53,12 +53,12 @@ static bool is_kept(const zero_writer *w, int u)
 
 static bool is_cut(const zero_writer *w, int u)
 {
-    return w->s->input.partition_activations && is_kept(w, u);
+    return w->in->partition_activations && is_kept(w, u);
 }
 
 static bool is_saved(const zero_writer *w, int u)
 {
-    const zero_plan_input *in = &w->s->input;
+    const zero_plan_input *in = w->in;
     return w->program == ZERO_PROGRAM_STEP && in->offload_activations && u >= 0 &&
            u + AHEAD < in->model->n_units && zero_write_out_floats(w, u) > 0;
 }
@@ -67,20 +67,10 @@ static bool is_saved(const zero_writer *w, int u)
 static bool keeps_in_place(const zero_writer *w)
 {
     bool one_node = zero_schedule_tp_layout(w->s)->n_nodes == 1;
-    return one_node && zero_schedule_join_shares(w->s) && !w->s->input.offload_activations;
+    return one_node && zero_schedule_join_shares(w->s) && !w->in->offload_activations;
 }
 
 /* ---- buffers ---- */
-
-static int add(zero_writer *w, zero_class cls, zero_space space, size_t bytes)
-{
-    if (bytes == 0) return ZERO_NO_BUFFER;
-    return zero_schedule_add_buffer(w->s, (zero_buffer){.class = cls,
-                                                        .program = w->program,
-                                                        .space = space,
-                                                        .bytes = bytes,
-                                                        .type = ZERO_FP32});
-}
 
 static size_t length_of(int64_t floats, bool is_moved)
 {
@@ -92,16 +82,16 @@ int zero_write_output(zero_writer *w, int u)
 {
     bool is_step = w->program == ZERO_PROGRAM_STEP, cut = is_cut(w, u);
     zero_class cls = is_kept(w, u) && !cut ? ZERO_CLASS_KEPT : ZERO_CLASS_ACTIVATIONS;
-    return add(w, cls, zero_schedule_space(w->s, cls),
-               length_of(zero_write_out_floats(w, u),
-                         is_step && w->s->input.offload_activations && !cut));
+    return zero_write_buffer(w, cls, zero_schedule_space(w->s, cls),
+                             length_of(zero_write_out_floats(w, u),
+                                       is_step && w->in->offload_activations && !cut));
 }
 
 /* The elements of this rank's piece. */
 static zero_range piece_of(const zero_writer *w, int u)
 {
     int64_t n = zero_write_out_floats(w, u) / tp_ranks(w);
-    int64_t begin = n * w->s->input.model->share.rank;
+    int64_t begin = n * w->model->share.rank;
     return (zero_range){begin, begin + n};
 }
 
@@ -130,7 +120,7 @@ static void save(zero_writer *w, int u)
         w->saved_file[u] =
             zero_offload_add_block(w->s, ZERO_CLASS_KEPT, w->s->buffers[*held(w, u)].bytes);
     move(w, ZERO_OP_SAVE, u);
-    if (w->s->input.serial) move(w, ZERO_OP_SAVE_WAIT, u);
+    if (w->in->serial) move(w, ZERO_OP_SAVE_WAIT, u);
 }
 
 static void restore(zero_writer *w, int u)
@@ -140,12 +130,12 @@ static void restore(zero_writer *w, int u)
     b.first = b.last = 0;
     *held(w, u) = zero_schedule_add_buffer(w->s, b);
     move(w, ZERO_OP_RESTORE, u);
-    if (w->s->input.serial) move(w, ZERO_OP_RESTORE_WAIT, u);
+    if (w->in->serial) move(w, ZERO_OP_RESTORE_WAIT, u);
 }
 
 static void await_restored(zero_writer *w, int u)
 {
-    if (is_saved(w, u) && !w->s->input.serial) move(w, ZERO_OP_RESTORE_WAIT, u);
+    if (is_saved(w, u) && !w->in->serial) move(w, ZERO_OP_RESTORE_WAIT, u);
 }
 
 /* ---- pieces ---- */
@@ -154,7 +144,7 @@ static void await_restored(zero_writer *w, int u)
  * pass of the unit that reads them, the last one that was written. */
 static zero_status check_keep(const zero_writer *w, int u)
 {
-    const zero_unit *unit = &w->s->input.model->units[u];
+    const zero_unit *unit = &w->model->units[u];
     const zero_program *p = &w->s->programs[w->program];
     int in_float = (int)(sizeof(float) / zero_type_size(unit->activations));
     if (zero_write_out_floats(w, u) % tp_ranks(w) != 0)
@@ -181,8 +171,8 @@ static zero_status check_keep(const zero_writer *w, int u)
 int zero_write_place_kept(zero_writer *w, int u)
 {
     if (!is_cut(w, u - 1) || !keeps_in_place(w)) return ZERO_NO_BUFFER;
-    w->kept[u - 1] = add(w, ZERO_CLASS_KEPT, ZERO_SPACE_TP_NODE,
-                         length_of(zero_write_out_floats(w, u - 1), false));
+    w->kept[u - 1] = zero_write_buffer(w, ZERO_CLASS_KEPT, ZERO_SPACE_TP_NODE,
+                                       length_of(zero_write_out_floats(w, u - 1), false));
     return w->kept[u - 1];
 }
 
@@ -194,8 +184,9 @@ static void keep(zero_writer *w, int u)
     if (!keeps_in_place(w)) {
         bool shares = zero_schedule_join_shares(w->s);
         zero_range piece = piece_of(w, u);
-        int buffer = add(w, ZERO_CLASS_KEPT, shares ? ZERO_SPACE_TP_PART : ZERO_SPACE_OWN,
-                         length_of(zero_range_len(piece), w->s->input.offload_activations));
+        int buffer = zero_write_buffer(
+            w, ZERO_CLASS_KEPT, shares ? ZERO_SPACE_TP_PART : ZERO_SPACE_OWN,
+            length_of(zero_range_len(piece), w->in->offload_activations));
         if (buffer != ZERO_NO_BUFFER) w->s->buffers[buffer].begin = piece.begin;
         w->kept[u] = buffer;
     }
@@ -217,8 +208,9 @@ static void await_collected(zero_writer *w, const zero_instruction *collect)
 static void collect(zero_writer *w, int u)
 {
     bool shares = zero_schedule_join_shares(w->s);
-    int whole = keeps_in_place(w) ? w->kept[u]
-                                  : add(w, ZERO_CLASS_ACTIVATIONS,
+    int whole = keeps_in_place(w)
+                    ? w->kept[u]
+                    : zero_write_buffer(w, ZERO_CLASS_ACTIVATIONS,
                                         shares ? ZERO_SPACE_TP_NODE : ZERO_SPACE_OWN,
                                         length_of(zero_write_out_floats(w, u), false));
     if (w->s->status != ZERO_OK) return;
@@ -236,14 +228,14 @@ static void collect(zero_writer *w, int u)
     if (i->join < 0) return;
     i->staging = zero_write_join_staging(w, i->join);
     w->collecting = *i;
-    if (w->s->input.serial) await_collected(w, &w->collecting);
+    if (w->in->serial) await_collected(w, &w->collecting);
 }
 
 /* ---- passes ---- */
 
 void zero_write_keep_after(zero_writer *w, int u)
 {
-    bool serial = w->s->input.serial;
+    bool serial = w->in->serial;
     if (is_saved(w, u - 2) && !serial) move(w, ZERO_OP_SAVE_WAIT, u - 2);
     if (is_cut(w, u - 1)) keep(w, u - 1);
     if (is_saved(w, u - 1)) save(w, u - 1);
@@ -252,7 +244,7 @@ void zero_write_keep_after(zero_writer *w, int u)
 /* A COLLECT ends before the next one begins. */
 void zero_write_bring_back_for(zero_writer *w, int u)
 {
-    bool serial = w->s->input.serial;
+    bool serial = w->in->serial;
     if (is_saved(w, u - AHEAD)) restore(w, u - AHEAD);
     if (is_cut(w, u - 1)) {
         if (!serial) await_collected(w, &w->collecting);

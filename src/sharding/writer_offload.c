@@ -17,19 +17,18 @@
 
 static int n_slots(const zero_writer *w)
 {
-    return w->s->input.serial ? 1 : w->s->n_slots;
+    return w->in->serial ? 1 : w->s->n_slots;
 }
 
 static zero_instruction *transfer(zero_writer *w, zero_op op, int k)
 {
     const zero_writer_block *block = &w->blocks.list[k];
     const zero_schedule *s = w->s;
-    zero_instruction *i = zero_write(w, op);
-    i->group = block->group;
+    zero_instruction *i = zero_write_group(w, op, block->group, ZERO_NO_BUFFER,
+                                           s->first_slot + k % n_slots(w));
     i->file = s->groups[block->group].first_block + block->number;
-    i->buffer = s->first_slot + k % n_slots(w);
     i->range = zero_offload_range(s, block->group, block->number);
-    bool is_early = w->s->input.offload == ZERO_OFFLOAD_BACKWARD;
+    bool is_early = w->in->offload == ZERO_OFFLOAD_BACKWARD;
     i->after = is_early && zero_offload_has_parameters(w->s, block->group)
                    ? w->final_at[block->group]
                    : w->after;
@@ -44,7 +43,7 @@ static void await_stores(zero_writer *w, int end)
 
 int zero_write_after(const zero_writer *w, int g)
 {
-    bool is_early = w->s->input.offload == ZERO_OFFLOAD_BACKWARD;
+    bool is_early = w->in->offload == ZERO_OFFLOAD_BACKWARD;
     return is_early ? w->final_at[g] : w->after;
 }
 
@@ -52,7 +51,7 @@ void zero_write_stream(zero_writer *w, int g)
 {
     zero_writer_stream *stream = &w->blocks;
     int ahead = n_slots(w) / 2;
-    if (w->s->input.offload_host) { /* all of its states lie in memory */
+    if (w->in->offload_host) { /* all of its states lie in memory */
         zero_write_update_block(w, g)->after = zero_write_after(w, g);
         return;
     }
@@ -68,7 +67,7 @@ void zero_write_stream(zero_writer *w, int g)
         const zero_writer_block *block = &w->blocks.list[k];
         zero_range held = zero_states_held(w->s, block->group);
         zero_instruction *i = zero_write_update_block(w, block->group);
-        i->file = w->s->groups[block->group].first_block + block->number;
+        i->file = w->groups[block->group].first_block + block->number;
         i->buffer = w->s->first_slot + k % n_slots(w);
         i->range =
             zero_range_overlap(zero_offload_range(w->s, block->group, block->number), held);
@@ -79,7 +78,7 @@ void zero_write_stream(zero_writer *w, int g)
 
 void zero_write_whole_stream(zero_writer *w)
 {
-    for (int k = 0; k < w->s->input.model->n_groups; k++) zero_write_stream(w, w->order[k]);
+    for (int k = 0; k < w->model->n_groups; k++) zero_write_stream(w, w->order[k]);
 }
 
 void zero_write_finish_stream(zero_writer *w)
@@ -96,21 +95,16 @@ void zero_write_due(zero_writer *w, int g)
         int first = w->order[w->n_due];
         w->is_due[first] = false;
         zero_write_update_of(w, first);
-        if (zero_is_published(w->s, first)) w->arrived[first] = w->s->input.serial;
+        if (zero_is_published(w->s, first)) w->arrived[first] = w->in->serial;
     }
 }
 
 void zero_write_due_of_unit(zero_writer *w, int u, bool only_published)
 {
-    const zero_unit *unit = &w->s->input.model->units[u];
+    const zero_unit *unit = &w->model->units[u];
     for (int k = 0; k < unit->n_groups; k++)
         if (!only_published || zero_is_published(w->s, unit->groups[k]))
             zero_write_due(w, unit->groups[k]);
-}
-
-void zero_write_all_due(zero_writer *w)
-{
-    for (int g = 0; g < w->s->input.model->n_groups; g++) zero_write_due(w, g);
 }
 
 /* ---- parameters ----
@@ -122,24 +116,22 @@ void zero_write_all_due(zero_writer *w)
  * them. */
 static int place_for_piece(zero_writer *w, int g)
 {
-    const zero_group_state *state = &w->s->groups[g];
-    bool slice = w->s->input.partition == ZERO_PARTITION_SLICE;
+    const zero_group_state *state = &w->groups[g];
+    bool slice = w->in->partition == ZERO_PARTITION_SLICE;
     bool is_read = slice && zero_schedule_shares(w->s);
     size_t bytes = 0;
     for (int k = 0; k < state->n_blocks; k++)
         bytes += w->s->buffers[state->first_param_block + k].bytes;
     int buffer =
         zero_hold_buffer(w->s, w->program, ZERO_CLASS_PARAMETERS, g, ZERO_HOLD_PIECE,
-                         is_read ? ZERO_SPACE_PART : ZERO_SPACE_OWN, w->s->input.type);
+                         is_read ? ZERO_SPACE_PART : ZERO_SPACE_OWN, w->in->type);
     if (buffer != ZERO_NO_BUFFER) w->s->buffers[buffer].bytes = bytes;
     return buffer;
 }
 
 static void move_piece(zero_writer *w, zero_op op, int g)
 {
-    zero_instruction *i = zero_write(w, op);
-    i->group = g;
-    i->buffer = w->piece[g];
+    zero_write_group(w, op, g, ZERO_NO_BUFFER, w->piece[g]);
 }
 
 void zero_write_fetch_params(zero_writer *w, int g)
@@ -153,15 +145,15 @@ void zero_write_fetch_params(zero_writer *w, int g)
     await_stores(w, last + 1);
     w->piece[g] = place_for_piece(w, g);
     move_piece(w, ZERO_OP_FETCH_PARAM, g);
-    if (w->s->input.serial) move_piece(w, ZERO_OP_FETCH_PARAM_WAIT, g);
+    if (w->in->serial) move_piece(w, ZERO_OP_FETCH_PARAM_WAIT, g);
 }
 
 int zero_write_await_piece(zero_writer *w, int g)
 {
-    if (!zero_offload_has_parameters(w->s, g)) return w->s->groups[g].param;
+    if (!zero_offload_has_parameters(w->s, g)) return w->groups[g].param;
     zero_write_fetch_params(w, g);
     int piece = w->piece[g];
-    if (!w->s->input.serial) move_piece(w, ZERO_OP_FETCH_PARAM_WAIT, g);
+    if (!w->in->serial) move_piece(w, ZERO_OP_FETCH_PARAM_WAIT, g);
     w->piece[g] = ZERO_NO_BUFFER;
     return piece;
 }

@@ -11,7 +11,6 @@
 
 #include "base/fail.h"
 #include "nn/share.h"
-#include "sharding/schedule_device.h"
 #include "sharding/schedule_exchange.h"
 #include "sharding/writer.h"
 
@@ -49,7 +48,7 @@ static bool refuse(struct pass *p, int64_t index, const char *what)
 
 static bool refuse_count(struct pass *p, int64_t index, int64_t count)
 {
-    int ranks = p->w->s->input.model->share.ranks;
+    int ranks = p->w->model->share.ranks;
     p->w->s->status = zero_fail(
         ZERO_ERR_INVALID,
         "unit '%s', part %" PRId64 " of its %s pass joins %" PRId64
@@ -61,7 +60,7 @@ static bool refuse_count(struct pass *p, int64_t index, int64_t count)
 static bool is_sound(struct pass *p, const zero_unit_part *part, int64_t index)
 {
     bool joins = part->join != ZERO_JOIN_NONE;
-    int ranks = p->w->s->input.model->share.ranks;
+    int ranks = p->w->model->share.ranks;
     bool fits = part->count >= 1 && part->count <= MAX_COUNT &&
                 (part->join == ZERO_JOIN_GATHER || part->count % ranks == 0);
     if (part->waits && !p->is_joining)
@@ -80,16 +79,6 @@ static bool is_sound(struct pass *p, const zero_unit_part *part, int64_t index)
 
 /* ---- JOIN ---- */
 
-static int floats(struct pass *p, zero_space space, int64_t n)
-{
-    return zero_schedule_add_buffer(p->w->s,
-                                    (zero_buffer){.class = ZERO_CLASS_WORKSPACE,
-                                                  .program = p->w->program,
-                                                  .space = space,
-                                                  .bytes = (size_t)n * sizeof(float),
-                                                  .type = ZERO_FP32});
-}
-
 int zero_write_join_staging(zero_writer *w, int join)
 {
     return zero_write_staging(
@@ -100,7 +89,7 @@ int zero_write_join_staging(zero_writer *w, int join)
 static void begin_join(struct pass *p, const zero_unit_part *part, int64_t index)
 {
     zero_schedule *s = p->w->s;
-    if (s->input.model->share.ranks == 1 || s->status != ZERO_OK) return;
+    if (s->model->share.ranks == 1 || s->status != ZERO_OK) return;
     zero_instruction *i = zero_write(p->w, ZERO_OP_JOIN);
     i->unit = p->whole.unit;
     i->part = (int)index;
@@ -129,9 +118,9 @@ static void finish_join(struct pass *p)
 void zero_write_parts(zero_writer *w, zero_pass kind)
 {
     zero_program *program = &w->s->programs[w->program];
-    if (!zero_share_has_parts(&w->s->input.model->share) || w->s->status != ZERO_OK) return;
+    if (!zero_share_has_parts(&w->model->share) || w->s->status != ZERO_OK) return;
     struct pass p = {.w = w, .kind = kind, .whole = program->code[--program->length]};
-    p.unit = &w->s->input.model->units[p.whole.unit];
+    p.unit = &w->model->units[p.whole.unit];
     zero_unit_part part = {0};
     for (int64_t k = 0; !part.is_last && w->s->status == ZERO_OK; k++) {
         part = p.unit->part(p.unit, kind, w->B, w->T, k);
@@ -144,17 +133,18 @@ void zero_write_parts(zero_writer *w, zero_pass kind)
             if (joins) {
                 /* The buffers of the JOIN that begins after a part. */
                 const zero_schedule *s = p.w->s;
-                int ranks = s->input.model->share.ranks;
+                int ranks = s->model->share.ranks;
                 bool shares = ranks > 1 && zero_schedule_join_shares(s);
                 bool gathers = part.join == ZERO_JOIN_GATHER && ranks > 1;
-                int in = floats(&p, shares ? ZERO_SPACE_TP_PART : ZERO_SPACE_OWN,
-                                part.count),
-                    out = in;
+                size_t bytes = (size_t)part.count * sizeof(float);
+                p.join.in = p.join.buffer =
+                    zero_write_buffer(w, ZERO_CLASS_WORKSPACE,
+                                      shares ? ZERO_SPACE_TP_PART : ZERO_SPACE_OWN, bytes);
                 if (shares || gathers)
-                    out = floats(&p, shares ? ZERO_SPACE_TP_NODE : ZERO_SPACE_OWN,
-                                 gathers ? part.count * ranks : part.count);
-                p.join.in = in;
-                p.join.buffer = out;
+                    p.join.buffer =
+                        zero_write_buffer(w, ZERO_CLASS_WORKSPACE,
+                                          shares ? ZERO_SPACE_TP_NODE : ZERO_SPACE_OWN,
+                                          gathers ? bytes * (size_t)ranks : bytes);
             }
             zero_instruction *i = zero_write(p.w, p.whole.op);
             *i = p.whole;
@@ -163,7 +153,7 @@ void zero_write_parts(zero_writer *w, zero_pass kind)
             if (joins) i->joint = p.join.in;
             p.is_joining = joins || (p.is_joining && !part.waits);
             if (joins) begin_join(&p, &part, k);
-            if (p.w->s->input.serial) finish_join(&p);
+            if (p.w->in->serial) finish_join(&p);
         }
     }
 }

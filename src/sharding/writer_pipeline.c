@@ -48,11 +48,8 @@ static void send(struct pipe *p, int u, int in, bool back)
 {
     int64_t floats = zero_write_out_floats(&p->w, u);
     await_sent(p, back);
-    int buffer = zero_schedule_add_buffer(
-        p->w.s, (zero_buffer){.class = ZERO_CLASS_BUCKETS,
-                              .program = ZERO_PROGRAM_STEP,
-                              .bytes = (size_t)floats * sizeof(float),
-                              .type = ZERO_FP32});
+    int buffer = zero_write_buffer(&p->w, ZERO_CLASS_BUCKETS, ZERO_SPACE_OWN,
+                                   (size_t)floats * sizeof(float));
     zero_instruction *i = zero_write(&p->w, back ? ZERO_OP_SEND_GRAD : ZERO_OP_SEND);
     i->unit = u;
     i->in = in;
@@ -111,7 +108,7 @@ static void backward(struct pipe *p, int m, int turn)
  * before each that it ends. */
 static void write_passes(struct pipe *p)
 {
-    int m = p->w.s->input.accumulation;
+    int m = p->w.in->accumulation;
     bool is_gpipe = p->place->kind == ZERO_PIPELINE_GPIPE;
     int after = p->place->n_stages - 1 - p->place->stage;
     int ahead = is_gpipe ? m : (int)zero_min(m, after);
@@ -127,13 +124,8 @@ static void write_passes(struct pipe *p)
 static size_t tie_staging(const zero_schedule *s, int g, int holders, zero_type type)
 {
     int64_t count = s->groups[g].partition.padded / holders;
-    zero_collective_spec spec = {.kind = ZERO_REDUCE_SCATTER,
-                                 .algorithm = ZERO_ALGORITHM_P2P,
-                                 .message = s->input.message,
-                                 .type = type,
-                                 .result = type,
-                                 .count = count,
-                                 .stride = count};
+    zero_collective_spec spec =
+        zero_exchange_spec(s, ZERO_REDUCE_SCATTER, ZERO_ALGORITHM_P2P, type, count, 0);
     zero_layout layout;
     if (zero_layout_init_blocks(&layout, holders, holders) != ZERO_OK) return 0;
     zero_exchange_bound(&spec, &layout, s->input.bucket);
@@ -142,9 +134,28 @@ static size_t tie_staging(const zero_schedule *s, int g, int holders, zero_type 
     return bytes;
 }
 
+static bool is_tied(const struct pipe *p, int g)
+{
+    return p->place->holders[g] > 1;
+}
+
+static void tie(struct pipe *p, int g)
+{
+    const zero_group_state *state = &p->w.groups[g];
+    int holders = p->place->holders[g];
+    int sum = state->sum != ZERO_NO_BUFFER ? state->sum : state->grad;
+    if (!is_tied(p, g)) return;
+    int staging = zero_write_staging(
+        &p->w, tie_staging(p->w.s, g, holders, p->w.s->buffers[sum].type));
+    zero_instruction *i = zero_write_group(&p->w, ZERO_OP_TIE, g, ZERO_NO_BUFFER, sum);
+    i->staging = staging;
+    i->range = (zero_range){0, state->partition.padded};
+    i->rank_stride = holders;
+}
+
 static void gather_sum(zero_writer *w)
 {
-    int grad = w->s->groups[w->ended.group].grad;
+    int grad = w->groups[w->ended.group].grad;
     zero_write_round_sum(w);
     zero_write_gather(w, w->ended.group, grad, grad);
 }
@@ -160,7 +171,7 @@ void zero_write_pipeline(zero_schedule *s)
                                             .completed = zero_write_join_whole,
                                             .reduced = gather_sum,
                                             .summed = nothing};
-    size_t m = (size_t)s->input.accumulation, units = (size_t)s->input.model->n_units;
+    size_t m = (size_t)s->input.accumulation, units = (size_t)s->model->n_units;
     struct pipe p = {.place = &s->pipe};
     if (!zero_writer_open(&p.w, s, ZERO_PROGRAM_STEP, &path)) return;
     int *all = calloc(2 * m * units, sizeof *all);
@@ -173,31 +184,16 @@ void zero_write_pipeline(zero_schedule *s)
         p.w.microbatch = s->input.accumulation - 1;
         /* A tied gradient waits for the first stage, whose backward pass is the last to
          * end. A stage reduces all its other gradients before that. */
-        zero_writer *w = &p.w;
         for (int tied = 0; tied < 2; tied++) {
-            for (int k = 0; tied && k < w->n_order; k++)
-                if (p.place->holders[w->order[k]] > 1) {
-                    int g = w->order[k];
-                    int holders = p.place->holders[w->order[k]];
-                    const zero_group_state *state = &w->s->groups[g];
-                    int sum = state->sum != ZERO_NO_BUFFER ? state->sum : state->grad;
-                    zero_type type = w->s->buffers[sum].type;
-                    int staging =
-                        zero_write_staging(w, tie_staging(w->s, g, holders, type));
-                    zero_instruction *i = zero_write(w, ZERO_OP_TIE);
-                    i->group = g;
-                    i->buffer = sum;
-                    i->staging = staging;
-                    i->range = (zero_range){0, state->partition.padded};
-                    i->rank_stride = holders;
-                }
-            for (int k = 0; k < w->n_order; k++)
-                if ((p.place->holders[w->order[k]] > 1) == tied)
-                    zero_write_reduce_whole(w, w->order[k]);
-            zero_write_finish_reduce(w);
-            for (int k = 0; k < w->n_order; k++)
-                if ((p.place->holders[w->order[k]] > 1) == tied)
-                    zero_write_gather_wait(w, w->order[k], w->s->groups[w->order[k]].grad);
+            for (int k = 0; tied && k < p.w.n_order; k++) tie(&p, p.w.order[k]);
+            for (int k = 0; k < p.w.n_order; k++)
+                if (is_tied(&p, p.w.order[k]) == tied)
+                    zero_write_reduce_whole(&p.w, p.w.order[k]);
+            zero_write_finish_reduce(&p.w);
+            for (int k = 0; k < p.w.n_order; k++)
+                if (is_tied(&p, p.w.order[k]) == tied)
+                    zero_write_gather_wait(&p.w, p.w.order[k],
+                                           p.w.groups[p.w.order[k]].grad);
         }
         zero_write_update(&p.w);
         for (int back = 0; back < 2; back++) await_sent(&p, back);

@@ -30,39 +30,39 @@ static int gather_staging(zero_writer *w, int g)
 
 void zero_write_gather(zero_writer *w, int g, int in, int buffer)
 {
-    zero_exchange *x = &w->s->groups[g].gather;
+    zero_exchange *x = &w->groups[g].gather;
     if (!x->is_used) *x = (zero_exchange){.is_used = true, .in = in, .out = buffer};
     int staging = gather_staging(w, g);
-    zero_instruction *i = zero_write(w, ZERO_OP_GATHER);
-    i->group = g;
-    i->in = in;
-    i->buffer = buffer;
-    i->staging = staging;
+    zero_write_group(w, ZERO_OP_GATHER, g, in, buffer)->staging = staging;
     bool is_passing = in != ZERO_NO_BUFFER && w->s->buffers[in].program == w->program;
     w->sent[g] = is_passing ? in : ZERO_NO_BUFFER;
-    if (w->s->input.serial) zero_write_gather_wait(w, g, buffer);
+    if (w->in->serial) zero_write_gather_wait(w, g, buffer);
 }
 
 void zero_write_gather_wait(zero_writer *w, int g, int buffer)
 {
-    zero_instruction *i = zero_write(w, ZERO_OP_GATHER_WAIT);
-    i->group = g;
-    i->in = w->sent[g]; /* it lives until here */
-    i->staging = w->mirrors[g];
-    i->buffer = buffer;
+    /* What it reads lives until here. */
+    zero_write_group(w, ZERO_OP_GATHER_WAIT, g, w->sent[g], buffer)->staging =
+        w->mirrors[g];
     w->sent[g] = w->mirrors[g] = ZERO_NO_BUFFER;
+}
+
+void zero_write_await(zero_writer *w, int g)
+{
+    if (!w->arrived[g]) zero_write_gather_wait(w, g, w->param[g]);
+    w->arrived[g] = true;
 }
 
 /* ---- updates ---- */
 
 static void norm(zero_writer *w, int g)
 {
-    const zero_group_state *state = &w->s->groups[g];
-    zero_instruction *i = zero_write(w, ZERO_OP_NORM);
-    i->group = g;
-    i->on_host = zero_plan_updates_beside(&w->s->input);
-    i->grad[0] = i->on_host ? state->host_grad : state->grad;
-    i->buffer = i->on_host ? ZERO_NO_BUFFER : w->s->squares;
+    const zero_group_state *state = &w->groups[g];
+    bool on_host = zero_plan_updates_beside(w->in);
+    zero_instruction *i = zero_write_group(w, ZERO_OP_NORM, g, ZERO_NO_BUFFER,
+                                           on_host ? ZERO_NO_BUFFER : w->s->squares);
+    i->on_host = on_host;
+    i->grad[0] = on_host ? state->host_grad : state->grad;
     /* All replicas have the same squares: those of the first one count. */
     int64_t n = state->partition.n_params;
     i->range = w->s->shard.replica > 0
@@ -73,7 +73,7 @@ static void norm(zero_writer *w, int g)
 
 void zero_write_early_norm(zero_writer *w)
 {
-    const zero_plan_input *in = &w->s->input;
+    const zero_plan_input *in = w->in;
     int g = w->unsquared;
     bool is_gathered = w->path->summed != NULL;
     bool is_early =
@@ -85,11 +85,10 @@ void zero_write_early_norm(zero_writer *w)
 /* UPDATE or RECORD, with the states of group g. */
 static zero_instruction *write_states(zero_writer *w, zero_op op, int g)
 {
-    const zero_group_state *state = &w->s->groups[g];
-    zero_instruction *i = zero_write(w, op);
-    bool is_beside = zero_plan_updates_beside(&w->s->input);
-    bool is_exact = w->s->input.type == ZERO_FP32;
-    i->group = g;
+    const zero_group_state *state = &w->groups[g];
+    zero_instruction *i = zero_write_group(w, op, g, ZERO_NO_BUFFER, ZERO_NO_BUFFER);
+    bool is_beside = zero_plan_updates_beside(w->in);
+    bool is_exact = w->in->type == ZERO_FP32;
     i->param[0] = !is_beside ? state->param : is_exact ? ZERO_NO_BUFFER : state->host_param;
     i->master = state->master;
     i->momentum = state->momentum;
@@ -100,31 +99,20 @@ static zero_instruction *write_states(zero_writer *w, zero_op op, int g)
 
 zero_instruction *zero_write_update_block(zero_writer *w, int g)
 {
-    const zero_group_state *state = &w->s->groups[g];
-    bool is_late = w->s->input.offload == ZERO_OFFLOAD_DELAYED;
+    const zero_group_state *state = &w->groups[g];
+    bool is_late = w->in->offload == ZERO_OFFLOAD_DELAYED;
     zero_instruction *i = write_states(w, ZERO_OP_UPDATE, g);
-    i->on_host = zero_plan_updates_beside(&w->s->input);
+    i->on_host = zero_plan_updates_beside(w->in);
     i->grad[0] = is_late ? state->late_grad : i->on_host ? state->host_grad : state->grad;
     if (is_late && !i->on_host) i->param[0] = state->late_param;
     return i;
 }
 
-/* Elements whose states this rank holds. */
-static void copy_piece(zero_writer *w, zero_op op, int g, int from, int to)
+/* Copies elements whose states this rank holds; beside a device one side is the host's. */
+static zero_instruction *copy_held(zero_writer *w, zero_op op, int g, int from, int to,
+                                   int host)
 {
-    zero_instruction *i = zero_write(w, op);
-    i->group = g;
-    i->in = from;
-    i->buffer = to;
-    i->range = zero_states_held(w->s, g);
-}
-
-/* Updates beside a device: a copy of what this rank holds, between the host and the
- * device. */
-static zero_instruction *copy_held(zero_writer *w, zero_op op, int g, int host)
-{
-    zero_instruction *i = zero_write(w, op);
-    i->group = g;
+    zero_instruction *i = zero_write_group(w, op, g, from, to);
     i->host = host;
     i->range = zero_states_held(w->s, g);
     return i;
@@ -133,37 +121,36 @@ static zero_instruction *copy_held(zero_writer *w, zero_op op, int g, int host)
 /* `after`: an instruction of the walk, as for the UPDATE that it follows in the stream. */
 static void store_param(zero_writer *w, int g, int after)
 {
-    const zero_group_state *state = &w->s->groups[g];
-    zero_instruction *i = copy_held(w, ZERO_OP_STORE_PARAM, g, state->host_param);
-    i->buffer = state->param;
-    i->after = after;
+    const zero_group_state *state = &w->groups[g];
+    copy_held(w, ZERO_OP_STORE_PARAM, g, ZERO_NO_BUFFER, state->param, state->host_param)
+        ->after = after;
 }
 
 /* `delayed`: the last step's GATHER may be in flight, and writes where PUBLISH and
  * STORE_PARAM write. */
 static void publish(zero_writer *w, int g)
 {
-    const zero_group_state *state = &w->s->groups[g];
+    const zero_group_state *state = &w->groups[g];
     if (!w->arrived[g]) zero_write_gather_wait(w, g, state->param);
     w->arrived[g] = true;
-    if (zero_plan_updates_beside(&w->s->input))
+    if (zero_plan_updates_beside(w->in))
         store_param(w, g, zero_write_last(w));
     else
-        copy_piece(w, ZERO_OP_PUBLISH, g, state->late_param, state->param);
+        copy_held(w, ZERO_OP_PUBLISH, g, state->late_param, state->param, ZERO_NO_BUFFER);
 }
 
 void zero_write_update_of(zero_writer *w, int g)
 {
-    const zero_group_state *state = &w->s->groups[g];
-    if (w->s->input.offload == ZERO_OFFLOAD_OFF)
+    const zero_group_state *state = &w->groups[g];
+    if (w->in->offload == ZERO_OFFLOAD_OFF)
         zero_write_update_block(w, g);
-    else if (w->s->input.offload == ZERO_OFFLOAD_DELAYED)
+    else if (w->in->offload == ZERO_OFFLOAD_DELAYED)
         publish(w, g);
     else
         zero_write_stream(w, g);
-    bool is_in_tier = w->s->input.offload != ZERO_OFFLOAD_OFF &&
-                      w->s->input.offload != ZERO_OFFLOAD_DELAYED;
-    if (is_in_tier && zero_plan_updates_beside(&w->s->input))
+    bool is_in_tier =
+        w->in->offload != ZERO_OFFLOAD_OFF && w->in->offload != ZERO_OFFLOAD_DELAYED;
+    if (is_in_tier && zero_plan_updates_beside(w->in))
         store_param(w, g, zero_write_after(w, g));
     if (state->records != ZERO_NO_BUFFER)
         write_states(w, ZERO_OP_RECORD, g)->buffer = state->records;
@@ -177,7 +164,7 @@ static void update_all(zero_writer *w)
 
 void zero_write_late_update(zero_writer *w)
 {
-    if (w->s->input.offload != ZERO_OFFLOAD_DELAYED) return;
+    if (w->in->offload != ZERO_OFFLOAD_DELAYED) return;
     zero_write_whole_stream(w);
     zero_write_finish_stream(w);
     update_all(w);
@@ -185,40 +172,40 @@ void zero_write_late_update(zero_writer *w)
 
 void zero_write_gradient_is_final(zero_writer *w, int g)
 {
-    const zero_group_state *state = &w->s->groups[g];
-    if (zero_plan_updates_beside(&w->s->input))
-        copy_held(w, ZERO_OP_FETCH_GRAD, g, state->host_grad)->in = state->grad;
+    const zero_group_state *state = &w->groups[g];
+    if (zero_plan_updates_beside(w->in))
+        copy_held(w, ZERO_OP_FETCH_GRAD, g, state->grad, ZERO_NO_BUFFER, state->host_grad);
     w->final_at[g] = zero_write_last(w);
 }
 
 void zero_write_update(zero_writer *w)
 {
-    int n_groups = w->s->input.model->n_groups;
-    zero_offload place = w->s->input.offload;
+    int n_groups = w->model->n_groups;
+    zero_offload place = w->in->offload;
     if (place == ZERO_OFFLOAD_BACKWARD) update_all(w);
     if (place == ZERO_OFFLOAD_DELAYED) zero_write_whole_stream(w);
     if (place != ZERO_OFFLOAD_OFF) zero_write_finish_stream(w);
     zero_write_loss(w);
     for (int g = 0; g < n_groups; g++)
-        if (w->s->groups[g].is_here && !w->has_norm[g]) norm(w, g);
+        if (w->groups[g].is_here && !w->has_norm[g]) norm(w, g);
     zero_instruction *agree = zero_write(w, ZERO_OP_OVERFLOW);
-    if (!zero_plan_updates_beside(&w->s->input)) { /* else the host has them already */
+    if (!zero_plan_updates_beside(w->in)) { /* else the host has them already */
         agree->in = w->s->squares;
         agree->host = w->s->squares_host;
     }
     /* Parameters are whole now, on all ranks, and nothing of this step has changed them;
      * with `backward` it has. */
     if (place != ZERO_OFFLOAD_BACKWARD && place != ZERO_OFFLOAD_DELAYED) {
-        if (w->s->input.check_memory) zero_write(w, ZERO_OP_VERIFY)->buffer = w->s->check;
+        if (w->in->check_memory) zero_write(w, ZERO_OP_VERIFY)->buffer = w->s->check;
         if (zero_is_checked(w->s)) zero_write(w, ZERO_OP_COMPARE)->buffer = w->s->check;
     }
     w->after = zero_write_last(w);
     if (place != ZERO_OFFLOAD_LAZY && place != ZERO_OFFLOAD_BACKWARD) update_all(w);
-    bool is_beside = zero_plan_updates_beside(&w->s->input);
+    bool is_beside = zero_plan_updates_beside(w->in);
     for (int g = 0; place == ZERO_OFFLOAD_DELAYED && g < n_groups; g++) {
-        const zero_group_state *state = &w->s->groups[g];
-        copy_piece(w, ZERO_OP_DELAY, g, is_beside ? state->host_grad : state->grad,
-                   state->late_grad);
+        const zero_group_state *state = &w->groups[g];
+        copy_held(w, ZERO_OP_DELAY, g, is_beside ? state->host_grad : state->grad,
+                  state->late_grad, ZERO_NO_BUFFER);
     }
     if (place == ZERO_OFFLOAD_END) zero_write_finish_stream(w);
 }

@@ -1,7 +1,6 @@
 #include "state/device_times.h"
 
-#include <stdlib.h>
-
+#include "base/grow.h"
 #include "sharding/work.h"
 
 zero_status zero_device_times_init(zero_device_times *t, const zero_backend *backend,
@@ -12,9 +11,7 @@ zero_status zero_device_times_init(zero_device_times *t, const zero_backend *bac
         .watch = backend->stopwatch, .math = math, .link = link, .profile = profile};
     if (!t->watch) return ZERO_OK;
     profile->is_of_device = true;
-    t->ring = calloc((size_t)t->watch->marks, sizeof *t->ring);
-    return zero_allocated(t->ring, "no memory for the times of a device: %d marks",
-                          t->watch->marks);
+    return zero_new(&t->ring, t->watch->marks, "marks of a device");
 }
 
 void zero_device_times_destroy(zero_device_times *t)
@@ -46,7 +43,8 @@ static void read_all(zero_device_times *t)
                                                place_of(t, mark + 1), &seconds);
             zero_link_keep(t->link, st);
             if (st == ZERO_OK)
-                zero_profile_add_seconds(t->profile, m->program, m->begun, seconds);
+                zero_profile_add(t->profile, m->program, m->begun,
+                                 (zero_profile_entry){.seconds = seconds});
         }
     }
 }
@@ -56,11 +54,6 @@ static void set(zero_device_times *t, const zero_instruction *i)
     if (t->n - t->first == t->watch->marks) read_all(t);
     *at(t, t->n) = (struct zero_device_mark){i, t->program};
     t->watch->set(t->math, place_of(t, t->n++));
-}
-
-void zero_device_times_begin(zero_device_times *t, zero_program_kind program)
-{
-    t->program = program;
 }
 
 void zero_device_times_next(zero_device_times *t, const zero_instruction *i)

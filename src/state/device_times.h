@@ -31,7 +31,7 @@ typedef struct {
     zero_profile *profile;
     struct zero_device_mark *ring; /* [watch->marks]; mark i is at [i % marks]; owned */
     int64_t first, n;              /* the oldest that is not read; all set so far */
-    zero_program_kind program;     /* that is walked */
+    zero_program_kind program;     /* that is walked; the walk sets it */
 } zero_device_times;
 
 /* ZERO_ERR_NOMEM. Without a stopwatch there is nothing to release. */
@@ -41,7 +41,6 @@ ZERO_NODISCARD zero_status zero_device_times_init(zero_device_times *t,
                                                   zero_profile *profile);
 void zero_device_times_destroy(zero_device_times *t); /* accepts a zeroed one */
 
-void zero_device_times_begin(zero_device_times *t, zero_program_kind program);
 /* Before an instruction is executed. */
 void zero_device_times_next(zero_device_times *t, const zero_instruction *i);
 void zero_device_times_end(zero_device_times *t);

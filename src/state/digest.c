@@ -7,6 +7,7 @@
 #include <xxhash.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "base/number.h"
 #include "base/range.h"
 #include "nn/share.h"
@@ -88,7 +89,7 @@ static void hash_part(struct digest *d, int array, int64_t b, zero_range part,
                       const float *x)
 {
     zero_range block = block_at(d, b);
-    size_t bytes = (size_t)zero_range_len(part) * sizeof *x;
+    size_t bytes = zero_range_bytes(part, ZERO_FP32);
     XXH3_state_t *stream = d->streams[array];
     if (zero_range_len(part) == zero_range_len(block)) {
         keep_hash(hash_at(d, array, b), XXH3_128bits(x, bytes));
@@ -116,7 +117,7 @@ static zero_status take_piece(void *arg, const zero_state_block *piece)
                 hash_part(d, array, b, part, x);
             else
                 memcpy(shared_block(d, array, block) + (part.begin - block.begin), x,
-                       (size_t)zero_range_len(part) * sizeof *x);
+                       zero_range_bytes(part, ZERO_FP32));
         }
     }
     return ZERO_OK;
@@ -138,7 +139,7 @@ static zero_status hash_shared(struct digest *d, const zero_partition *p, int ar
     }
     if (zero_partition_owner_of(p, block.begin) == d->comm->rank)
         keep_hash(hash_at(d, array, b),
-                  XXH3_128bits(x, (size_t)zero_range_len(block) * sizeof *x));
+                  XXH3_128bits(x, zero_range_bytes(block, ZERO_FP32)));
     return ZERO_OK;
 }
 
@@ -214,9 +215,8 @@ static zero_status merge_blocks(struct digest *d, int64_t first, zero_range mine
     for (int64_t b = first; b < first + n; b++)
         for (int a = 0; a < ARRAYS && b % d->comm->size == d->comm->rank; a++) {
             zero_range block = block_at(d, b);
-            keep_hash(hash_at(d, a, b),
-                      XXH3_128bits(merged_at(d, a, block.begin),
-                                   (size_t)zero_range_len(block) * sizeof *d->merged));
+            keep_hash(hash_at(d, a, b), XXH3_128bits(merged_at(d, a, block.begin),
+                                                     zero_range_bytes(block, ZERO_FP32)));
         }
     return ZERO_OK;
 }
@@ -289,21 +289,19 @@ static zero_status allocate(struct digest *d)
     for (int i = 0; i < n; i++)
         longest =
             zero_max(longest, zero_range_len(all_of(d->model, &d->model->tensors[i])));
-    d->sorted = malloc((size_t)n * sizeof *d->sorted);
+    ZERO_TRY(zero_new(&d->sorted, n, "tensors to hash"));
     d->list = XXH3_createState();
     for (int a = 0; a < ARRAYS; a++) d->streams[a] = XXH3_createState();
     if (d->model->share.ranks > 1) { /* tensors are hashed as a whole */
         int64_t floats = merged_len(zero_min(longest, MERGED * ZERO_DIGEST_BLOCK));
-        d->merged = malloc((size_t)(ARRAYS * floats) * sizeof *d->merged);
+        ZERO_TRY(zero_new(&d->merged, ARRAYS * floats, "floats to hash"));
     } else {
-        d->ends = calloc(ENDS * ARRAYS * ZERO_DIGEST_BLOCK, sizeof *d->ends);
-        d->foreign = malloc(ZERO_DIGEST_BLOCK * sizeof *d->foreign);
+        ZERO_TRY(zero_new(&d->ends, ENDS * ARRAYS * ZERO_DIGEST_BLOCK, "floats to hash"));
+        ZERO_TRY(zero_new(&d->foreign, ZERO_DIGEST_BLOCK, "floats to hash"));
     }
     int64_t blocks = blocks_of((zero_range){0, longest});
-    d->hashes = malloc((size_t)(2 * ARRAYS * blocks + 1) * sizeof *d->hashes);
-    ZERO_TRY(zero_allocated(d->sorted && d->list && d->streams[0] && d->streams[1] &&
-                                d->streams[2] && d->hashes &&
-                                (d->merged || (d->ends && d->foreign)),
+    ZERO_TRY(zero_new(&d->hashes, 2 * ARRAYS * blocks + 1, "words of hashes"));
+    ZERO_TRY(zero_allocated(d->list && d->streams[0] && d->streams[1] && d->streams[2],
                             "no memory to hash %d tensors", n));
     for (int i = 0; i < n; i++) d->sorted[i] = &d->model->tensors[i];
     qsort(d->sorted, (size_t)n, sizeof *d->sorted, by_name);

@@ -13,21 +13,20 @@ zero_check_space zero_finding_space(const zero_runner *r)
     return zero_check_space_at(r->schedule, zero_runner_buffer(r, r->schedule->check));
 }
 
-zero_status zero_finding_exchange(zero_runner *r, const uint64_t mine[2])
+zero_status zero_finding_exchange(zero_runner *r, const uint64_t mine[2],
+                                  zero_status looked)
 {
+    /* In place of words that say something; it costs no message while all is well. */
+    const uint64_t failed[] = {UINT64_MAX, UINT64_MAX};
     uint64_t *words = zero_finding_space(r).words;
     int n = 2 * r->comm->size;
     memset(words, 0, (size_t)n * sizeof *words);
-    memcpy(words + 2 * r->comm->rank, mine, 2 * sizeof *words);
-    return zero_comm_or(r->comm, n, words);
-}
-
-bool zero_finding_has_failed(const zero_runner *r)
-{
-    const uint64_t *words = zero_finding_space(r).words, failed[] = ZERO_FINDING_FAILED;
+    memcpy(words + 2 * r->comm->rank, looked == ZERO_OK ? mine : failed, sizeof failed);
+    ZERO_TRY(zero_comm_or(r->comm, n, words));
     for (int rank = 0; rank < r->comm->size; rank++)
-        if (memcmp(words + 2 * rank, failed, sizeof failed) == 0) return true;
-    return false;
+        if (memcmp(words + 2 * rank, failed, sizeof failed) == 0)
+            return zero_agree(r->comm, looked);
+    return ZERO_OK;
 }
 
 /* ---- words ---- */
@@ -37,7 +36,7 @@ void zero_finding_add_place(zero_sentence *report, const zero_runner *r,
 {
     int64_t first = place->range.begin, last = place->range.end - 1;
     zero_sentence_add(report, "the %s of %s, element", zero_array_name(place->array),
-                      r->schedule->input.model->tensors[place->tensor].name);
+                      r->schedule->model->tensors[place->tensor].name);
     if (first == last)
         zero_sentence_add(report, " %" PRId64, first);
     else
@@ -75,8 +74,7 @@ struct looking {
 static zero_status look_at_block(void *arg, const zero_state_block *block)
 {
     const struct looking *l = arg;
-    l->look(l->arg, block->part[l->part],
-            (size_t)zero_range_len(block->range) * sizeof(float));
+    l->look(l->arg, block->part[l->part], zero_range_bytes(block->range, ZERO_FP32));
     return ZERO_OK;
 }
 
@@ -84,16 +82,15 @@ zero_status zero_finding_inspect(zero_runner *r, const zero_finding *at,
                                  zero_inspect_look *look, void *arg)
 {
     const zero_schedule *s = r->schedule;
-    const zero_tensor *t = &s->input.model->tensors[at->tensor];
+    const zero_tensor *t = &s->model->tensors[at->tensor];
     zero_range range = {t->offset + at->range.begin, t->offset + at->range.end};
     struct looking looking = {look, arg, (int)at->array - ZERO_ARRAY_MASTERS};
     if (at->array != ZERO_ARRAY_PARAMETERS && at->array != ZERO_ARRAY_GRADIENTS)
         return zero_states_visit(r, t->group, range, ZERO_VISIT_READ, look_at_block,
                                  &looking);
-    int buffer = zero_array_buffer(&s->groups[t->group], at->array);
-    return zero_inspect(
-        r, zero_runner_element(r, buffer, range.begin),
-        (size_t)zero_range_len(range) * zero_type_size(s->buffers[buffer].type), look, arg);
+    int buffer = s->groups[t->group].buffers[at->array];
+    return zero_inspect(r, zero_runner_element(r, buffer, range.begin),
+                        zero_range_bytes(range, s->buffers[buffer].type), look, arg);
 }
 
 zero_status zero_finding_narrow(zero_finding *at, bool to_last,
@@ -123,19 +120,18 @@ zero_status zero_finding_narrow(zero_finding *at, bool to_last,
 zero_status zero_finding_agree(zero_runner *r, const zero_finding *mine, zero_status looked,
                                const char *what)
 {
-    const uint64_t *words = zero_finding_space(r).words, failed[] = ZERO_FINDING_FAILED;
+    const uint64_t *words = zero_finding_space(r).words;
     const uint64_t place[] = {(uint64_t)(mine->tensor + 1), (uint64_t)mine->array};
     zero_sentence report = {.used = 0};
     int rank = 0;
-    ZERO_TRY(zero_finding_exchange(r, looked == ZERO_OK ? place : failed));
-    if (zero_finding_has_failed(r)) return zero_agree(r->comm, looked);
+    ZERO_TRY(zero_finding_exchange(r, place, looked));
     while (rank < r->comm->size && words[2 * rank] == 0) rank++;
     if (rank == r->comm->size) return ZERO_OK; /* none found anything */
 
     zero_finding theirs = {.tensor = (int)words[2 * rank] - 1,
                            .array = (zero_array)words[2 * rank + 1]};
     ZERO_TRY(zero_finding_exchange(
-        r, (uint64_t[]){(uint64_t)mine->range.begin, (uint64_t)mine->range.end}));
+        r, (uint64_t[]){(uint64_t)mine->range.begin, (uint64_t)mine->range.end}, ZERO_OK));
     theirs.range = (zero_range){(int64_t)words[2 * rank], (int64_t)words[2 * rank + 1]};
     zero_sentence_add(&report, "rank %d %s ", rank, what);
     zero_finding_add_place(&report, r, &theirs);

@@ -33,8 +33,7 @@ void zero_host_store(zero_runner *r, int g, zero_call_place place)
     zero_range held = zero_states_held(r->schedule, g);
     zero_link_store_since(&r->link, place, zero_runner_element(r, state->param, held.begin),
                           zero_runner_element(r, state->host_param, held.begin),
-                          (size_t)zero_range_len(held) *
-                              zero_type_size(r->schedule->input.type),
+                          zero_range_bytes(held, r->schedule->input.type),
                           &r->param_copies[g]);
     zero_link_after(&r->link, r->param_copies[g]);
 }

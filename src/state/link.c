@@ -93,14 +93,17 @@ static void since(void *arg, uint64_t place_of_calls)
     l->since = place_of_calls;
 }
 
-/* Around all that a collective begins. */
-static void set_place(const zero_link *l)
+/* Around all that a collective begins: calls before its place alone are waited for. */
+static bool begins(zero_link *l, uint64_t *ticket)
 {
+    *ticket = 0;
     l->memory->since(l->math, l->since);
+    return !l->has_failed;
 }
 
-static zero_status forget_place(const zero_link *l)
+static zero_status has_begun(zero_link *l, zero_status st)
 {
+    zero_link_keep(l, st);
     l->memory->since(l->math, 0);
     return ZERO_OK;
 }
@@ -108,17 +111,15 @@ static zero_status forget_place(const zero_link *l)
 static zero_status fetch(void *arg, void *host, const void *device, size_t bytes,
                          uint64_t *ticket)
 {
-    set_place(arg);
-    zero_link_fetch(arg, host, device, bytes, ticket);
-    return forget_place(arg);
+    if (begins(arg, ticket)) zero_link_fetch(arg, host, device, bytes, ticket);
+    return has_begun(arg, ZERO_OK);
 }
 
 static zero_status store(void *arg, void *device, const void *host, size_t bytes,
                          uint64_t *ticket)
 {
-    zero_link *l = arg;
-    zero_link_store_since(l, l->since, device, host, bytes, ticket);
-    return ZERO_OK;
+    if (begins(arg, ticket)) zero_link_store(arg, device, host, bytes, ticket);
+    return has_begun(arg, ZERO_OK);
 }
 
 static zero_status ended(void *arg, uint64_t ticket, bool *answer)
@@ -160,32 +161,26 @@ static void close_neighbours(void *arg, void *memory)
 static zero_status mark(void *arg, uint64_t *ticket)
 {
     zero_link *l = arg;
-    *ticket = 0;
-    set_place(l);
-    if (!l->has_failed) zero_link_keep(l, l->memory->sharing->mark(l->math, ticket));
-    return forget_place(l);
+    return has_begun(l, begins(l, ticket) ? l->memory->sharing->mark(l->math, ticket)
+                                          : ZERO_OK);
 }
 
 static zero_status copy(void *arg, void *to, const void *from, size_t bytes,
                         uint64_t *ticket)
 {
     zero_link *l = arg;
-    *ticket = 0;
-    set_place(l);
-    if (!l->has_failed)
-        zero_link_keep(l, l->memory->sharing->copy(l->math, to, from, bytes, ticket));
-    return forget_place(l);
+    return has_begun(l, begins(l, ticket)
+                            ? l->memory->sharing->copy(l->math, to, from, bytes, ticket)
+                            : ZERO_OK);
 }
 
 static zero_status sum(void *arg, const zero_device_sum *s, uint64_t *ticket)
 {
     zero_link *l = arg;
     const zero_memory_sum of_memory = {s->n, s->terms, s->len, s->type, s->out};
-    *ticket = 0;
-    set_place(l);
-    if (!l->has_failed)
-        zero_link_keep(l, l->memory->sharing->sum(l->math, &of_memory, ticket));
-    return forget_place(l);
+    return has_begun(l, begins(l, ticket)
+                            ? l->memory->sharing->sum(l->math, &of_memory, ticket)
+                            : ZERO_OK);
 }
 
 zero_copier zero_link_copier(zero_link *l)

@@ -2,10 +2,10 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "sharding/work.h"
 
 /* "block 11" is a "block", and so are "block_11" and "block11". */
@@ -29,17 +29,16 @@ static int find_column(zero_profile *p, const char *unit)
 
 zero_status zero_profile_init(zero_profile *p, const zero_model *model)
 {
-    size_t n = (size_t)model->n_units;
     *p = (zero_profile){.n_columns = 1};
-    p->kinds = calloc(n + 1, sizeof *p->kinds);
-    p->column_of = calloc(n, sizeof *p->column_of);
-    for (int u = 0; p->kinds && p->column_of && u < model->n_units; u++)
+    zero_status st = zero_new(&p->kinds, model->n_units + 1, "units of a profile");
+    if (st == ZERO_OK) st = zero_new(&p->column_of, model->n_units, "units of a profile");
+    for (int u = 0; st == ZERO_OK && u < model->n_units; u++)
         p->column_of[u] = find_column(p, model->units[u].name);
-    p->all = calloc((size_t)(ZERO_PROGRAMS * ZERO_OP_KINDS) * (size_t)p->n_columns,
-                    sizeof *p->all);
-    if (p->kinds && p->column_of && p->all) return ZERO_OK;
-    zero_profile_destroy(p);
-    return zero_fail(ZERO_ERR_NOMEM, "no memory for the profile of %zu units", n);
+    if (st == ZERO_OK)
+        st = zero_new(&p->all, ZERO_PROGRAMS * ZERO_OP_KINDS * p->n_columns,
+                      "classes of a profile");
+    if (st != ZERO_OK) zero_profile_destroy(p);
+    return st;
 }
 
 void zero_profile_destroy(zero_profile *p)
@@ -62,26 +61,14 @@ int zero_profile_column(const zero_profile *p, const zero_instruction *i)
     return i->unit >= 0 ? p->column_of[i->unit] : ZERO_ALL_UNITS;
 }
 
-static void add_to_class(zero_profile *p, zero_program_kind program,
-                         const zero_instruction *i, const zero_profile_entry *more)
+void zero_profile_add(zero_profile *p, zero_program_kind program, const zero_instruction *i,
+                      zero_profile_entry more)
 {
     zero_profile_entry *entries =
         p->all + ((int)program * ZERO_OP_KINDS + (int)i->op) * p->n_columns;
     const int column = zero_profile_column(p, i);
-    add(&entries[ZERO_ALL_UNITS], more);
-    if (column != ZERO_ALL_UNITS) add(&entries[column], more);
-}
-
-void zero_profile_note(zero_profile *p, zero_program_kind program,
-                       const zero_instruction *i, double seconds, double exchange)
-{
-    add_to_class(p, program, i, &(zero_profile_entry){1, seconds, exchange});
-}
-
-void zero_profile_add_seconds(zero_profile *p, zero_program_kind program,
-                              const zero_instruction *i, double seconds)
-{
-    add_to_class(p, program, i, &(zero_profile_entry){.seconds = seconds});
+    add(&entries[ZERO_ALL_UNITS], &more);
+    if (column != ZERO_ALL_UNITS) add(&entries[column], &more);
 }
 
 const zero_profile_entry *zero_profile_at(const zero_profile *p, zero_program_kind program,
@@ -99,8 +86,7 @@ bool zero_profile_is_exposed(const zero_profile *p, zero_op op)
 double zero_profile_exposed(const zero_profile *p, zero_program_kind program)
 {
     double seconds = 0.0;
-    for (int i = 0; i < ZERO_OP_KINDS; i++) {
-        zero_op op = (zero_op)i;
+    for (zero_op op = 0; op < ZERO_OP_KINDS; op++) {
         if (zero_profile_is_exposed(p, op))
             seconds += zero_profile_at(p, program, op, ZERO_ALL_UNITS)->seconds;
     }
@@ -110,10 +96,9 @@ double zero_profile_exposed(const zero_profile *p, zero_program_kind program)
 double zero_profile_computing(const zero_profile *p, zero_program_kind program)
 {
     double seconds = 0.0;
-    for (int i = 0; i < ZERO_OP_KINDS; i++) {
-        const zero_profile_entry *entry =
-            zero_profile_at(p, program, (zero_op)i, ZERO_ALL_UNITS);
-        if (zero_ops[(zero_op)i].kind == ZERO_WORK_COMPUTE)
+    for (zero_op i = 0; i < ZERO_OP_KINDS; i++) {
+        const zero_profile_entry *entry = zero_profile_at(p, program, i, ZERO_ALL_UNITS);
+        if (zero_ops[i].kind == ZERO_WORK_COMPUTE)
             seconds += entry->seconds - entry->exchange;
     }
     return seconds;
@@ -131,13 +116,13 @@ zero_status zero_profile_gather(const zero_profile *p, zero_program_kind program
                                 zero_comm *comm, zero_profile_ranks *ranks)
 {
     int n = ZERO_OP_KINDS * p->n_columns;
-    size_t cells = (size_t)n * ((size_t)comm->size + 1);
-    zero_profile_ranks made = {.profile = p, .rows = malloc((size_t)n * sizeof *made.rows)};
-    double *seconds = malloc(cells * sizeof *seconds);
-    double *all = seconds ? seconds + n : NULL;
-    zero_status st = zero_allocated(made.rows && seconds,
-                                    "no memory for the profiles of %d ranks", comm->size);
+    zero_profile_ranks made = {.profile = p};
+    double *seconds = NULL, *all;
+    zero_status st = zero_new(&made.rows, n, "classes of a profile");
+    if (st == ZERO_OK)
+        st = zero_new(&seconds, n * ((int64_t)comm->size + 1), "seconds of all ranks");
     st = zero_agree(comm, st);
+    all = seconds ? seconds + n : NULL;
     for (int i = 0; st == ZERO_OK && i < n; i++) {
         made.rows[i].own = *zero_profile_at(p, program, (zero_op)0, i);
         seconds[i] = made.rows[i].own.seconds;
@@ -169,12 +154,4 @@ const zero_profile_row *zero_profile_row_at(const zero_profile_ranks *ranks, zer
                                             int column)
 {
     return &ranks->rows[(int)op * ranks->profile->n_columns + column];
-}
-
-zero_profile_entry zero_profile_sum(const zero_profile_ranks *ranks)
-{
-    zero_profile_entry sum = {0};
-    for (int op = 0; op < ZERO_OP_KINDS; op++)
-        add(&sum, &zero_profile_row_at(ranks, (zero_op)op, ZERO_ALL_UNITS)->own);
-    return sum;
 }

@@ -40,13 +40,9 @@ typedef struct {
 ZERO_NODISCARD zero_status zero_profile_init(zero_profile *p, const zero_model *model);
 void zero_profile_destroy(zero_profile *p); /* accepts a zeroed one */
 
-/* Counts an instruction that was executed. */
-void zero_profile_note(zero_profile *p, zero_program_kind program,
-                       const zero_instruction *i, double seconds, double exchange);
-
-/* Adds to the class of an instruction that was counted before. */
-void zero_profile_add_seconds(zero_profile *p, zero_program_kind program,
-                              const zero_instruction *i, double seconds);
+/* Adds to the class of an instruction that was executed. */
+void zero_profile_add(zero_profile *p, zero_program_kind program, const zero_instruction *i,
+                      zero_profile_entry more);
 /* The column of the instruction's unit, or ZERO_ALL_UNITS. */
 int zero_profile_column(const zero_profile *p, const zero_instruction *i);
 
@@ -83,5 +79,3 @@ void zero_profile_ranks_destroy(zero_profile_ranks *ranks); /* accepts a zeroed 
 
 const zero_profile_row *zero_profile_row_at(const zero_profile_ranks *ranks, zero_op op,
                                             int column);
-/* This rank's sum over all classes. */
-zero_profile_entry zero_profile_sum(const zero_profile_ranks *ranks);

@@ -22,7 +22,7 @@ struct walk {
 
 static void walk_array(struct walk *w, int tensor, int a, zero_range part, const float *x)
 {
-    const zero_tensor *t = &w->r->schedule->input.model->tensors[tensor];
+    const zero_tensor *t = &w->r->schedule->model->tensors[tensor];
     for (int64_t at = part.begin; at < part.end; at += ZERO_RECORD_BLOCK) {
         int64_t end = zero_min(at + ZERO_RECORD_BLOCK, part.end);
         uint64_t hash = XXH3_64bits(x + (at - part.begin), (size_t)(end - at) * sizeof *x);
@@ -32,7 +32,7 @@ static void walk_array(struct walk *w, int tensor, int a, zero_range part, const
         w->found.tensor = tensor;
         /* In fp32 the parameters may be the masters. */
         const zero_schedule *s = w->r->schedule;
-        int group = s->input.model->tensors[tensor].group;
+        int group = s->model->tensors[tensor].group;
         bool is_param = zero_master_buffer(s, group) == s->groups[group].param;
         w->found.array = a == 0 && is_param ? ZERO_ARRAY_PARAMETERS
                                             : (zero_array)(ZERO_ARRAY_MASTERS + a);
@@ -69,7 +69,7 @@ static zero_status look_at(struct block *b, int group, zero_range range)
 
 static zero_status walk_tensor(struct walk *w, int tensor, zero_range part)
 {
-    int group = w->r->schedule->input.model->tensors[tensor].group;
+    int group = w->r->schedule->model->tensors[tensor].group;
     struct block b = {w, tensor, zero_recorded_arrays(w->r->schedule, group)};
     for (int64_t at = part.begin; at < part.end; at += AT_ONCE) {
         zero_range range = {at, zero_min(at + AT_ONCE, part.end)};
@@ -84,15 +84,13 @@ static zero_status walk_tensor(struct walk *w, int tensor, zero_range part)
 static zero_status walk_group(struct walk *w, int g)
 {
     const zero_schedule *s = w->r->schedule;
-    const zero_group *group = &s->input.model->groups[g];
-    zero_range held = zero_states_held(s, g);
+    zero_range part;
     uint64_t *records = zero_runner_buffer(w->r, s->groups[g].records);
     if (!records) return ZERO_OK;
     for (int a = 0; a < zero_recorded_arrays(s, g); a++)
         w->next[a] = records + a * zero_records_of(s, g);
-    for (int i = group->first_tensor; i < group->first_tensor + group->n_tensors; i++) {
-        zero_range all = zero_range_of_tensor(&s->input.model->tensors[i]);
-        ZERO_TRY(walk_tensor(w, i, zero_range_overlap(all, held)));
+    for (int i = -1; zero_next_part(s->model, g, zero_states_held(s, g), &i, &part);) {
+        ZERO_TRY(walk_tensor(w, i, part));
         if (w->found.tensor >= 0) return ZERO_OK;
     }
     return ZERO_OK;
@@ -110,7 +108,7 @@ zero_status zero_records_verify(zero_runner *r)
     struct walk w = {.r = r, .found.tensor = -1};
     zero_status st = ZERO_OK;
     if (!s->input.check_memory || s->input.forward_only) return ZERO_OK;
-    for (int g = 0; st == ZERO_OK && g < s->input.model->n_groups; g++) {
+    for (int g = 0; st == ZERO_OK && g < s->model->n_groups; g++) {
         if (w.found.tensor >= 0) break;
         st = walk_group(&w, g);
     }

@@ -59,8 +59,7 @@ static zero_status compare_piece(struct comparing *c, zero_range piece,
     if (r->link.memory) {
         char *fetched = zero_runner_buffer(r, r->schedule->first_chunk + 1);
         zero_link_fetch_now(&r->link, fetched, param,
-                            (size_t)zero_range_len(piece) *
-                                zero_type_size(r->schedule->input.type));
+                            zero_range_bytes(piece, r->schedule->input.type));
         ZERO_TRY(zero_link_status(&r->link));
         param = fetched;
     }
@@ -80,7 +79,7 @@ static zero_status compare_masters(void *arg, const zero_state_block *own)
 static zero_status compare_tensor(struct comparing *c, int tensor)
 {
     const zero_schedule *s = c->r->schedule;
-    const zero_tensor *t = &s->input.model->tensors[tensor];
+    const zero_tensor *t = &s->model->tensors[tensor];
     zero_range held = zero_states_held(s, t->group);
     zero_range range = zero_range_overlap(zero_range_of_tensor(t), held);
     c->tensor = tensor;
@@ -95,8 +94,7 @@ static zero_status compare_tensor(struct comparing *c, int tensor)
             zero_range piece = {at, zero_min(at + AT_ONCE, range.end)};
             zero_ticket ended_by_the_next;
             zero_link_fetch(&r->link, chunk, zero_runner_element(r, master, at),
-                            (size_t)zero_range_len(piece) * sizeof *chunk,
-                            &ended_by_the_next);
+                            zero_range_bytes(piece, ZERO_FP32), &ended_by_the_next);
             ZERO_TRY(compare_piece(c, piece, chunk));
         }
         return ZERO_OK;
@@ -120,7 +118,7 @@ static zero_status find_changed(zero_runner *r, zero_finding *found)
         memcpy(&r->changed, host + at, sizeof r->changed);
     }
     if (r->changed == 0) return ZERO_OK;
-    found->tensor = zero_update_changed(s->input.model, r->changed, &found->range.begin);
+    found->tensor = zero_update_changed(s->model, r->changed, &found->range.begin);
     found->range.end = found->range.begin + 1;
     return ZERO_OK;
 }
@@ -187,8 +185,7 @@ static zero_status add_block(void *arg, const zero_state_block *block)
     const struct hashing *h = arg;
     for (int p = 0; p < ZERO_STATES; p++)
         if (h->are_copies[p])
-            add_bytes(arg, block->part[p],
-                      (size_t)zero_range_len(block->range) * sizeof(float));
+            add_bytes(arg, block->part[p], zero_range_bytes(block->range, ZERO_FP32));
     return ZERO_OK;
 }
 
@@ -202,8 +199,7 @@ static zero_status add_group(zero_runner *r, int g, zero_copies kind, struct has
     if (zero_copies_of(s, g, ZERO_ARRAY_PARAMETERS) == kind)
         while (next_block(h, held, period, &block))
             ZERO_TRY(zero_inspect(r, zero_runner_element(r, param, block.begin),
-                                  (size_t)zero_range_len(block) *
-                                      zero_type_size(s->buffers[param].type),
+                                  zero_range_bytes(block, s->buffers[param].type),
                                   add_bytes, h));
     for (int p = 0; p < ZERO_STATES; p++) {
         h->are_copies[p] =
@@ -228,7 +224,7 @@ static zero_status hash_copies(zero_runner *r, zero_copies kind, int64_t step,
         h.rank = group->layout.local_of[group->rank];
         h.ranks = zero_layout_local_size(&group->layout, group->rank);
     }
-    for (int g = 0; g < r->schedule->input.model->n_groups; g++)
+    for (int g = 0; g < r->schedule->model->n_groups; g++)
         ZERO_TRY(add_group(r, g, kind, &h));
     memcpy(words, h.sum, sizeof h.sum);
     return ZERO_OK;
@@ -253,19 +249,19 @@ static void add_up_nodes(const zero_runner *r)
 zero_range zero_replicas_held(const zero_schedule *s, zero_copies kind, int g)
 {
     if (kind == ZERO_COPIES_OF_REPLICAS) return zero_states_held(s, g);
-    return (zero_range){0, s->input.model->groups[g].n_params};
+    return (zero_range){0, s->model->groups[g].n_params};
 }
 
 int zero_replicas_step(const zero_schedule *s, zero_copies kind)
 {
-    int tp = s->input.model->share.ranks;
+    int tp = s->model->share.ranks;
     return kind == ZERO_COPIES_OF_REPLICAS ? s->shard.size * tp : tp;
 }
 
 int zero_replicas_first_beside(const zero_runner *r, int rank)
 {
     const int *node_of = r->comm->layout.node_of;
-    int tp = r->schedule->input.model->share.ranks, group = r->schedule->shard.size * tp;
+    int tp = r->schedule->model->share.ranks, group = r->schedule->shard.size * tp;
     int first = rank / group * group + rank % tp; /* in the rank's shard group */
     while (node_of[first] != node_of[rank]) first += tp;
     return first;
@@ -275,11 +271,10 @@ int zero_replicas_first_beside(const zero_runner *r, int rank)
  * one verdict. */
 static zero_status compare_copies(zero_runner *r, zero_copies kind)
 {
-    uint64_t mine[2] = ZERO_FINDING_FAILED;
+    uint64_t mine[2] = {0};
     int step = zero_replicas_step(r->schedule, kind);
     zero_status looked = hash_copies(r, kind, ZERO_ALL_STEPS, mine);
-    ZERO_TRY(zero_finding_exchange(r, mine));
-    if (zero_finding_has_failed(r)) return zero_agree(r->comm, looked);
+    ZERO_TRY(zero_finding_exchange(r, mine, looked));
     if (kind == ZERO_COPIES_OF_NODES) add_up_nodes(r);
     const uint64_t *words = zero_finding_space(r).words;
     for (int k = step; k < r->comm->size; k++)
@@ -292,7 +287,6 @@ static zero_status compare_copies(zero_runner *r, zero_copies kind)
  * right. */
 static const zero_copies kinds[] = {ZERO_COPIES_OF_REPLICAS, ZERO_COPIES_OF_RANKS,
                                     ZERO_COPIES_OF_NODES};
-enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
 zero_status zero_replicas_compare(zero_runner *r, bool has_gradient)
 {
@@ -303,7 +297,7 @@ zero_status zero_replicas_compare(zero_runner *r, bool has_gradient)
         if (st == ZERO_OK) st = find_rounded(r, ZERO_ALL_STEPS, &found);
         ZERO_TRY(zero_finding_agree(r, &found, st, found_rounded));
     }
-    for (int k = 0; k < KINDS; k++)
+    for (int k = 0; k < ZERO_COUNT(kinds); k++)
         if (zero_has_copies(s, kinds[k])) ZERO_TRY(compare_copies(r, kinds[k]));
     return zero_has_replicated(s) ? zero_replicas_compare_parts(r, has_gradient) : ZERO_OK;
 }
@@ -315,7 +309,7 @@ static zero_status add_due(zero_runner *r, int64_t step, bool has_gradient, uint
 {
     const zero_schedule *s = r->schedule;
     zero_finding found = {.tensor = -1};
-    for (int k = 0; k < KINDS; k++) {
+    for (int k = 0; k < ZERO_COUNT(kinds); k++) {
         uint64_t words[2];
         if (!zero_has_copies(s, kinds[k])) continue;
         ZERO_TRY(hash_copies(r, kinds[k], step, words));

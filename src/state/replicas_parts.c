@@ -17,7 +17,6 @@
 
 static const zero_array replicated[] = {ZERO_ARRAY_GRADIENTS, ZERO_ARRAY_PARAMETERS,
                                         ZERO_ARRAY_MASTERS};
-enum { REPLICATED = sizeof replicated / sizeof replicated[0] };
 
 /* Two words of a rank: the sum, and how many elements it has added. */
 struct sum {
@@ -55,12 +54,12 @@ static void add_piece(void *arg, const void *piece, size_t bytes)
 static zero_status add_place(zero_runner *r, const zero_finding *place, struct sum *sum)
 {
     const zero_schedule *s = r->schedule;
-    const zero_tensor *t = &s->input.model->tensors[place->tensor];
+    const zero_tensor *t = &s->model->tensors[place->tensor];
     const zero_group_state *g = &s->groups[t->group];
     zero_range range = {t->offset + place->range.begin, t->offset + place->range.end};
     zero_range own =
         zero_range_overlap(zero_partition_shard(&g->partition, s->shard.rank), range);
-    int buffer = zero_array_buffer(g, place->array);
+    int buffer = g->buffers[place->array];
     bool is_param = place->array == ZERO_ARRAY_PARAMETERS;
     if (zero_range_is_empty(own)) return ZERO_OK;
     if (is_param && (buffer == ZERO_NO_BUFFER || buffer == zero_master_buffer(s, t->group)))
@@ -83,7 +82,7 @@ static zero_status add_all(zero_runner *r, int64_t step, bool has_gradient, stru
         const zero_tensor *t = &in->model->tensors[i];
         bool is_due = step == ZERO_ALL_STEPS || (step + i) % in->check_replicas == 0;
         if (!is_due || !zero_tensor_is_replicated(t)) continue;
-        for (int a = has_gradient ? 0 : 1; a < REPLICATED; a++)
+        for (int a = has_gradient ? 0 : 1; a < ZERO_COUNT(replicated); a++)
             ZERO_TRY(add_place(r, &(zero_finding){i, replicated[a], {0, t->rows * t->cols}},
                                sum));
     }
@@ -95,12 +94,12 @@ static zero_status add_all(zero_runner *r, int64_t step, bool has_gradient, stru
 /* Copies of a replicated tensor: the ranks of replica k with part p hold copy k * T + p. */
 static int n_copies(const zero_runner *r)
 {
-    return r->schedule->input.model->share.ranks * r->schedule->shard.replicas;
+    return r->schedule->model->share.ranks * r->schedule->shard.replicas;
 }
 
 static int copy_of(const zero_runner *r, int rank)
 {
-    int tp = r->schedule->input.model->share.ranks;
+    int tp = r->schedule->model->share.ranks;
     return rank / (r->schedule->shard.size * tp) * tp + rank % tp;
 }
 
@@ -129,9 +128,7 @@ static uint64_t sum_of(const zero_runner *r, int copy)
 static zero_status exchange(zero_runner *r, const struct sum *sum, zero_status looked,
                             bool *differ)
 {
-    uint64_t failed[2] = ZERO_FINDING_FAILED;
-    ZERO_TRY(zero_finding_exchange(r, looked == ZERO_OK ? sum->words : failed));
-    if (zero_finding_has_failed(r)) return zero_agree(r->comm, looked);
+    ZERO_TRY(zero_finding_exchange(r, sum->words, looked));
     *differ = false;
     for (int c = 1; c < n_copies(r); c++) *differ = *differ || sum_of(r, c) != sum_of(r, 0);
     return ZERO_OK;
@@ -148,8 +145,8 @@ static zero_status look(void *arg, const zero_finding *at, bool *differ)
 /* Sets tensor -1 if nothing differs now. */
 static zero_status find_tensor(zero_runner *r, bool has_gradient, zero_finding *place)
 {
-    const zero_model *model = r->schedule->input.model;
-    for (int a = has_gradient ? 0 : 1; a < REPLICATED; a++)
+    const zero_model *model = r->schedule->model;
+    for (int a = has_gradient ? 0 : 1; a < ZERO_COUNT(replicated); a++)
         for (int i = 0; i < model->n_tensors; i++) {
             const zero_tensor *t = &model->tensors[i];
             bool differ = false;

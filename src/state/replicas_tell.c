@@ -35,7 +35,7 @@ static zero_status learn(const struct search *f, int64_t *number)
 
 static const zero_tensor *tensor_of(const struct search *f)
 {
-    return &f->r->schedule->input.model->tensors[f->at.tensor];
+    return &f->r->schedule->model->tensors[f->at.tensor];
 }
 
 /* Two words that stand for elements of the tensor; of a single one they are its bits. */
@@ -63,9 +63,8 @@ static zero_status look(void *arg, const zero_finding *at, bool *differ)
     const struct search *f = arg;
     struct description d = {.is_single = zero_range_len(at->range) == 1};
     bool looks = is_member(f, f->r->comm->rank);
-    ZERO_TRY(zero_agree(f->r->comm,
-                        looks ? zero_finding_inspect(f->r, at, add_piece, &d) : ZERO_OK));
-    ZERO_TRY(zero_finding_exchange(f->r, d.words));
+    zero_status looked = looks ? zero_finding_inspect(f->r, at, add_piece, &d) : ZERO_OK;
+    ZERO_TRY(zero_finding_exchange(f->r, d.words, looked));
     const uint64_t *words = zero_finding_space(f->r).words, *first = words + 2 * f->first;
     *differ = false;
     for (int k = f->first; k < f->r->comm->size; k += f->step)
@@ -78,16 +77,15 @@ static zero_status look(void *arg, const zero_finding *at, bool *differ)
 static zero_status find_tensor(struct search *f)
 {
     const zero_schedule *s = f->r->schedule;
-    for (int i = 0; i < s->input.model->n_tensors; i++)
-        for (int a = 0; a < ZERO_ARRAYS; a++) {
-            const zero_tensor *t = &s->input.model->tensors[i];
+    for (int i = 0; i < s->model->n_tensors; i++)
+        for (zero_array a = 0; a < ZERO_ARRAYS; a++) {
+            const zero_tensor *t = &s->model->tensors[i];
             bool differ;
-            if (zero_copies_of(s, t->group, (zero_array)a) != f->kind) continue;
+            if (zero_copies_of(s, t->group, a) != f->kind) continue;
             zero_range held =
                 zero_range_overlap(zero_range_of_tensor(t),
                                    zero_replicas_held(f->r->schedule, f->kind, t->group));
-            f->at = (zero_finding){
-                i, (zero_array)a, {held.begin - t->offset, held.end - t->offset}};
+            f->at = (zero_finding){i, a, {held.begin - t->offset, held.end - t->offset}};
             ZERO_TRY(learn(f, &f->at.range.begin));
             ZERO_TRY(learn(f, &f->at.range.end));
             if (zero_range_is_empty(f->at.range)) continue;

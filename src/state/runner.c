@@ -23,23 +23,3 @@ void *zero_runner_element(const zero_runner *r, int buffer, int64_t i)
     return (char *)zero_runner_buffer(r, buffer) +
            (i - b->begin) * (int64_t)zero_type_size(b->type);
 }
-
-static void note(zero_runner *r, int buffer)
-{
-    if (buffer == ZERO_NO_BUFFER) return;
-    zero_touch *touch = &r->touched[buffer];
-    if (touch->first < 0 || r->at < touch->first) touch->first = r->at;
-    if (r->at > touch->last) touch->last = r->at;
-}
-
-void *zero_runner_use(zero_runner *r, int buffer)
-{
-    note(r, buffer);
-    return zero_runner_buffer(r, buffer);
-}
-
-void *zero_runner_use_element(zero_runner *r, int buffer, int64_t i)
-{
-    note(r, buffer);
-    return zero_runner_element(r, buffer, i);
-}

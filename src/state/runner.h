@@ -11,7 +11,7 @@
 #include "comm/device.h"
 #include "comm/window.h"
 #include "math/backend.h"
-#include "sharding/schedule.h"
+#include "sharding/schedule_memory.h"
 #include "state/device_times.h"
 #include "state/link.h"
 #include "state/profile.h"
@@ -19,7 +19,7 @@
 #include "state/told.h"
 #include "state/trace.h"
 
-/* The collectives of a group's REDUCE or GATHER: several if its pieces have owners. */
+/* The collectives of an exchange: several of a group whose pieces have owners. */
 typedef struct {
     zero_collective *ops; /* [n], owned */
     int n;
@@ -36,12 +36,6 @@ typedef struct {
     void *staging;
 } zero_chained;
 
-/* The instructions at which a buffer was used first and last; -1: never. A buffer of one
- * program is used by that program alone. */
-typedef struct {
-    int first, last;
-} zero_touch;
-
 /* An update that the ranks have agreed on. */
 typedef struct {
     bool is_due;
@@ -53,11 +47,16 @@ typedef struct zero_walk zero_walk; /* walk.h */
 typedef struct {
     const zero_schedule *schedule; /* borrowed, like the next two */
     const zero_backend *backend;
-    zero_comm *comm;     /* all ranks: what they agree on */
-    zero_comm *data;     /* the ZeRO group, whose ranks see data of their own */
-    zero_comm *shard;    /* its ranks that share groups; without replicas it is `data` */
-    zero_comm *replicas; /* the ranks that hold what this one holds; NULL without */
-    zero_comm *tp;       /* the TP group, which shares units; NULL without */
+    union {
+        zero_comm *groups[ZERO_FAMILY_PARTS]; /* by zero_family_part */
+        struct {
+            zero_comm *comm;     /* all ranks: what they agree on */
+            zero_comm *tp;       /* the TP group, which shares units; NULL without */
+            zero_comm *data;     /* the ZeRO group, whose ranks see data of their own */
+            zero_comm *shard;    /* its ranks that share groups; without replicas `data` */
+            zero_comm *replicas; /* ranks that hold what this one holds; NULL without */
+        };
+    };
     zero_math math;
     /* The shard group's window; borrowed, zeroed if its ranks share no memory. */
     const zero_window *window;
@@ -69,12 +68,11 @@ typedef struct {
     zero_math host;          /* with offload: updates by the CPU, beside the device */
     void *device;            /* its arena; NULL without a device */
     bool is_open, host_is_open, window_is_pinned;
-    int n_groups; /* the model may be gone when the runner is destroyed */
     /* Owned, like all below; tables of one kind that follow each other are one block. */
-    zero_runner_exchange *reduce, *gather; /* [n_groups] */
-    zero_runner_exchange *all_reduce;      /* [n_groups]; n = 0 without replicas */
-    zero_runner_exchange *joins;           /* [n_joins] */
-    int n_joins;
+    /* By number (zero_exchange_number()) of each op that begins an exchange; n = 0 if the
+     * schedule does not use it. JOIN and COLLECT have one table. */
+    zero_runner_exchange *exchanges[ZERO_OP_KINDS];
+    int n_exchanges;                /* in all */
     zero_chained joining, reducing; /* the JOIN and the ALL_REDUCE in flight */
     zero_ticket *loss_copies;    /* [M] of row losses that are on their way to the host */
     zero_ticket token_copies[2]; /* the last one from each slot of tokens */
@@ -100,16 +98,12 @@ typedef struct {
     double streamed;                /* seconds of the stream during other instructions */
     zero_walk *walk;                /* the present one, for polls */
     int at;                         /* the instruction being executed */
-    zero_touch *touched;            /* [n_buffers] */
-    zero_trace *trace;              /* borrowed; NULL: nothing is recorded */
-    zero_told *told; /* borrowed; [instructions of a step]; NULL: nothing is told */
+    zero_life *touched; /* [n_buffers] the instructions that used it first and last */
+    zero_trace *trace;  /* borrowed; NULL: nothing is recorded */
+    zero_told *told;    /* borrowed; [instructions of a step]; NULL: nothing is told */
 } zero_runner;
 
 /* The memory of a buffer of the schedule; NULL for ZERO_NO_BUFFER. */
 void *zero_runner_buffer(const zero_runner *r, int buffer);
 /* Element i of a group's flat space in a buffer that holds it; NULL for ZERO_NO_BUFFER. */
 void *zero_runner_element(const zero_runner *r, int buffer, int64_t i);
-
-/* The same for the instruction being executed, whose use of the buffer is noted. */
-void *zero_runner_use(zero_runner *r, int buffer);
-void *zero_runner_use_element(zero_runner *r, int buffer, int64_t i);

@@ -64,9 +64,8 @@ zero_status zero_states_fill(zero_runner *r, const zero_weights *weights)
         zero_status st =
             has_masters
                 ? zero_states_visit(r, f.group, own, ZERO_VISIT_CHANGE, fill_block, &f)
-                : zero_overwrite(r, param,
-                                 (size_t)zero_range_len(own) * zero_type_size(plan->type),
-                                 fill_piece, &f);
+                : zero_overwrite(r, param, zero_range_bytes(own, plan->type), fill_piece,
+                                 &f);
         if (st != ZERO_OK) f.status = st;
     }
     free(f.chunk);
@@ -107,7 +106,7 @@ static zero_status round_group(zero_runner *r, int g)
     if (state->late_param != ZERO_NO_BUFFER && type == ZERO_FP32)
         /* A delayed update works on a copy of the masters. */
         memcpy(zero_runner_element(r, state->late_param, held.begin), param,
-               (size_t)zero_range_len(held) * sizeof(float));
+               zero_range_bytes(held, ZERO_FP32));
     if (is_beside) {
         zero_host_await(r, g);
         if (state->host_param != state->master)
@@ -127,8 +126,7 @@ static zero_status round_group(zero_runner *r, int g)
 
 zero_status zero_states_round(zero_runner *r)
 {
-    for (int g = 0; g < r->schedule->input.model->n_groups; g++)
-        ZERO_TRY(round_group(r, g));
+    for (int g = 0; g < r->schedule->model->n_groups; g++) ZERO_TRY(round_group(r, g));
     return ZERO_OK;
 }
 
@@ -143,13 +141,13 @@ static zero_status read_states(void *arg, int group, zero_range range,
 zero_status zero_states_digest(zero_runner *r, char hex[33])
 {
     const zero_schedule *s = r->schedule;
-    int n = s->input.model->n_groups;
+    int n = s->model->n_groups;
     const zero_partition **partitions;
     zero_status st = zero_new(&partitions, n, "groups");
     st = zero_agree(r->comm, st);
     for (int g = 0; st == ZERO_OK && g < n; g++) partitions[g] = &s->groups[g].partition;
     if (st == ZERO_OK)
-        st = zero_digest(s->input.model, r->comm, partitions,
+        st = zero_digest(s->model, r->comm, partitions,
                          &(zero_digest_source){read_states, r}, hex);
     free(partitions);
     return st;

@@ -1,8 +1,7 @@
 #include "state/tier.h"
 
-#include <stdlib.h>
-
 #include "base/clock.h"
+#include "base/grow.h"
 #include "base/number.h"
 
 #define NONE (-1)
@@ -14,9 +13,7 @@ static zero_status open_blocks(zero_tier *t, const zero_schedule *s, const char 
                                int n, size_t *bytes)
 {
     int depth = zero_offload_in_flight(s), number = 0;
-    t->blocks = calloc((size_t)s->n_buffers, sizeof *t->blocks);
-    ZERO_TRY(zero_allocated(bytes && t->blocks,
-                            "no memory for the %d blocks of a scratch file", n));
+    ZERO_TRY(zero_new(&t->blocks, s->n_buffers, "blocks of a scratch file"));
     for (int i = 0; i < s->n_buffers; i++) {
         t->blocks[i].number = t->blocks[i].transfer = NONE;
         if (s->buffers[i].space != ZERO_SPACE_FILE) continue;
@@ -41,7 +38,8 @@ zero_status zero_tier_open(zero_tier *t, const zero_schedule *s, const char *dir
     if (!directory)
         return zero_fail(ZERO_ERR_INVALID,
                          "no directory for the scratch file: give --offload DIR");
-    size_t *bytes = calloc((size_t)n, sizeof *bytes);
+    size_t *bytes;
+    ZERO_TRY(zero_new(&bytes, n, "blocks of a scratch file"));
     zero_status st = open_blocks(t, s, directory, n, bytes);
     free(bytes);
     if (st != ZERO_OK) zero_tier_close(t);
@@ -66,31 +64,20 @@ static void keep(zero_tier *t, zero_status st)
 }
 
 /* The clock is read for transfers that are recorded, and for no others. */
-static zero_tier_block *begin(zero_tier *t, zero_moved as, int file, bool is_write)
+void zero_tier_begin(zero_tier *t, zero_op_moves as, int file, bool is_write, void *memory)
 {
     zero_tier_block *b = &t->blocks[file];
     bool is_recorded = t->ring && t->ring->is_on;
-    if (t->has_failed) return NULL;
+    if (t->has_failed) return;
     b->purpose = as;
     b->span = (zero_transfer_span){.file = is_recorded ? file : NONE,
                                    .label = t->label,
                                    .is_write = is_write,
                                    .begun = is_recorded ? zero_clock_seconds() : 0.0};
-    return b;
-}
-
-void zero_tier_begin_read(zero_tier *t, zero_moved as, int file, void *memory)
-{
-    zero_tier_block *b = begin(t, as, file, false);
-    if (b) keep(t, zero_scratch_begin_read(t->scratch, b->number, memory, &b->transfer));
-}
-
-void zero_tier_begin_write(zero_tier *t, zero_moved as, int file, const void *memory)
-{
-    zero_tier_block *b = begin(t, as, file, true);
-    if (!b) return;
-    keep(t, zero_scratch_begin_write(t->scratch, b->number, memory, &b->transfer));
-    b->is_written = true;
+    b->is_written = b->is_written || is_write;
+    keep(t, is_write
+                ? zero_scratch_begin_write(t->scratch, b->number, memory, &b->transfer)
+                : zero_scratch_begin_read(t->scratch, b->number, memory, &b->transfer));
 }
 
 bool zero_tier_is_written(const zero_tier *t, int file)
@@ -116,12 +103,9 @@ void zero_tier_end(zero_tier *t, int file)
         ring->ring[ring->n++ % ring->capacity] = b->span;
     }
     zero_scratch_traffic now = zero_scratch_get_traffic(t->scratch);
-    /* Adds what the file has moved since `before`. */
-    zero_file_traffic *sum = &t->moved[b->purpose];
-    sum->bytes_read += now.bytes_read - before.bytes_read;
-    sum->bytes_written += now.bytes_written - before.bytes_written;
-    sum->reads += now.reads - before.reads;
-    sum->writes += now.writes - before.writes;
+    /* What the file has moved since `before`. */
+    zero_file_traffic_add(&t->moved.of[b->purpose], 1, &now);
+    zero_file_traffic_add(&t->moved.of[b->purpose], UINT64_MAX, &before);
     b->transfer = NONE;
 }
 

@@ -7,24 +7,14 @@
 #pragma once
 
 #include "base/fail.h"
-#include "io/scratch.h"
 #include "sharding/offload.h"
 #include "state/transfers.h"
 
-/* The purpose of a transfer: what it is counted as. */
-typedef enum {
-    ZERO_MOVED_STATES, /* by updates, with the parameters that these read and write */
-    ZERO_MOVED_PARAMETERS,
-    ZERO_MOVED_ACTIVATIONS,
-    ZERO_MOVED_FOR_VISITS, /* digests, checkpoints, initial values: in no program */
-    ZERO_MOVED_KINDS
-} zero_moved;
-
 /* A buffer in the file. */
 typedef struct {
-    int number;         /* its block of the scratch file, or -1: it is none */
-    int transfer;       /* in flight, or -1 */
-    zero_moved purpose; /* of that transfer */
+    int number;            /* its block of the scratch file, or -1: it is none */
+    int transfer;          /* in flight, or -1 */
+    zero_op_moves purpose; /* of that transfer */
     bool is_written;
     zero_transfer_span span; /* of that transfer; `file` < 0: not recorded */
 } zero_tier_block;
@@ -37,7 +27,7 @@ typedef struct {
     int64_t label;            /* of the transfers that begin */
 
     /* By transfers that have ended and succeeded. */
-    zero_file_traffic moved[ZERO_MOVED_KINDS];
+    zero_offload_traffic moved;
     zero_failure failure; /* the first one */
     bool has_failed;
 } zero_tier;
@@ -54,8 +44,7 @@ void zero_tier_close(zero_tier *t); /* accepts a zeroed one */
 
 /* Begins a transfer of a buffer in the file to or from `memory`, which belongs to it until
  * its end. Does nothing after a failure. */
-void zero_tier_begin_read(zero_tier *t, zero_moved as, int file, void *memory);
-void zero_tier_begin_write(zero_tier *t, zero_moved as, int file, const void *memory);
+void zero_tier_begin(zero_tier *t, zero_op_moves as, int file, bool is_write, void *memory);
 /* True if a transfer to the buffer has begun once. */
 bool zero_tier_is_written(const zero_tier *t, int file);
 /* True if no transfer of the buffer is in flight, or it has ended. Never blocks. */

@@ -1,10 +1,8 @@
 #include "state/trace.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
-
 #include "base/clock.h"
 #include "base/fail.h"
+#include "base/grow.h"
 #include "base/number.h"
 #include "sharding/offload.h"
 #include "sharding/schedule_exchange.h"
@@ -67,18 +65,14 @@ static zero_status open_all(zero_trace *t, const zero_trace_size *size)
 {
     size_t n = (size_t)t->window.keeps + 1;
     t->room = (int)size->spans;
-    t->spans = calloc(n * (size_t)size->spans, sizeof *t->spans);
-    t->steps = calloc(n, sizeof *t->steps);
-    ZERO_TRY(zero_allocated(t->spans && t->steps, "no memory for a trace: %zu bytes",
-                            size->bytes));
+    ZERO_TRY(zero_new(&t->spans, n * (size_t)size->spans, "spans of a trace"));
+    ZERO_TRY(zero_new(&t->steps, n, "steps of a trace"));
     int64_t flights = zero_max(slots(&t->window) * size->flights, 1);
     ZERO_TRY(zero_comm_spans_init(&t->flights, flights));
     int64_t capacity = slots(&t->window) * size->transfers;
     if (capacity == 0) return ZERO_OK;
     t->transfers.capacity = capacity;
-    t->transfers.ring = calloc((size_t)capacity, sizeof *t->transfers.ring);
-    return zero_allocated(t->transfers.ring,
-                          "no memory for the spans of %" PRId64 " transfers", capacity);
+    return zero_new(&t->transfers.ring, capacity, "transfers of a trace");
 }
 
 zero_status zero_trace_init(zero_trace *t, const zero_schedule *s,

@@ -11,15 +11,8 @@
 
 static int buffer_of(const zero_schedule *s, int group, int part)
 {
-    return part == ZERO_STATE_MASTER
-               ? zero_master_buffer(s, group)
-               : zero_array_buffer(&s->groups[group],
-                                   (zero_array)(ZERO_ARRAY_MASTERS + part));
-}
-
-static size_t bytes_of(zero_range range)
-{
-    return (size_t)zero_range_len(range) * sizeof(float);
+    return part == ZERO_STATE_MASTER ? zero_master_buffer(s, group)
+                                     : s->groups[group].buffers[ZERO_ARRAY_MASTERS + part];
 }
 
 struct visit {
@@ -66,7 +59,7 @@ static void fetch(struct visit *v, int64_t i)
     for (int p = 0; p < ZERO_STATES && v->access != ZERO_VISIT_FILL; p++)
         if (block.part[p])
             zero_link_fetch(&v->r->link, block.part[p], on_device(v, &block, p),
-                            bytes_of(block.range), &v->fetched[i % 2]);
+                            zero_range_bytes(block.range, ZERO_FP32), &v->fetched[i % 2]);
 }
 
 static zero_status visit_chunk(struct visit *v, int64_t i)
@@ -79,7 +72,7 @@ static zero_status visit_chunk(struct visit *v, int64_t i)
     for (int p = 0; p < ZERO_STATES && v->access != ZERO_VISIT_READ; p++)
         if (block.part[p])
             zero_link_store(&v->r->link, on_device(v, &block, p), block.part[p],
-                            bytes_of(block.range), &v->stored[i % 2]);
+                            zero_range_bytes(block.range, ZERO_FP32), &v->stored[i % 2]);
     return ZERO_OK;
 }
 
@@ -144,8 +137,8 @@ static void fetch_until(struct visit *v, int end)
         for (int p = 0; p < slot.n_parts; p++) {
             int file = slot.parts[p].file;
             if (zero_tier_is_written(&v->r->tier, file))
-                zero_tier_begin_read(&v->r->tier, ZERO_MOVED_FOR_VISITS, file,
-                                     slot.parts[p].memory);
+                zero_tier_begin(&v->r->tier, ZERO_MOVES_FOR_VISITS, file, false,
+                                slot.parts[p].memory);
             else
                 memset(slot.parts[p].memory, 0, s->buffers[file].bytes);
         }
@@ -155,8 +148,8 @@ static void fetch_until(struct visit *v, int end)
 static void store_slot(const struct visit *v, const struct slot *slot)
 {
     for (int p = 0; p < slot->n_parts; p++)
-        zero_tier_begin_write(&v->r->tier, ZERO_MOVED_FOR_VISITS, slot->parts[p].file,
-                              slot->parts[p].memory);
+        zero_tier_begin(&v->r->tier, ZERO_MOVES_FOR_VISITS, slot->parts[p].file, true,
+                        slot->parts[p].memory);
 }
 
 static zero_status visit_slot(struct visit *v, int i)
@@ -190,7 +183,7 @@ static zero_status visit_slot(struct visit *v, int i)
 zero_status zero_states_write_padding(zero_runner *r)
 {
     const zero_schedule *s = r->schedule;
-    for (int g = 0; g < s->input.model->n_groups; g++) {
+    for (int g = 0; g < s->model->n_groups; g++) {
         struct visit v = {.r = r, .group = g};
         for (; v.first < s->groups[g].n_blocks; v.first++) {
             struct slot slot = slot_of(&v, 0);
@@ -270,7 +263,7 @@ static zero_status copy_block(void *arg, const zero_state_block *block)
     for (int p = 0; p < ZERO_STATES; p++)
         if (block->part[p])
             memcpy(to->part[p] + (block->range.begin - to->range.begin), block->part[p],
-                   bytes_of(block->range));
+                   zero_range_bytes(block->range, ZERO_FP32));
     return ZERO_OK;
 }
 

@@ -9,11 +9,10 @@
 zero_status zero_weights_fill(const zero_weights *weights, const zero_model *model,
                               int group, zero_range range, float *out)
 {
-    const zero_group *g = &model->groups[group];
+    zero_range part;
     memset(out, 0, (size_t)zero_range_len(range) * sizeof *out);
-    for (int i = g->first_tensor; i < g->first_tensor + g->n_tensors; i++) {
+    for (int i = -1; zero_next_part(model, group, range, &i, &part);) {
         const zero_tensor *t = &model->tensors[i];
-        zero_range part = zero_range_overlap(zero_range_of_tensor(t), range);
         /* In runs that adjoin in the whole tensor, too. */
         for (int64_t at = part.begin; at < part.end;) {
             zero_run run = zero_share_run(t, at - t->offset, part.end - t->offset);

@@ -7,7 +7,7 @@
 #include "base/fail.h"
 #include "base/number.h"
 #include "report/plan_program.h"
-#include "sharding/schedule_live.h"
+#include "sharding/schedule_memory.h"
 
 static const zero_program_kind traced[2] = {ZERO_PROGRAM_STEP, ZERO_PROGRAM_EPILOGUE};
 
@@ -48,7 +48,7 @@ static void fill_row(const zero_schedule *s, const zero_instruction *i,
     row->group = i->group;
     row->bytes = zero_plan_instruction_bytes(s, i);
     row->live_bytes = i->live_bytes;
-    for (int c = 0; c < ZERO_CLASSES; c++) row->live[c] = live[c];
+    memcpy(row->live, live, sizeof row->live);
 }
 
 static zero_status fill_rows(const zero_schedule *s, zero_parcel_row *rows)

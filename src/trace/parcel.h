@@ -22,7 +22,7 @@ typedef struct {
     char name[ZERO_PLAN_TEXT];    /* "BACKWARD block 3, microbatch 0" */
     char operand[ZERO_PLAN_TEXT]; /* "block 3" */
     int64_t op, group, bytes;
-    uint64_t live_bytes, live[ZERO_CLASSES];
+    size_t live_bytes, live[ZERO_CLASSES];
 } zero_parcel_row;
 
 typedef struct {
@@ -46,13 +46,6 @@ typedef struct {
     zero_comm_span *flights;
     zero_parcel_transfer *transfers;
 } zero_parcel;
-
-/* The index of an instruction's row. */
-static inline int64_t zero_parcel_row_of(const zero_parcel *p, zero_program_kind program,
-                                         int at)
-{
-    return program == ZERO_PROGRAM_STEP ? at : p->head.n_rows[0] + at;
-}
 
 /* Makes the parcel of a rank that has a trace: *data, the caller's (free). Local.
  * ZERO_ERR_NOMEM. */

@@ -11,7 +11,7 @@
 #include "base/number.h"
 #include "comm/comm.h"
 #include "comm/deliver.h"
-#include "sharding/schedule_live.h"
+#include "sharding/schedule_memory.h"
 #include "trace/trace_name.h"
 
 #define AHEAD "updates that ran ahead"
@@ -45,66 +45,62 @@ zero_status zero_run_trace_count(const zero_schedule *s, const zero_trace_window
 
 /* ---- one rank ---- */
 
-/* A rank whose parcel is being written. */
+/* The file while rank 0 takes parcels, one after the other. */
 typedef struct {
     zero_trace_file *file;
-    int rank;
-    const zero_parcel *parcel;
     double origin;
+    int64_t left_out; /* transfers */
+    int rank;         /* whose parcel is being written */
+    const zero_parcel *parcel;
     int64_t step;
-    const uint64_t *live; /* the classes that were written last; NULL: none */
     double lane_end[LANES];
-    int64_t left_out;
-} writing;
+} desk;
 
-static void fill_gap(writing *w, double begin, double end)
+static void fill_gap(desk *d, double begin, double end)
 {
     if (end <= begin) return;
-    zero_trace_span span = {.rank = w->rank,
-                            .step = w->step,
+    zero_trace_span span = {.rank = d->rank,
+                            .step = d->step,
                             .name = ZERO_TRACE_OUTSIDE,
                             .category = "other",
                             .group = -1,
                             .bytes = -1,
-                            .begin = begin - w->origin,
-                            .end = end - w->origin};
-    zero_trace_file_span(w->file, &span);
+                            .begin = begin - d->origin,
+                            .end = end - d->origin};
+    zero_trace_file_span(d->file, &span);
 }
 
-static void put_memory(writing *w, const zero_parcel_row *row, double at)
+static const zero_parcel_row *row_of(const zero_parcel *p, zero_program_kind program,
+                                     int at)
 {
-    size_t of_class[ZERO_CLASSES];
-    if (w->live && memcmp(w->live, row->live, sizeof row->live) == 0) return;
-    w->live = row->live;
-    for (int c = 0; c < ZERO_CLASSES; c++) of_class[c] = row->live[c];
-    zero_trace_file_memory(w->file, w->rank, at - w->origin, of_class);
+    return &p->rows[program == ZERO_PROGRAM_STEP ? at : p->head.n_rows[0] + at];
 }
 
-static void put_span(writing *w, const zero_run_span *s)
+static void put_span(desk *d, const zero_run_span *s)
 {
     const zero_program_kind program = (zero_program_kind)s->program;
-    const zero_parcel *p = w->parcel;
-    const zero_parcel_row *row = &p->rows[zero_parcel_row_of(p, program, s->at)];
+    const zero_parcel *p = d->parcel;
+    const zero_parcel_row *row = row_of(p, program, s->at);
     char name[ZERO_TRACE_NAME];
     snprintf(name, sizeof name, "%s%s%s",
              program == ZERO_PROGRAM_STEP ? "" : "epilogue: ", row->name,
              s->is_open ? ", not ended" : "");
-    zero_trace_span span = {.rank = w->rank,
-                            .step = w->step,
+    zero_trace_span span = {.rank = d->rank,
+                            .step = d->step,
                             .name = name,
                             .category = zero_trace_category((zero_op)row->op),
                             .at = s->at + 1,
                             .group = (int)row->group,
                             .bytes = row->bytes,
                             .live_bytes = row->live_bytes,
-                            .begin = s->begin - w->origin,
-                            .end = s->end - w->origin};
+                            .begin = s->begin - d->origin,
+                            .end = s->end - d->origin};
     if (s->is_ahead) {
-        zero_trace_file_queue(w->file, w->rank, AHEAD, &span);
+        zero_trace_file_queue(d->file, d->rank, AHEAD, &span);
         return;
     }
-    put_memory(w, row, s->begin);
-    zero_trace_file_span(w->file, &span);
+    zero_trace_file_memory(d->file, d->rank, s->begin - d->origin, row->live);
+    zero_trace_file_span(d->file, &span);
 }
 
 /* The traced step in which something began, or NULL. */
@@ -117,15 +113,15 @@ static const zero_traced_step *step_at(const zero_parcel *p, double begun)
 
 static const zero_parcel_row *labelled(const zero_parcel *p, int64_t label)
 {
-    return &p->rows[zero_parcel_row_of(p, zero_label_program(label), zero_label_at(label))];
+    return row_of(p, zero_label_program(label), zero_label_at(label));
 }
 
 /* ---- collectives in flight ---- */
 
 /* Named as zero_trace_collective() does it. */
-static void put_flight(writing *w, const zero_comm_span *s, bool is_open)
+static void put_flight(desk *d, const zero_comm_span *s, bool is_open)
 {
-    const zero_parcel *p = w->parcel;
+    const zero_parcel *p = d->parcel;
     const zero_traced_step *step = step_at(p, s->begun);
     char name[ZERO_TRACE_NAME];
     if (!step) return;
@@ -134,35 +130,35 @@ static void put_flight(writing *w, const zero_comm_span *s, bool is_open)
              labelled(p, s->label)->operand, is_open ? ", not ended" : "");
     zero_family_part part = (zero_family_part)s->part;
     zero_trace_file_flight(
-        w->file, &(zero_trace_flight){.rank = w->rank,
+        d->file, &(zero_trace_flight){.rank = d->rank,
                                       .step = step->step,
                                       .sequence = zero_trace_sequence(part, s->sequence),
                                       .first = p->head.members[part].first,
                                       .name = name,
-                                      .bytes_sent = s->sent,
-                                      .begin = s->begun - w->origin,
-                                      .end = s->ended - w->origin});
+                                      .sent = s->sent,
+                                      .begin = s->begun - d->origin,
+                                      .end = s->ended - d->origin});
 }
 
 /* ---- transfers ---- */
 
-static void put_transfer(writing *w, const zero_parcel_transfer *t)
+static void put_transfer(desk *d, const zero_parcel_transfer *t)
 {
-    const zero_parcel_row *row = labelled(w->parcel, t->label);
-    const zero_traced_step *step = step_at(w->parcel, t->begin);
+    const zero_parcel_row *row = labelled(d->parcel, t->label);
+    const zero_traced_step *step = step_at(d->parcel, t->begin);
     char name[ZERO_TRACE_NAME], lane[32];
     int k = 0; /* the first row in which nothing is in flight any more */
     if (!step) return;
-    while (k < LANES && w->lane_end[k] > t->begin) k++;
+    while (k < LANES && d->lane_end[k] > t->begin) k++;
     if (k == LANES) {
-        w->left_out++;
+        d->left_out++;
         return;
     }
-    w->lane_end[k] = t->end;
+    d->lane_end[k] = t->end;
     snprintf(lane, sizeof lane, "file %d", k + 1);
     snprintf(name, sizeof name, "%s %.60s", t->is_write ? "write" : "read", row->operand);
-    zero_trace_file_queue(w->file, w->rank, lane,
-                          &(zero_trace_span){.rank = w->rank,
+    zero_trace_file_queue(d->file, d->rank, lane,
+                          &(zero_trace_span){.rank = d->rank,
                                              .step = step->step,
                                              .name = name,
                                              .category = "disk",
@@ -170,8 +166,8 @@ static void put_transfer(writing *w, const zero_parcel_transfer *t)
                                              .group = (int)row->group,
                                              .bytes = t->bytes,
                                              .live_bytes = row->live_bytes,
-                                             .begin = t->begin - w->origin,
-                                             .end = t->end - w->origin});
+                                             .begin = t->begin - d->origin,
+                                             .end = t->end - d->origin});
 }
 
 static int by_begin(const void *a, const void *b)
@@ -182,37 +178,30 @@ static int by_begin(const void *a, const void *b)
 
 /* ---- all of it ---- */
 
-/* The file while rank 0 takes parcels. */
-typedef struct {
-    zero_trace_file *file;
-    double origin;
-    int64_t left_out;
-} desk;
-
 static void put_rank(desk *d, int rank, zero_parcel *p)
 {
-    writing w = {.file = d->file, .rank = rank, .parcel = p, .origin = d->origin};
     const zero_run_span *spans = p->spans;
-    for (int k = 0; k < LANES; k++) w.lane_end[k] = -INFINITY;
+    d->rank = rank;
+    d->parcel = p;
+    for (int k = 0; k < LANES; k++) d->lane_end[k] = -INFINITY;
     zero_trace_file_rank(d->file, rank);
     for (int64_t k = 0; k < p->head.n_steps; k++) {
         /* Gaps are filled, so that spans add up to the step. */
         const zero_traced_step *step = &p->steps[k];
         double at = step->begin;
-        w.step = step->step;
+        d->step = step->step;
         for (int i = 0; i < step->n; i++) {
-            if (!spans[i].is_ahead) fill_gap(&w, at, spans[i].begin);
-            put_span(&w, &spans[i]);
+            if (!spans[i].is_ahead) fill_gap(d, at, spans[i].begin);
+            put_span(d, &spans[i]);
             if (!spans[i].is_ahead) at = spans[i].end;
         }
-        fill_gap(&w, at, step->end);
+        fill_gap(d, at, step->end);
         spans += p->steps[k].n;
     }
     for (int64_t k = 0; k < p->head.n_flights; k++)
-        put_flight(&w, &p->flights[k], k >= p->head.n_flights - p->head.n_open);
+        put_flight(d, &p->flights[k], k >= p->head.n_flights - p->head.n_open);
     qsort(p->transfers, (size_t)p->head.n_transfers, sizeof *p->transfers, by_begin);
-    for (int64_t k = 0; k < p->head.n_transfers; k++) put_transfer(&w, &p->transfers[k]);
-    d->left_out += w.left_out;
+    for (int64_t k = 0; k < p->head.n_transfers; k++) put_transfer(d, &p->transfers[k]);
 }
 
 static zero_status take(void *arg, int rank, const void *data, size_t bytes)

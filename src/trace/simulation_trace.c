@@ -12,7 +12,7 @@
 #include "report/text.h"
 #include "sharding/compile.h"
 #include "sharding/schedule_exchange.h"
-#include "sharding/schedule_live.h"
+#include "sharding/schedule_memory.h"
 #include "sharding/work.h"
 #include "trace/trace_file.h"
 #include "trace/trace_name.h"
@@ -30,7 +30,6 @@ struct zero_simulation_trace {
     const zero_simulation_report *report;
     zero_trace_file *file;
     program *programs; /* [data ranks], owned; of those that are traced */
-    int *shown;        /* [ranks] instruction whose memory is drawn; -1: none yet */
     int n_programs, tp;
 };
 
@@ -108,18 +107,6 @@ static zero_trace_counts count_events(const zero_simulation_trace *t)
 
 /* ---- events ---- */
 
-/* Memory is drawn where it changes. */
-static void put_memory(zero_simulation_trace *t, const zero_simulated_span *span)
-{
-    const program *p = &t->programs[span->rank / t->tp];
-    int *shown = &t->shown[span->rank];
-    bool changes =
-        *shown < 0 || memcmp(p->live[*shown], p->live[span->at], sizeof *p->live) != 0;
-    if (!changes) return;
-    *shown = span->at;
-    zero_trace_file_memory(t->file, span->rank, span->begin, p->live[span->at]);
-}
-
 static void take_span(void *trace, const zero_simulated_span *span)
 {
     zero_simulation_trace *t = trace;
@@ -140,7 +127,7 @@ static void take_span(void *trace, const zero_simulated_span *span)
                            .begin = span->begin,
                            .end = span->end,
                            .waited = span->waited};
-    put_memory(t, span);
+    zero_trace_file_memory(t->file, span->rank, span->begin, p->live[span->at]);
     /* In whole nanoseconds, as the file has them. Viewers draw a span of no length
      * inside the one that begins with it. */
     if (llround(1e9 * span->begin) < llround(1e9 * span->end))
@@ -169,7 +156,7 @@ static void take_flight(void *trace, const zero_simulated_flight *flight)
         .sequence = zero_trace_sequence(flight->part, flight->call),
         .first = zero_member_of(flight->part, &division, flight->rank).first,
         .name = name,
-        .bytes_sent = zero_traffic_total(&traffic).bytes_sent,
+        .sent = zero_traffic_sent(&traffic),
         .begin = fmax(flight->begin, 0.0),
         .end = flight->end};
     zero_trace_file_flight(t->file, &out);
@@ -198,13 +185,10 @@ static zero_status begin(void *trace, const zero_simulation_report *report,
     t->n_programs = schedule_of(t)->input.n_ranks;
     t->tp = ranks / t->n_programs;
     t->programs = calloc((size_t)t->n_programs, sizeof *t->programs);
-    t->shown = malloc((size_t)ranks * sizeof *t->shown);
-    if (!t->programs || !t->shown)
+    if (!t->programs)
         return zero_fail(ZERO_ERR_NOMEM, "no memory for a trace of %d ranks", ranks);
-    for (int rank = 0; rank < ranks; rank++) {
-        t->shown[rank] = -1;
+    for (int rank = 0; rank < ranks; rank++)
         if (is_traced(t, rank)) ZERO_TRY(compile_program(t, rank / t->tp));
-    }
     const zero_layout *layout = &t->report->plan.layout;
     int64_t step = t->report->input.steps;
     zero_trace_head head = {.layout = layout,
@@ -253,7 +237,6 @@ void zero_simulation_trace_close(zero_simulation_trace *t)
         free(t->programs[k].bytes);
     }
     free(t->programs);
-    free(t->shown);
     free(t);
 }
 

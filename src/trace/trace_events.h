@@ -23,9 +23,3 @@ typedef struct {
 
 /* Takes one event. ZERO_ERR_FORMAT, ZERO_ERR_NOMEM. */
 ZERO_NODISCARD zero_status zero_trace_take(zero_trace_reader *r, const json_t *event);
-
-/* ---- trace_order.c ---- */
-
-/* Sorts, finds the instructions of waits, and checks that spans do not overlap and that no
- * two flights of a rank are the same. ZERO_ERR_FORMAT naming the line. */
-ZERO_NODISCARD zero_status zero_trace_order(zero_trace_reader *r);

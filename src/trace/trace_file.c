@@ -15,11 +15,13 @@
 #define LONGEST 4096 /* bytes of an event */
 #define ESCAPED (2 * ZERO_TRACE_NAME + 1)
 
-/* Rows of a rank's flights. */
+/* Rows of a rank's flights, and its memory. */
 struct lanes {
     int64_t *end; /* [n] when the last flight in it ended, nanoseconds; owned */
     int n;
     int64_t room;
+    bool has_memory;
+    size_t of_class[ZERO_CLASSES]; /* bytes that were written last */
 };
 
 struct zero_trace_file {
@@ -207,14 +209,18 @@ void zero_trace_file_flight(zero_trace_file *f, const zero_trace_flight *g)
         ",\"sequence\":%" PRId64 ",\"first\":%d,\"sent\":%" PRId64 "}}",
         next(f), QUOTED(g->name), f->head.layout->node_of[g->rank],
         thread_of(g->rank, lane + 1), NANO(begin), NANO(end - begin), g->step, g->sequence,
-        g->first, g->bytes_sent);
+        g->first, g->sent);
 }
 
 void zero_trace_file_memory(zero_trace_file *f, int rank, double at,
                             const size_t of_class[ZERO_CLASSES])
 {
     const size_t *peak = f->head.class_peak;
+    struct lanes *l = &f->lanes[rank];
     int64_t time = nano(f, at);
+    if (l->has_memory && memcmp(l->of_class, of_class, sizeof l->of_class) == 0) return;
+    l->has_memory = true;
+    memcpy(l->of_class, of_class, sizeof l->of_class);
     const char *comma = "";
     put(f,
         "%s{\"name\":\"memory of rank %d\",\"ph\":\"C\",\"pid\":%d,\"tid\":%d,\"ts\":" TIME
@@ -331,14 +337,10 @@ void zero_trace_file_fail(zero_trace_file *f, zero_status st)
 #define FLIGHT 190
 #define SAMPLE 300
 
-int64_t zero_trace_file_bytes(const zero_trace_counts *c)
-{
-    return SPAN * c->spans + WAIT * c->waits + FLIGHT * c->flights + SAMPLE * c->samples;
-}
-
 zero_status zero_trace_file_check(const zero_trace_counts *counts, const char *remedy)
 {
-    int64_t bytes = zero_trace_file_bytes(counts);
+    int64_t bytes = SPAN * counts->spans + WAIT * counts->waits + FLIGHT * counts->flights +
+                    SAMPLE * counts->samples;
     if (bytes <= ZERO_TRACE_MOST) return ZERO_OK;
     return zero_fail(
         ZERO_ERR_INVALID,

@@ -67,7 +67,7 @@ typedef struct {
     int64_t step, sequence; /* zero_trace_sequence() */
     int first;              /* the lowest rank of that group */
     const char *name;       /* zero_trace_collective() */
-    int64_t bytes_sent;
+    int64_t sent;           /* bytes */
     double begin, end;
 } zero_trace_flight;
 
@@ -77,10 +77,8 @@ typedef struct {
     int64_t spans, waits, flights, samples;
 } zero_trace_counts;
 
-/* About the bytes of a file with that many events. */
-int64_t zero_trace_file_bytes(const zero_trace_counts *counts);
-/* ZERO_ERR_INVALID if that is more than ZERO_TRACE_MOST, with both numbers; `remedy` says
- * what to do: "give --trace-ranks with fewer of the 1024 ranks". */
+/* ZERO_ERR_INVALID if a file with so many has more than ZERO_TRACE_MOST bytes, with both
+ * numbers; `remedy` says what to do: "give --trace-ranks with fewer of the 1024 ranks". */
 ZERO_NODISCARD zero_status zero_trace_file_check(const zero_trace_counts *counts,
                                                  const char *remedy);
 
@@ -98,7 +96,7 @@ void zero_trace_file_rank(zero_trace_file *f, int rank);
 void zero_trace_file_span(zero_trace_file *f, const zero_trace_span *span);
 /* Fewest rows are needed if a rank's flights come in the order of their ends. */
 void zero_trace_file_flight(zero_trace_file *f, const zero_trace_flight *flight);
-/* From `at` on the rank has these bytes. */
+/* From `at` on the rank has these bytes; nothing if it has them already. */
 void zero_trace_file_memory(zero_trace_file *f, int rank, double at,
                             const size_t of_class[ZERO_CLASSES]);
 /* A row of its own below a rank: a device's queue, the transfers of a file. At most

@@ -15,10 +15,3 @@ ZERO_NODISCARD zero_status zero_traced_read(zero_traced *trace, const char *path
 ZERO_NODISCARD zero_status zero_traced_parse(zero_traced *trace, const char *path,
                                              const void *text, size_t len);
 void zero_traced_destroy(zero_traced *trace); /* accepts all zeros */
-
-/* The rank, or NULL if the trace has none of that number. */
-const zero_traced_rank *zero_traced_find(const zero_traced *trace, int rank);
-/* The spans of a step on a rank, spans[*first] to spans[*end - 1]; false if the rank has
- * no such step. */
-bool zero_traced_find_step(const zero_traced_rank *rank, int64_t step, int64_t *first,
-                           int64_t *end);

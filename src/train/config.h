@@ -1,6 +1,6 @@
 /* config.h - everything a user can choose about a run, as plain data.
  *
- * Filled by the command line and --config (src/cli/run_options.c) and completed by
+ * Filled by the command line and --config (src/cli/options/train.txt) and completed by
  * zero_config_complete(), which needs neither MPI nor data. Until then a number that the
  * user left to the preset is 0, or -1 where 0 means something. Strings are borrowed and
  * outlive the configuration. Sizes are elements and sequences unless a name says bytes. */

@@ -1,11 +1,10 @@
 #include "train/devices.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/fail.h"
-#include "base/number.h"
+#include "base/grow.h"
 #include "comm/control.h"
 
 /* A rank tells the others this. */
@@ -77,10 +76,9 @@ static void describe(zero_device_place *p, const zero_comm *comm, const card *ca
 static zero_status exchange(zero_device_place *p, zero_comm *comm, const card *mine)
 {
     const int64_t words = comm->size * (int64_t)(sizeof *mine / sizeof(uint64_t));
-    card *cards = calloc((size_t)comm->size, sizeof *cards);
-    zero_status st = zero_agree(
-        comm, cards ? ZERO_OK
-                    : zero_fail(ZERO_ERR_NOMEM, "no memory for %d devices", comm->size));
+    card *cards;
+    zero_status st = zero_new(&cards, comm->size, "devices");
+    st = zero_agree(comm, st);
     if (st == ZERO_OK) {
         cards[comm->rank] = *mine;
         st = zero_comm_or(comm, words, (void *)cards);

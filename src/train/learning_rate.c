@@ -5,7 +5,6 @@
 #include <string.h>
 
 static const char *const names[] = {"cosine", "linear", "none"};
-#define N_NAMES ((int)(sizeof names / sizeof names[0]))
 
 double zero_learning_rate_at(const zero_learning_rate *lr, int64_t step)
 {
@@ -20,13 +19,13 @@ double zero_learning_rate_at(const zero_learning_rate *lr, int64_t step)
 
 const char *zero_decay_name_at(int i)
 {
-    return i < N_NAMES ? names[i] : NULL;
+    return i < ZERO_COUNT(names) ? names[i] : NULL;
 }
 
 zero_decay zero_decay_find(const char *name)
 {
     int i = 0;
-    while (i < N_NAMES - 1 && strcmp(names[i], name) != 0) i++;
+    while (i < ZERO_COUNT(names) - 1 && strcmp(names[i], name) != 0) i++;
     return (zero_decay)i;
 }
 

@@ -72,26 +72,38 @@ void zero_metrics_step_line(zero_metrics *m, const zero_metrics_step *s)
 {
     if (!m->file.is_open) return;
     double rate = s->seconds > 0.0 ? (double)s->tokens / s->seconds : 0.0;
-    json_t *line =
-        json_pack("{s:I, s:o, s:o, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o*, s:o*}", "step",
-                  (json_int_t)s->step, "loss", zero_metrics_real(s->loss), "lr",
-                  zero_metrics_real(s->lr), "grad_norm", zero_metrics_real(s->grad_norm),
-                  "loss_scale", zero_metrics_real(s->loss_scale), "tokens",
-                  (json_int_t)s->tokens, "step_seconds", zero_metrics_real(s->seconds),
-                  "exposed_seconds", zero_metrics_real(s->exposed), "tokens_per_second",
-                  zero_metrics_real(rate), "elapsed", zero_metrics_real(s->elapsed),
-                  "val_loss", s->has_val_loss ? zero_metrics_real(s->val_loss) : NULL,
-                  "skipped", s->skipped ? json_true() : NULL);
+    json_t *line = json_pack(
+        "{s:I, s:o, s:o, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o*, s:o*}", "step", s->step,
+        "loss", zero_metrics_real(s->loss), "lr", zero_metrics_real(s->lr), "grad_norm",
+        zero_metrics_real(s->grad_norm), "loss_scale", zero_metrics_real(s->loss_scale),
+        "tokens", s->tokens, "step_seconds", zero_metrics_real(s->seconds),
+        "exposed_seconds", zero_metrics_real(s->exposed), "tokens_per_second",
+        zero_metrics_real(rate), "elapsed", zero_metrics_real(s->elapsed), "val_loss",
+        s->has_val_loss ? zero_metrics_real(s->val_loss) : NULL, "skipped",
+        s->skipped ? json_true() : NULL);
     zero_metrics_write(m, line);
 }
 
 static json_t *class_bytes(const size_t bytes[ZERO_CLASSES])
 {
     json_t *classes = json_object();
-    for (int c = 0; c < ZERO_CLASSES; c++)
-        json_object_set_new(classes, zero_class_name((zero_class)c),
-                            json_integer((int64_t)bytes[c]));
+    for (zero_class c = 0; c < ZERO_CLASSES; c++)
+        json_object_set_new(classes, zero_class_name(c), json_integer((int64_t)bytes[c]));
     return classes;
+}
+
+/* Adds members under names that begin so; takes them over. */
+static void put(json_t *entry, const char *before, json_t *members)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach(members, name, value)
+    {
+        char key[64];
+        snprintf(key, sizeof key, "%s%s", before, name);
+        json_object_set(entry, key, value);
+    }
+    json_decref(members);
 }
 
 static zero_status memory_ledger(const zero_engine *e, json_t **ledger)
@@ -101,56 +113,58 @@ static zero_status memory_ledger(const zero_engine *e, json_t **ledger)
     ZERO_TRY(zero_runner_memory(&e->runner, &planned, &measured));
     *ledger = json_pack("{s:o, s:o, s:I, s:I, s:I, s:I, s:I}", "planned_bytes",
                         class_bytes(planned.of_class), "measured_bytes",
-                        class_bytes(measured.of_class), "planned_peak_bytes",
-                        (json_int_t)planned.bytes, "measured_peak_bytes",
-                        (json_int_t)measured.bytes, "arena_bytes", (json_int_t)s->own_bytes,
-                        "window_bytes", (json_int_t)s->window_bytes, "resident_peak_bytes",
-                        (json_int_t)zero_metrics_resident_peak());
+                        class_bytes(measured.of_class), "planned_peak_bytes", planned.bytes,
+                        "measured_peak_bytes", measured.bytes, "arena_bytes", s->own_bytes,
+                        "window_bytes", s->window_bytes, "resident_peak_bytes",
+                        zero_metrics_resident_peak());
     if (s->n_joins > 0)
         json_object_set_new(*ledger, "tp_window_bytes",
                             json_integer((json_int_t)s->tp_window_bytes));
     if (!s->input.device) return ZERO_OK;
     /* The members before are the device's, but for window and resident memory. */
-    json_t *host = json_pack("{s:o, s:o, s:I, s:I, s:I}", "host_planned_bytes",
-                             class_bytes(planned.host_of_class), "host_measured_bytes",
-                             class_bytes(measured.host_of_class), "host_planned_peak_bytes",
-                             (json_int_t)planned.host_bytes, "host_measured_peak_bytes",
-                             (json_int_t)measured.host_bytes, "host_arena_bytes",
-                             (json_int_t)s->host_bytes);
-    json_object_update(*ledger, host);
-    json_decref(host);
+    put(*ledger, "host_",
+        json_pack("{s:o, s:o, s:I, s:I, s:I}", "planned_bytes",
+                  class_bytes(planned.host_of_class), "measured_bytes",
+                  class_bytes(measured.host_of_class), "planned_peak_bytes",
+                  planned.host_bytes, "measured_peak_bytes", measured.host_bytes,
+                  "arena_bytes", s->host_bytes));
     return ZERO_OK;
 }
 
 /* ---- communication ---- */
 
-/* "planned_bytes_sent", ... */
-static void put_volume(json_t *entry, const char *before, zero_volume v)
+/* Inside nodes, across them, or both. */
+static json_t *volume(const zero_traffic *t, int first, int last)
 {
-    char key[64];
-    snprintf(key, sizeof key, "%sbytes_sent", before);
-    json_object_set_new(entry, key, json_integer(v.bytes_sent));
-    snprintf(key, sizeof key, "%sbytes_received", before);
-    json_object_set_new(entry, key, json_integer(v.bytes_received));
-    snprintf(key, sizeof key, "%smessages_sent", before);
-    json_object_set_new(entry, key, json_integer(v.messages_sent));
+    json_int_t sent = 0, received = 0, messages = 0;
+    for (int reach = first; reach <= last; reach++) {
+        sent += t->bytes_sent[reach];
+        received += t->bytes_received[reach];
+        messages += t->messages_sent[reach];
+    }
+    return json_pack("{s:I, s:I, s:I}", "bytes_sent", sent, "bytes_received", received,
+                     "messages_sent", messages);
+}
+
+static json_t *all_of(const zero_traffic *t)
+{
+    return volume(t, ZERO_INSIDE, ZERO_ACROSS);
 }
 
 static void put_measured(json_t *entry, const zero_traffic *t, const zero_duration *d)
 {
-    static const char *const reaches[ZERO_REACHES] = {
-        [ZERO_INSIDE] = "inside_nodes", [ZERO_ACROSS] = "across_nodes"};
-    put_volume(entry, "", zero_traffic_total(t));
-    for (int r = 0; r < ZERO_REACHES; r++) {
-        json_t *part = json_object();
-        put_volume(part, "",
-                   (zero_volume){.bytes_sent = t->bytes_sent[r],
-                                 .bytes_received = t->bytes_received[r],
-                                 .messages_sent = t->messages_sent[r]});
-        json_object_set_new(entry, reaches[r], part);
-    }
-    json_object_set_new(entry, "seconds", zero_metrics_real(d->total));
-    json_object_set_new(entry, "exposed_seconds", zero_metrics_real(d->exposed));
+    put(entry, "", all_of(t));
+    put(entry, "",
+        json_pack(
+            "{s:o, s:o, s:o, s:o}", "inside_nodes", volume(t, ZERO_INSIDE, ZERO_INSIDE),
+            "across_nodes", volume(t, ZERO_ACROSS, ZERO_ACROSS), "seconds",
+            zero_metrics_real(d->total), "exposed_seconds", zero_metrics_real(d->exposed)));
+}
+
+static json_t *copies(const zero_traffic *t)
+{
+    return json_pack("{s:I, s:I}", "bytes_fetched", t->bytes_fetched, "bytes_stored",
+                     t->bytes_stored);
 }
 
 /* The traffic of REDUCE, ALL_REDUCE, GATHER, JOIN or COLLECT: planned by the program,
@@ -162,15 +176,11 @@ static json_t *traffic_entry(const zero_engine *e, zero_op op)
     zero_duration spent;
     json_t *entry = json_object();
     zero_engine_measured_traffic(e, op, &moved, &spent);
-    put_volume(entry, "planned_", zero_traffic_total(&plan));
+    put(entry, "planned_", all_of(&plan));
     put_measured(entry, &moved, &spent);
     if (!e->schedule.input.device) return entry;
-    json_t *copies = json_pack(
-        "{s:I, s:I, s:I, s:I}", "planned_bytes_fetched", (json_int_t)plan.bytes_fetched,
-        "planned_bytes_stored", (json_int_t)plan.bytes_stored, "bytes_fetched",
-        (json_int_t)moved.bytes_fetched, "bytes_stored", (json_int_t)moved.bytes_stored);
-    json_object_update(entry, copies);
-    json_decref(copies);
+    put(entry, "planned_", copies(&plan));
+    put(entry, "", copies(&moved));
     return entry;
 }
 
@@ -178,10 +188,9 @@ static json_t *traffic_entry(const zero_engine *e, zero_op op)
 static json_t *control_entry(const zero_engine *e, const zero_comm *comm)
 {
     zero_traffic plan = zero_engine_planned_control(e);
-    zero_traffic moved = zero_engine_measured_control(e);
     json_t *entry = json_object();
-    put_volume(entry, "planned_", zero_traffic_total(&plan));
-    put_volume(entry, "programs_", zero_traffic_total(&moved));
+    put(entry, "planned_", all_of(&plan));
+    put(entry, "programs_", all_of(&e->runner.control));
     put_measured(entry, &comm->traffic[ZERO_CONTROL], &comm->duration[ZERO_CONTROL]);
     return entry;
 }
@@ -205,9 +214,8 @@ static json_t *traffic_ledger(const zero_engine *e, const zero_comm *comm)
 
 static json_t *moved_entry(const zero_file_traffic *t)
 {
-    return json_pack("{s:I, s:I, s:I, s:I}", "bytes_read", (json_int_t)t->bytes_read,
-                     "bytes_written", (json_int_t)t->bytes_written, "reads",
-                     (json_int_t)t->reads, "writes", (json_int_t)t->writes);
+    return json_pack("{s:I, s:I, s:I, s:I}", "bytes_read", t->bytes_read, "bytes_written",
+                     t->bytes_written, "reads", t->reads, "writes", t->writes);
 }
 
 static json_t *moved_entries(const zero_offload_traffic *t)
@@ -229,17 +237,16 @@ static json_t *file_ledger(const zero_engine *e)
     return json_pack("{s:o, s:o, s:o, s:o, s:I, s:o, s:o}", "planned",
                      moved_entries(&l.planned), "measured", moved_entries(&l.measured),
                      "other", moved_entry(&l.visits), "planned_step", moved_entry(&of_step),
-                     "updates", (json_int_t)updates, "planned_bytes",
-                     class_bytes(l.planned_bytes), "measured_bytes",
-                     class_bytes(l.measured_bytes));
+                     "updates", updates, "planned_bytes", class_bytes(l.planned_bytes),
+                     "measured_bytes", class_bytes(l.measured_bytes));
 }
 
 /* ---- the profile ---- */
 
 static json_t *profile_entry(const zero_profile_row *row)
 {
-    return json_pack("{s:I, s:o, s:o, s:o, s:o}", "count", (json_int_t)row->own.count,
-                     "seconds", zero_metrics_real(row->own.seconds), "least_seconds",
+    return json_pack("{s:I, s:o, s:o, s:o, s:o}", "count", row->own.count, "seconds",
+                     zero_metrics_real(row->own.seconds), "least_seconds",
                      zero_metrics_real(row->least), "most_seconds",
                      zero_metrics_real(row->most), "exchange_seconds",
                      zero_metrics_real(row->own.exchange));
@@ -264,8 +271,7 @@ static void add_units(json_t *entry, const zero_profile_ranks *ranks, zero_op op
 static json_t *profile(const zero_engine *e, const zero_profile_ranks *ranks)
 {
     json_t *classes = json_object();
-    for (int i = 0; i < ZERO_OP_KINDS; i++) {
-        zero_op op = (zero_op)i;
+    for (zero_op op = 0; op < ZERO_OP_KINDS; op++) {
         const zero_profile_row *row = zero_profile_row_at(ranks, op, ZERO_ALL_UNITS);
         if (row->own.count == 0) continue;
         json_t *entry = profile_entry(row);
@@ -275,9 +281,9 @@ static json_t *profile(const zero_engine *e, const zero_profile_ranks *ranks)
             zero_traffic step = zero_schedule_traffic(&e->schedule, ZERO_PROGRAM_STEP, op);
             zero_volume v = zero_traffic_total(&step);
             int64_t steps = e->runner.walks[ZERO_PROGRAM_STEP];
-            json_object_set_new(entry, "bytes_sent", json_integer(steps * v.bytes_sent));
-            json_object_set_new(entry, "bytes_received",
-                                json_integer(steps * v.bytes_received));
+            put(entry, "",
+                json_pack("{s:I, s:I}", "bytes_sent", (json_int_t)(steps * v.bytes_sent),
+                          "bytes_received", (json_int_t)(steps * v.bytes_received)));
         }
         json_object_set_new(classes, zero_op_name(op), entry);
     }
@@ -316,12 +322,12 @@ static json_t *peers(const zero_rank_bytes *bytes, const zero_layout *layout)
 json_t *zero_metrics_rank_seconds(const zero_rank_seconds *s)
 {
     json_t *object = json_object();
-    for (int t = 0; t < ZERO_RANK_TIMES; t++) {
+    for (zero_rank_time t = 0; t < ZERO_RANK_TIMES; t++) {
         json_t *list = s->n <= ZERO_METRICS_RANKS ? json_array() : NULL;
         for (int r = 0; r < s->n && list; r++)
             json_array_append_new(
                 list, zero_metrics_real(s->of_rank[(int64_t)r * ZERO_RANK_TIMES + t]));
-        json_object_set_new(object, zero_rank_time_name((zero_rank_time)t),
+        json_object_set_new(object, zero_rank_time_name(t),
                             json_pack("{s:o, s:o, s:o, s:o*}", "least",
                                       zero_metrics_real(s->least[t]), "mean",
                                       zero_metrics_real(s->mean[t]), "most",
@@ -344,10 +350,10 @@ zero_status zero_metrics_final_facts(const zero_metrics_final *f, json_t **facts
         "final", 1, "digest", f->digest, "ranks", f->comm->size, "nodes",
         zero_metrics_nodes(&f->comm->layout, f->fake_nodes), "step_time", "median",
         zero_metrics_real(t->median), "lower_quartile", zero_metrics_real(t->lower),
-        "upper_quartile", zero_metrics_real(t->upper), "steps", (json_int_t)t->n,
-        "first_steps_left_out", (json_int_t)t->first, "later_steps_left_out",
-        (json_int_t)t->before, "memory", memory, "communication",
-        traffic_ledger(e, f->comm), "profile", profile(e, f->profile), "file",
+        "upper_quartile", zero_metrics_real(t->upper), "steps", t->n,
+        "first_steps_left_out", t->first, "later_steps_left_out", t->before, "memory",
+        memory, "communication", traffic_ledger(e, f->comm), "profile",
+        profile(e, f->profile), "file",
         zero_plan_uses_file(&e->schedule.input) ? file_ledger(e) : NULL, "peers",
         f->bytes->n > 0 ? peers(f->bytes, &f->comm->layout) : NULL, "rank_seconds",
         zero_metrics_rank_seconds(f->seconds));

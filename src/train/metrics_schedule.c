@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "sharding/instruction_text.h"
-#include "sharding/schedule_live.h"
+#include "sharding/schedule_memory.h"
 #include "train/metrics.h"
 
 /* A program, and the bytes of each class at each of its instructions. */
@@ -17,9 +17,8 @@ typedef struct {
 static json_t *classes(const staircase *c)
 {
     json_t *list = json_array();
-    for (int k = 0; k < ZERO_CLASSES; k++)
-        if (c->used[k])
-            json_array_append_new(list, json_string(zero_class_name((zero_class)k)));
+    for (zero_class k = 0; k < ZERO_CLASSES; k++)
+        if (c->used[k]) json_array_append_new(list, json_string(zero_class_name(k)));
     return list;
 }
 
@@ -37,7 +36,7 @@ static json_t *instruction(const staircase *c, int at)
     const zero_instruction *i = &c->p->code[at];
     int64_t bytes = zero_plan_instruction_bytes(c->s, i);
     char name[ZERO_PLAN_TEXT];
-    zero_text_instruction(c->s->input.model, i, name);
+    zero_text_instruction(c->s->model, i, name);
     json_t *object =
         json_pack("{s:s, s:o}", "op", zero_op_name(i->op), "name", zero_metrics_text(name));
     if (zero_ops[i->op].has_microbatch)

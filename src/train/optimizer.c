@@ -3,18 +3,17 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <xxhash.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "base/range.h"
 #include "comm/comm.h"
 #include "comm/fields.h"
 #include "comm/sentence.h"
 #include "math/backends.h"
-#include "sharding/update.h"
 
 /* ---- the spec ---- */
 
@@ -109,16 +108,9 @@ static zero_status init_collectives(zero_optimizer *o, zero_algorithm algorithm,
                                  .count = p->stride,
                                  .stride = p->stride,
                                  .unit = i};
-    ZERO_TRY(zero_collective_init(&p->reduce, o->comm, &spec));
+    ZERO_TRY(zero_collective_init(&p->collectives[0], o->comm, &spec));
     spec.kind = ZERO_ALL_GATHER;
-    return zero_collective_init(&p->gather, o->comm, &spec);
-}
-
-static size_t staging_of(const zero_optimizer *o, const struct part *p)
-{
-    size_t reduce = zero_collective_staging(&p->reduce.steps.spec, &o->comm->layout);
-    size_t gather = zero_collective_staging(&p->gather.steps.spec, &o->comm->layout);
-    return zero_max_size(reduce, gather);
+    return zero_collective_init(&p->collectives[1], o->comm, &spec);
 }
 
 /* The next `bytes` of the arena, from *at on; NULL while it is only being measured. */
@@ -138,7 +130,11 @@ static size_t lay_out(zero_optimizer *o)
         p->momentum = take(o, states, &at);
         p->variance = take(o, states, &at);
         if (o->spec.type != ZERO_FP32) p->master = take(o, states, &at);
-        p->staging = take(o, staging_of(o, p), &at);
+        size_t staging[2];
+        for (int k = 0; k < 2; k++)
+            staging[k] =
+                zero_collective_staging(&p->collectives[k].steps.spec, &o->comm->layout);
+        p->staging = take(o, zero_max_size(staging[0], staging[1]), &at);
     }
     struct part *rest = &o->parts[REST];
     rest->params = take(o, zero_optimizer_bytes(o, rest->stride * o->comm->size), &at);
@@ -146,16 +142,7 @@ static size_t lay_out(zero_optimizer *o)
     return at;
 }
 
-static void init_masters(zero_optimizer *o, const char *params)
-{
-    for (int i = 0; i < PARTS && o->spec.type != ZERO_FP32; i++) {
-        const struct part *p = &o->parts[i];
-        zero_convert(o->spec.type, ZERO_FP32, zero_range_len(p->own),
-                     params + zero_optimizer_bytes(o, p->own.begin), p->master);
-    }
-}
-
-static zero_status init(zero_optimizer *o, zero_algorithm algorithm, const void *params)
+static zero_status init(zero_optimizer *o, zero_algorithm algorithm, const char *params)
 {
     const int64_t ranks = o->comm->size, n = o->spec.n_params;
     struct part *p = o->parts;
@@ -169,14 +156,14 @@ static zero_status init(zero_optimizer *o, zero_algorithm algorithm, const void 
     ZERO_TRY(zero_backend_find("cpu", &o->backend));
     ZERO_TRY(o->backend->open(&o->math));
     size_t bytes = (size_t)o->spec.n_no_decay * sizeof *o->no_decay;
-    o->no_decay = malloc(bytes + 1);
-    if (!o->no_decay)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for %d spans", o->spec.n_no_decay);
+    ZERO_TRY(zero_new(&o->no_decay, o->spec.n_no_decay, "spans"));
     if (bytes > 0) memcpy(o->no_decay, o->spec.no_decay, bytes);
     for (int i = 0; i < PARTS; i++) ZERO_TRY(init_collectives(o, algorithm, i));
     ZERO_TRY(zero_arena_init(&o->arena, lay_out(o)));
     lay_out(o);
-    init_masters(o, params);
+    for (int i = 0; i < PARTS && o->spec.type != ZERO_FP32; i++)
+        zero_convert(o->spec.type, ZERO_FP32, zero_range_len(p[i].own),
+                     params + zero_optimizer_bytes(o, p[i].own.begin), p[i].master);
     return ZERO_OK;
 }
 
@@ -184,16 +171,11 @@ static zero_status create(const zero_optimizer_spec *spec, zero_comm *comm,
                           zero_algorithm algorithm, const void *params,
                           zero_optimizer **out)
 {
-    zero_optimizer *o = malloc(sizeof *o);
-    if (!o) return zero_fail(ZERO_ERR_NOMEM, "no memory for an optimizer");
+    ZERO_TRY(zero_new(out, 1, "an optimizer"));
+    zero_optimizer *o = *out;
     *o = (zero_optimizer){.spec = *spec, .comm = comm, .updates = spec->updates};
     zero_comm_keep(comm);
-    zero_status st = init(o, algorithm, params);
-    if (st == ZERO_OK)
-        *out = o;
-    else
-        zero_optimizer_close(&o);
-    return st;
+    return init(o, algorithm, params);
 }
 
 zero_status zero_optimizer_open(const zero_optimizer_spec *spec, zero_comm *comm,
@@ -207,7 +189,6 @@ zero_status zero_optimizer_open(const zero_optimizer_spec *spec, zero_comm *comm
     ZERO_TRY(zero_agree(comm, st));
     /* A difference that nobody sees would make each rank's parameters its own for ever:
      * the first step gathers them from their owners, whatever the others began with. */
-    const int n = (int)(sizeof compared_fields / sizeof compared_fields[0]);
     hash_text of_params, of_spans;
     size_t spans = (size_t)spec->n_no_decay * sizeof *spec->no_decay;
     size_t bytes = (size_t)spec->n_params * zero_type_size(spec->type);
@@ -217,7 +198,8 @@ zero_status zero_optimizer_open(const zero_optimizer_spec *spec, zero_comm *comm
                                   .collectives = zero_algorithm_name(algorithm),
                                   .no_decay = write_hash(spec->no_decay, spans, of_spans),
                                   .params = write_hash(params, bytes, of_params)};
-    ZERO_TRY(zero_compare_fields(comm, "the spec", n, compared_fields, &mine));
+    ZERO_TRY(zero_compare_fields(comm, "the spec", ZERO_COUNT(compared_fields),
+                                 compared_fields, &mine));
     st = zero_agree(comm, create(spec, comm, algorithm, params, &o));
     if (st == ZERO_OK)
         *optimizer = o;
@@ -231,10 +213,8 @@ void zero_optimizer_close(zero_optimizer **optimizer)
     if (!optimizer || !*optimizer) return;
     zero_comm *comm = (*optimizer)->comm;
     zero_optimizer *o = *optimizer;
-    for (int i = 0; i < PARTS; i++) {
-        zero_collective_destroy(&o->parts[i].reduce);
-        zero_collective_destroy(&o->parts[i].gather);
-    }
+    for (int i = 0; i < 2 * PARTS; i++)
+        zero_collective_destroy(&o->parts[i / 2].collectives[i % 2]);
     zero_arena_destroy(&o->arena);
     free(o->no_decay);
     free(o);
@@ -247,11 +227,7 @@ void zero_optimizer_close(zero_optimizer **optimizer)
 void zero_optimizer_parts(const zero_optimizer *o, zero_optimizer_part parts[2])
 {
     for (int i = 0; parts && i < PARTS; i++) {
-        if (!o) {
-            parts[i] = (zero_optimizer_part){.span = {0, 0}};
-            continue;
-        }
-        const struct part *p = &o->parts[i];
+        const struct part *p = o ? &o->parts[i] : &(struct part){0};
         parts[i] = (zero_optimizer_part){.span = p->own,
                                          .master = p->master,
                                          .momentum = p->momentum,

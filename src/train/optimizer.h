@@ -19,7 +19,7 @@ struct part {
     zero_range own; /* this rank's piece without padding, in the flat space */
     float *master, *momentum, *variance; /* [stride] */
     char *params, *grads;                /* the rest: the padded copies, [N][stride] */
-    zero_collective reduce, gather;
+    zero_collective collectives[2];      /* reduces; gathers */
     void *staging;
 };
 

@@ -31,21 +31,15 @@ static struct place find(const zero_optimizer *o, char *array, char *copy)
     return place;
 }
 
-static zero_status reduce(zero_optimizer *o, const struct place *grads)
+/* Reduces all ranks' parts to their owners, or gathers them. */
+static zero_status exchange(zero_optimizer *o, const struct place *at, bool gathers)
 {
     for (int i = 0; i < PARTS; i++)
-        ZERO_TRY(zero_collective_begin(&o->parts[i].reduce, grads->all[i], grads->own[i],
-                                       o->parts[i].staging));
-    for (int i = 0; i < PARTS; i++) ZERO_TRY(zero_collective_wait(&o->parts[i].reduce));
-    return ZERO_OK;
-}
-
-static zero_status gather(zero_optimizer *o, const struct place *params)
-{
+        ZERO_TRY(zero_collective_begin(
+            &o->parts[i].collectives[gathers], gathers ? at->own[i] : at->all[i],
+            gathers ? at->all[i] : at->own[i], o->parts[i].staging));
     for (int i = 0; i < PARTS; i++)
-        ZERO_TRY(zero_collective_begin(&o->parts[i].gather, params->own[i], params->all[i],
-                                       o->parts[i].staging));
-    for (int i = 0; i < PARTS; i++) ZERO_TRY(zero_collective_wait(&o->parts[i].gather));
+        ZERO_TRY(zero_collective_wait(&o->parts[i].collectives[gathers]));
     return ZERO_OK;
 }
 
@@ -94,8 +88,8 @@ static const zero_field input_fields[] = {
     ZERO_FIELD(zero_optimizer_input, weight_decay), ZERO_FIELD(zero_optimizer_input, clip),
     ZERO_FIELD(zero_optimizer_input, divisor),
 };
-enum { INPUT_FIELDS = sizeof input_fields / sizeof input_fields[0] };
-_Static_assert(sizeof(zero_optimizer_input) == 8 * INPUT_FIELDS, "a row for each");
+_Static_assert(sizeof(zero_optimizer_input) == 8 * ZERO_COUNT(input_fields),
+               "a row for each");
 
 static zero_status check_arrays(const zero_optimizer *o, const char *params,
                                 const char *grads)
@@ -122,11 +116,7 @@ static zero_status check_input(const zero_optimizer_input *in, zero_adamw *h)
         return zero_fail(ZERO_ERR_INVALID,
                          "an optimizer step with divisor %g: expected more than 0, finite",
                          in->divisor);
-    *h = (zero_adamw){.lr = (float)in->lr,
-                      .beta1 = (float)in->beta1,
-                      .beta2 = (float)in->beta2,
-                      .eps = (float)in->eps,
-                      .weight_decay = (float)in->weight_decay};
+    *h = zero_update_adamw(in->lr, in->beta1, in->beta2, in->eps, in->weight_decay);
     return zero_update_check(h, in->clip);
 }
 
@@ -142,16 +132,11 @@ static zero_status agree_on(zero_optimizer *o, zero_status mine,
                             &same));
     if (failed) return zero_agree(o->comm, mine);
     if (same) return ZERO_OK;
-    ZERO_TRY(zero_compare_fields(o->comm, "the step", INPUT_FIELDS, input_fields, in));
+    ZERO_TRY(zero_compare_fields(o->comm, "the step", ZERO_COUNT(input_fields),
+                                 input_fields, in));
     return zero_fail(
         ZERO_ERR_INVALID,
         "ranks were given different steps, although their numbers read the same");
-}
-
-static zero_status check_result(const zero_optimizer_result *result)
-{
-    if (result) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID, "the place for the result is NULL");
 }
 
 /* ---- the step ---- */
@@ -162,14 +147,13 @@ static zero_status step(zero_optimizer *o, void *params, void *grads,
 {
     const struct part *rest = &o->parts[REST];
     struct place p = find(o, params, rest->params), g = find(o, grads, rest->grads);
-    ZERO_TRY(reduce(o, &g));
+    ZERO_TRY(exchange(o, &g, false));
     /* Squares of floats cannot overflow a double, so the sum is finite if and only if
      * the gradient is. */
     zero_tree_span spans[PARTS];
     for (int i = 0; i < PARTS; i++) {
-        zero_range own = {o->parts[i].own.begin, o->parts[i].own.end};
         spans[i] = zero_gradient_squares(o->backend, &o->math, o->spec.type,
-                                         o->spec.n_params, own, g.own[i]);
+                                         o->spec.n_params, o->parts[i].own, g.own[i]);
     }
     ZERO_TRY(zero_comm_merge_spans(o->comm, PARTS, spans));
     zero_tree_span_merge(&spans[SHARDS], &spans[REST]);
@@ -181,7 +165,7 @@ static zero_status step(zero_optimizer *o, void *params, void *grads,
     if (!out->overflow) {
         for (int i = 0; i < PARTS; i++) update_part(o, i, hyper, &p, &g);
         ZERO_TRY(o->backend->sync(&o->math));
-        ZERO_TRY(gather(o, &p));
+        ZERO_TRY(exchange(o, &p, true));
     }
     o->updates += !out->overflow;
     memcpy((char *)params + zero_optimizer_bytes(o, rest->begin), rest->params,
@@ -201,7 +185,8 @@ zero_status zero_optimizer_step(zero_optimizer *o, void *params, void *grads,
     ZERO_TRY(zero_comm_check(o->comm));
     zero_status st = check_arrays(o, params, grads);
     if (st == ZERO_OK) st = check_input(in, &hyper);
-    if (st == ZERO_OK) st = check_result(result);
+    if (st == ZERO_OK && !result)
+        st = zero_fail(ZERO_ERR_INVALID, "the place for the result is NULL");
     ZERO_TRY(agree_on(o, st, in));
     ZERO_TRY(step(o, params, grads, in, &hyper, &out));
     *result = out;

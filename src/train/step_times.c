@@ -1,18 +1,16 @@
 #include "train/step_times.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "base/number.h"
 
 zero_status zero_step_times_init(zero_step_times *t, int64_t steps)
 {
     int64_t room = zero_min(steps, ZERO_STEP_TIMES_MOST);
     *t = (zero_step_times){.room = room};
-    t->later = malloc((size_t)room * sizeof *t->later);
-    if (t->later) return ZERO_OK;
-    return zero_fail(ZERO_ERR_NOMEM, "no memory for the times of %" PRId64 " steps", room);
+    return zero_new(&t->later, room, "times of steps");
 }
 
 void zero_step_times_destroy(zero_step_times *t)

@@ -1,11 +1,10 @@
 #include "train/tensor_parallel.h"
 
-#include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "base/fail.h"
 #include "base/number.h"
+#include "lists/member.h"
 #include "nn/shape.h"
 
 /* Slices of a reproducible run, so that --tp 1, 2 and 4 give the same bits. */
@@ -61,25 +60,16 @@ zero_status zero_tp_check_nodes(const zero_tp *tp, const zero_layout *world)
     return ZERO_OK;
 }
 
-/* Nodes of the ranks first, first + stride, ... */
-static zero_status pick(const zero_layout *world, int first, int stride, int n,
-                        zero_layout *layout)
-{
-    int *ids = malloc((size_t)n * sizeof *ids);
-    if (!ids) return zero_fail(ZERO_ERR_NOMEM, "no memory for the nodes of %d ranks", n);
-    for (int i = 0; i < n; i++) ids[i] = world->node_of[first + i * stride];
-    zero_status st = zero_layout_init(layout, n, ids);
-    free(ids);
-    return st;
-}
-
 zero_status zero_tp_find_place(const zero_tp *tp, const zero_layout *world, int rank,
                                zero_tp_place *place)
 {
     int T = zero_tp_ranks(tp);
-    zero_tp_place found = {.n_ranks = world->size / T, .rank = rank / T};
-    ZERO_TRY(pick(world, rank % T, T, found.n_ranks, &found.data));
-    zero_status st = pick(world, rank / T * T, 1, T, &found.group);
+    const zero_division divided = {.size = world->size, .tp = T, .shard = world->size / T};
+    zero_member data = zero_member_of(ZERO_DATA_GROUP, &divided, rank);
+    zero_member group = zero_member_of(ZERO_TP_GROUP, &divided, rank);
+    zero_tp_place found = {.n_ranks = data.size, .rank = rank / T};
+    zero_status st = zero_member_layout(&data, world, &found.data);
+    if (st == ZERO_OK) st = zero_member_layout(&group, world, &found.group);
     if (st == ZERO_OK)
         *place = found;
     else

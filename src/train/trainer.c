@@ -3,9 +3,9 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "sharding/update.h"
 #include "train/devices.h"
 
@@ -17,7 +17,7 @@ zero_status zero_trainer_check(const zero_trainer *t)
         return zero_fail(ZERO_ERR_INVALID,
                          "the trainer is NULL: open one with zero_trainer_open()");
     ZERO_TRY(zero_comm_check(t->comm));
-    if (t->engine.schedule.input.model->units == t->units) return ZERO_OK;
+    if (t->engine.schedule.model->units == t->units) return ZERO_OK;
     return zero_fail(
         ZERO_ERR_INVALID,
         "the trainer's model was destroyed, or described anew: close the trainer before");
@@ -48,30 +48,15 @@ zero_volume zero_trainer_moved(const zero_comm *comm)
     return zero_traffic_total(&sum);
 }
 
-static zero_status check_open(const zero_trainer_spec *spec, zero_comm *comm,
-                              zero_trainer **trainer, zero_engine_spec *e)
-{
-    if (!trainer)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "zero_trainer_open() without a place for the trainer");
-    return zero_trainer_read_spec(spec, comm, e);
-}
-
-static zero_status open_engine(const zero_engine_spec *e, zero_comm *comm, zero_trainer *t)
-{
-    *t = (zero_trainer){
-        .comm = comm, .at_open = zero_trainer_moved(comm), .units = e->plan.model->units};
-    ZERO_TRY(zero_engine_init(&t->engine, e, comm));
-    zero_comm_keep(comm);
-    return ZERO_OK;
-}
-
 zero_status zero_trainer_open(const zero_trainer_spec *spec, zero_comm *comm,
                               zero_trainer **trainer)
 {
     zero_engine_spec e;
     ZERO_TRY(zero_comm_check(comm));
-    ZERO_TRY(zero_agree(comm, check_open(spec, comm, trainer, &e)));
+    zero_status st = trainer ? zero_trainer_read_spec(spec, comm, &e)
+                             : zero_fail(ZERO_ERR_INVALID, "zero_trainer_open() without a "
+                                                           "place for the trainer");
+    ZERO_TRY(zero_agree(comm, st));
     ZERO_TRY(zero_trainer_compare(&e, comm));
     /* The number of this rank's device. */
     char where[128];
@@ -80,15 +65,22 @@ zero_status zero_trainer_open(const zero_trainer_spec *spec, zero_comm *comm,
     snprintf(where, sizeof where, "device '%s'", device);
     ZERO_TRY(zero_devices_place(device, where, comm, &found));
     e.device = found.device;
-    zero_trainer *t = malloc(sizeof *t);
-    zero_status st = t ? ZERO_OK : zero_fail(ZERO_ERR_NOMEM, "no memory for a trainer");
+    zero_trainer *t;
+    st = zero_new(&t, 1, "a trainer");
     st = zero_agree(comm, st);
-    if (st == ZERO_OK) st = open_engine(&e, comm, t);
-    if (st == ZERO_OK)
-        *trainer = t;
-    else
+    if (st == ZERO_OK) {
+        *t = (zero_trainer){.comm = comm,
+                            .at_open = zero_trainer_moved(comm),
+                            .units = e.plan.model->units};
+        st = zero_engine_init(&t->engine, &e, comm);
+    }
+    if (st != ZERO_OK) {
         free(t);
-    return st;
+        return st;
+    }
+    zero_comm_keep(comm);
+    *trainer = t;
+    return ZERO_OK;
 }
 
 void zero_trainer_close(zero_trainer **trainer)
@@ -128,11 +120,8 @@ static zero_status check_input(const zero_trainer *t, const zero_step_input *in)
         return zero_fail(ZERO_ERR_INVALID,
                          "the step's input is NULL: expected its learning rate and so on");
     ZERO_TRY(zero_trainer_check_step(t, in->step));
-    zero_adamw h = {.lr = (float)in->lr,
-                    .beta1 = (float)in->beta1,
-                    .beta2 = (float)in->beta2,
-                    .eps = (float)in->eps,
-                    .weight_decay = (float)in->weight_decay};
+    zero_adamw h =
+        zero_update_adamw(in->lr, in->beta1, in->beta2, in->eps, in->weight_decay);
     ZERO_TRY(zero_update_check(&h, in->clip));
     if (t->engine.schedule.input.offload != ZERO_OFFLOAD_BACKWARD || in->clip == 0.0)
         return ZERO_OK;

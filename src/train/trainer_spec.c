@@ -18,8 +18,6 @@
 #include "train/trainer.h"
 #include "zero/shape.h"
 
-#define COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
-
 static zero_status read_partition(const zero_trainer_spec *spec, zero_plan_input *plan)
 {
     plan->partition = ZERO_PARTITION_SLICE;
@@ -61,7 +59,7 @@ static zero_status read_offload(const zero_trainer_spec *spec, zero_engine_spec 
             spec->offload_when ? spec->offload_when : zero_offload_name(ZERO_OFFLOAD_LAZY);
         int place = ZERO_OFFLOAD_END;
         while (place <= ZERO_OFFLOAD_BACKWARD &&
-               strcmp(name, zero_offload_name((zero_offload)place)) != 0)
+               strcmp(name, zero_offload_name(place)) != 0)
             place++;
         if (place > ZERO_OFFLOAD_BACKWARD)
             return zero_fail(ZERO_ERR_INVALID,
@@ -86,13 +84,6 @@ const char *zero_trainer_device(const zero_trainer_spec *spec)
     return spec->device ? spec->device : zero_device_name_at(0);
 }
 
-static zero_status check_whole(const char *name, int64_t value, int64_t least, int64_t most)
-{
-    if (value >= least && value <= most) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID, "%s %" PRId64 ": expected %" PRId64 " to %" PRId64,
-                     name, value, least, most);
-}
-
 #define MOST_THREADS 4096
 
 static zero_status check_spec(const zero_trainer_spec *spec)
@@ -103,8 +94,8 @@ static zero_status check_spec(const zero_trainer_spec *spec)
     if (spec->type != ZERO_FP32 && spec->type != ZERO_BF16 && spec->type != ZERO_FP16)
         return zero_fail(ZERO_ERR_INVALID, "type %d: expected one of zero_type",
                          (int)spec->type);
-    ZERO_TRY(check_whole("seed", spec->seed, 0, INT64_MAX));
-    ZERO_TRY(check_whole("threads", spec->threads, 0, MOST_THREADS));
+    ZERO_TRY(zero_check_whole("seed", spec->seed, 0, INT64_MAX));
+    ZERO_TRY(zero_check_whole("threads", spec->threads, 0, MOST_THREADS));
     if (spec->threads > 1 && !zero_cpu_has_threads())
         return zero_fail(
             ZERO_ERR_UNSUPPORTED,
@@ -112,8 +103,8 @@ static zero_status check_spec(const zero_trainer_spec *spec)
             "ranks, or build with a compiler that has it and -DZERO_OPENMP=ON",
             spec->threads);
     if (spec->bucket != 0)
-        ZERO_TRY(
-            check_whole("bucket", spec->bucket, ZERO_SHARD_GRANULE, ZERO_PLAN_MOST_BUCKET));
+        ZERO_TRY(zero_check_whole("bucket", spec->bucket, ZERO_SHARD_GRANULE,
+                                  ZERO_PLAN_MOST_BUCKET));
     if (spec->accumulation >= 0 && spec->accumulation <= ZERO_CONFIG_ACCUMULATION &&
         spec->eval_batches >= 0 && spec->eval_batches <= INT32_MAX)
         return ZERO_OK;
@@ -121,11 +112,6 @@ static zero_status check_spec(const zero_trainer_spec *spec)
                      "accumulation %d, eval_batches %" PRId64 ": expected at most %" PRId64
                      " and 2^31 - 1, and no negative number",
                      spec->accumulation, spec->eval_batches, ZERO_CONFIG_ACCUMULATION);
-}
-
-static int64_t or_else(int64_t value, int64_t standard)
-{
-    return value == 0 ? standard : value;
 }
 
 zero_status zero_trainer_read_spec(const zero_trainer_spec *spec, zero_comm *comm,
@@ -136,22 +122,22 @@ zero_status zero_trainer_read_spec(const zero_trainer_spec *spec, zero_comm *com
     plan = zero_engine_place(plan, spec->model, comm);
     plan.stage = spec->stage;
     plan.type = spec->type;
-    plan.micro_batch = or_else(spec->micro_batch, plan.micro_batch);
-    plan.seq = or_else(spec->seq, plan.seq);
-    plan.accumulation = (int)or_else(spec->accumulation, plan.accumulation);
+    plan.micro_batch = zero_or_else(spec->micro_batch, plan.micro_batch);
+    plan.seq = zero_or_else(spec->seq, plan.seq);
+    plan.accumulation = (int)zero_or_else(spec->accumulation, plan.accumulation);
     plan.reproducible = spec->reproducible;
     plan.recompute = spec->recompute;
     plan.serial = spec->serial;
-    plan.bucket = or_else(spec->bucket, plan.bucket);
+    plan.bucket = zero_or_else(spec->bucket, plan.bucket);
     plan.prefetch = spec->prefetch;
     plan.persist = spec->persist;
     if (spec->check_replicas != 0)
         plan.check_replicas = spec->check_replicas > 0 ? spec->check_replicas : 0;
     plan.check_memory = spec->check_memory;
-    plan.threads = or_else(spec->threads, plan.threads);
+    plan.threads = zero_or_else(spec->threads, plan.threads);
     *e = (zero_engine_spec){.plan = plan,
                             .seed = spec->seed,
-                            .eval_batches = or_else(spec->eval_batches, 1),
+                            .eval_batches = zero_or_else(spec->eval_batches, 1),
                             .memory_limit = spec->memory_limit};
     ZERO_TRY(read_partition(spec, &e->plan));
     ZERO_TRY(read_offload(spec, e));
@@ -239,14 +225,14 @@ static zero_status visit_tables(const zero_plan_input *plan, comparison *c)
 {
     const zero_model *m = plan->model;
     for (int i = 0; i < m->n_tensors; i++)
-        ZERO_TRY(visit(c, "tensor", m->tensors[i].name, COUNT(tensor_fields), tensor_fields,
-                       &m->tensors[i]));
+        ZERO_TRY(visit(c, "tensor", m->tensors[i].name, ZERO_COUNT(tensor_fields),
+                       tensor_fields, &m->tensors[i]));
     for (int i = 0; i < m->n_units; i++) {
         zero_unit u = m->units[i];
         zero_unit_sizes sizes = u.sizes(&m->units[i], plan->micro_batch, plan->seq);
         for (int k = u.n_groups; k < ZERO_UNIT_GROUPS; k++) u.groups[k] = -1;
-        ZERO_TRY(visit(c, "unit", u.name, COUNT(unit_fields), unit_fields, &u));
-        ZERO_TRY(visit(c, "unit", u.name, COUNT(size_fields), size_fields, &sizes));
+        ZERO_TRY(visit(c, "unit", u.name, ZERO_COUNT(unit_fields), unit_fields, &u));
+        ZERO_TRY(visit(c, "unit", u.name, ZERO_COUNT(size_fields), size_fields, &sizes));
     }
     return ZERO_OK;
 }
@@ -260,11 +246,13 @@ zero_status zero_trainer_compare(const zero_engine_spec *e, zero_comm *comm)
     bool same;
     ZERO_TRY(zero_compare_fields(comm, "the spec", ZERO_PLAN_FIELDS, zero_plan_fields,
                                  &e->plan));
-    ZERO_TRY(zero_compare_fields(comm, "the spec", COUNT(engine_fields), engine_fields, e));
-    ZERO_TRY(zero_compare_fields(comm, "the spec", COUNT(backend_fields), backend_fields,
-                                 e->backend));
-    ZERO_TRY(zero_compare_fields(comm, "the model", COUNT(model_fields), model_fields, m));
-    ZERO_TRY(zero_compare_fields(comm, "the model", COUNT(shape_fields), shape_fields,
+    ZERO_TRY(
+        zero_compare_fields(comm, "the spec", ZERO_COUNT(engine_fields), engine_fields, e));
+    ZERO_TRY(zero_compare_fields(comm, "the spec", ZERO_COUNT(backend_fields),
+                                 backend_fields, e->backend));
+    ZERO_TRY(
+        zero_compare_fields(comm, "the model", ZERO_COUNT(model_fields), model_fields, m));
+    ZERO_TRY(zero_compare_fields(comm, "the model", ZERO_COUNT(shape_fields), shape_fields,
                                  m->shape ? m->shape : &none));
     ZERO_TRY(visit_tables(&e->plan, &c));
     ZERO_TRY(zero_comm_vote(comm, 0, (int64_t)(c.hash >> 1), &most, &same));

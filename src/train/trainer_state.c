@@ -29,19 +29,15 @@ struct save {
 };
 static const zero_field save_fields[] = {ZERO_FIELD(struct save, step)};
 
-static zero_status check_save(const zero_trainer *t, const char *path, int64_t step)
-{
-    ZERO_TRY(check_not_null(path, "the checkpoints' directory"));
-    return zero_trainer_check_step(t, step);
-}
-
 zero_status zero_trainer_save(zero_trainer *trainer, const char *path, int64_t step)
 {
     zero_checkpoint_directory directory;
     uint64_t bytes;
     ZERO_TRY(zero_trainer_check(trainer));
     ZERO_TRY(zero_trainer_publish(trainer));
-    ZERO_TRY(zero_agree(trainer->comm, check_save(trainer, path, step)));
+    zero_status st = check_not_null(path, "the checkpoints' directory");
+    if (st == ZERO_OK) st = zero_trainer_check_step(trainer, step);
+    ZERO_TRY(zero_agree(trainer->comm, st));
     ZERO_TRY(zero_compare_fields(trainer->comm, "the save", 1, save_fields,
                                  &(struct save){step}));
     zero_checkpoint_input in = {.step = step,
@@ -49,15 +45,9 @@ zero_status zero_trainer_save(zero_trainer *trainer, const char *path, int64_t s
     zero_directory_opening how = {.wish = ZERO_DIRECTORY_MAY_BE_NEW,
                                   .patience = ZERO_LOCK_PATIENCE};
     ZERO_TRY(zero_checkpoint_directory_open(trainer->comm, path, &how, &directory));
-    zero_status st = zero_checkpoint_save(&trainer->engine, &directory.dir, &in, &bytes);
+    st = zero_checkpoint_save(&trainer->engine, &directory.dir, &in, &bytes);
     zero_checkpoint_directory_close(&directory);
     return st == ZERO_OK ? zero_comm_barrier_after_files(trainer->comm) : st;
-}
-
-static zero_status check_resume(const char *dir, const int64_t *step)
-{
-    ZERO_TRY(check_not_null(dir, "the checkpoints' directory"));
-    return check_not_null(step, "the place for the step");
 }
 
 static zero_status load(void *engine, zero_checkpoint *c, const char *found)
@@ -70,7 +60,9 @@ zero_status zero_trainer_resume(zero_trainer *trainer, const char *dir, int64_t 
 {
     zero_checkpoint c;
     ZERO_TRY(zero_trainer_check(trainer));
-    ZERO_TRY(zero_agree(trainer->comm, check_resume(dir, step)));
+    zero_status st = check_not_null(dir, "the checkpoints' directory");
+    if (st == ZERO_OK) st = check_not_null(step, "the place for the step");
+    ZERO_TRY(zero_agree(trainer->comm, st));
     zero_checkpoint_user user = {dir, load, &trainer->engine};
     trainer->is_written = false; /* loading sets all */
     ZERO_TRY(zero_checkpoint_use(trainer->comm, &user, &c));
@@ -103,7 +95,7 @@ static const zero_field access_fields[] = {
 static zero_status find_tensor(const zero_trainer *t, const char *name, const void *values,
                                const zero_tensor **found)
 {
-    const zero_model *model = t->engine.schedule.input.model;
+    const zero_model *model = t->engine.schedule.model;
     ZERO_TRY(check_not_null(name, "the tensor's name"));
     ZERO_TRY(check_not_null(values, "the array of values"));
     for (int i = 0; i < model->n_tensors; i++) {
@@ -117,9 +109,9 @@ static zero_status find_tensor(const zero_trainer *t, const char *name, const vo
 /* One verdict on the arguments; `mine` is this rank's. */
 static zero_status agree_on(zero_trainer *t, zero_status mine, const struct access *access)
 {
-    const int n = (int)(sizeof access_fields / sizeof access_fields[0]);
     ZERO_TRY(zero_agree(t->comm, mine));
-    return zero_compare_fields(t->comm, "the call", n, access_fields, access);
+    return zero_compare_fields(t->comm, "the call", ZERO_COUNT(access_fields),
+                               access_fields, access);
 }
 
 /* ---- reading ---- */
@@ -127,24 +119,27 @@ static zero_status agree_on(zero_trainer *t, zero_status mine, const struct acce
 /* Writes elements `part` of the tensor's group, which this rank holds, to `to`. */
 typedef zero_status copy_part(zero_engine *e, int group, zero_range part, float *to);
 
-/* The caller's array for elements of a group. */
+/* The caller's array for elements of a group, read or written. */
 struct place {
     int64_t begin;
-    float *values;
+    float *read;
+    const float *written;
 };
 
 static zero_status copy_block(void *arg, const zero_state_block *block)
 {
-    const struct place *to = arg;
-    memcpy(to->values + (block->range.begin - to->begin), block->master,
-           (size_t)zero_range_len(block->range) * sizeof *to->values);
+    const struct place *place = arg;
+    int64_t at = block->range.begin - place->begin;
+    memcpy(place->read ? place->read + at : block->master,
+           place->read ? block->master : place->written + at,
+           zero_range_bytes(block->range, ZERO_FP32));
     return ZERO_OK;
 }
 
 static zero_status copy_masters(zero_engine *e, int group, zero_range part, float *to)
 {
     return zero_states_visit(&e->runner, group, part, ZERO_VISIT_READ, copy_block,
-                             &(struct place){part.begin, to});
+                             &(struct place){.begin = part.begin, .read = to});
 }
 
 /* Each owner copies its part, then all know whether any failed, then each broadcasts its
@@ -163,8 +158,7 @@ static zero_status collect(zero_trainer *t, const zero_tensor *tensor, copy_part
         zero_range part = zero_range_overlap(zero_partition_shard(p, rank), all);
         if (zero_range_is_empty(part)) continue;
         float *to = values + (part.begin - all.begin);
-        ZERO_TRY(zero_comm_broadcast(t->comm, rank, to,
-                                     (size_t)zero_range_len(part) * sizeof *to));
+        ZERO_TRY(zero_comm_broadcast(t->comm, rank, to, zero_range_bytes(part, ZERO_FP32)));
     }
     return ZERO_OK;
 }
@@ -212,28 +206,14 @@ static zero_status check_values(const zero_tensor *tensor, int64_t begin, int64_
     return ZERO_OK;
 }
 
-/* The caller's values for elements of a group. */
-struct source {
-    int64_t begin;
-    const float *values;
-};
-
-static zero_status write_block(void *arg, const zero_state_block *block)
-{
-    const struct source *from = arg;
-    memcpy(block->master, from->values + (block->range.begin - from->begin),
-           (size_t)zero_range_len(block->range) * sizeof *from->values);
-    return ZERO_OK;
-}
-
 static zero_status write_own(zero_trainer *t, const zero_tensor *tensor, zero_range range,
                              const float *values)
 {
     zero_range held = zero_states_held(&t->engine.schedule, tensor->group);
     zero_range all = {tensor->offset + range.begin, tensor->offset + range.end};
     return zero_states_visit(&t->engine.runner, tensor->group,
-                             zero_range_overlap(held, all), ZERO_VISIT_CHANGE, write_block,
-                             &(struct source){all.begin, values});
+                             zero_range_overlap(held, all), ZERO_VISIT_CHANGE, copy_block,
+                             &(struct place){.begin = all.begin, .written = values});
 }
 
 zero_status zero_trainer_write(zero_trainer *trainer, const char *tensor, int64_t begin,

@@ -14,36 +14,24 @@
 
 /* ---- arguments ---- */
 
-static zero_status check_range(const char *name, int64_t value, int64_t least, int64_t most)
-{
-    if (value >= least && value <= most) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID, "%s %" PRId64 ": expected %" PRId64 " to %" PRId64,
-                     name, value, least, most);
-}
-
-static int64_t or_else(int64_t value, int64_t standard)
-{
-    return value == 0 ? standard : value;
-}
-
 static zero_status complete(const zero_model *model, int unit, const zero_source *source,
                             const zero_unit_check_spec *given, zero_unit_check_spec *spec)
 {
     ZERO_TRY(zero_model_check_described(model));
-    ZERO_TRY(check_range("unit", unit, 0, model->n_units - 1));
+    ZERO_TRY(zero_check_whole("unit", unit, 0, model->n_units - 1));
     if (!source || !source->sample)
         return zero_fail(ZERO_ERR_INVALID,
                          "a check without a source, or one without its function sample");
     *spec = given ? *given : (zero_unit_check_spec){0};
-    spec->B = or_else(spec->B, 2);
-    spec->T = or_else(spec->T, zero_min(model->seq, 4));
-    spec->elements = or_else(spec->elements, 12);
+    spec->B = zero_or_else(spec->B, 2);
+    spec->T = zero_or_else(spec->T, zero_min(model->seq, 4));
+    spec->elements = zero_or_else(spec->elements, 12);
     if (spec->tolerance == 0.0) spec->tolerance = 0.02;
     if (!spec->backend) spec->backend = "naive";
-    ZERO_TRY(check_range("B", spec->B, 1, 1 << 16));
-    ZERO_TRY(check_range("T", spec->T, 1, zero_min(model->seq, 1 << 16)));
-    ZERO_TRY(check_range("elements", spec->elements, 1, 1 << 20));
-    ZERO_TRY(check_range("seed", spec->seed, 0, INT64_MAX));
+    ZERO_TRY(zero_check_whole("B", spec->B, 1, 1 << 16));
+    ZERO_TRY(zero_check_whole("T", spec->T, 1, zero_min(model->seq, 1 << 16)));
+    ZERO_TRY(zero_check_whole("elements", spec->elements, 1, 1 << 20));
+    ZERO_TRY(zero_check_whole("seed", spec->seed, 0, INT64_MAX));
     if (spec->tolerance > 0.0 && spec->tolerance < 1.0) return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID, "tolerance %g: expected more than 0, below 1",
                      spec->tolerance);
@@ -61,9 +49,9 @@ static void keep(const zero_probe_array *from, zero_probe_array *to)
     if (from->at) memcpy(to->at, from->at, (size_t)from->n * sizeof(float));
 }
 
-static zero_status expect_defined(const zero_probe *p, int array, const char *what)
+static zero_status expect_defined(const zero_probe *p, const zero_probe_array *a,
+                                  const char *what)
 {
-    const zero_probe_array *a = &p->arrays[array];
     int64_t at = zero_mark_find(a->at, a->n);
     if (at < 0) return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,
@@ -73,15 +61,13 @@ static zero_status expect_defined(const zero_probe *p, int array, const char *wh
 
 static zero_status check_forward(zero_probe *p)
 {
-    zero_probe_array *a = p->arrays;
     ZERO_TRY(zero_probe_forward(p, true));
     ZERO_TRY(zero_probe_check_guards(p));
-    ZERO_TRY(expect_defined(p, ZERO_PROBE_OUT, "its output"));
-    keep(&a[ZERO_PROBE_OUT], &a[ZERO_PROBE_OUT_AGAIN]);
-    keep(&a[ZERO_PROBE_SAVED], &a[ZERO_PROBE_SAVED_AGAIN]);
+    ZERO_TRY(expect_defined(p, &p->out, "its output"));
+    keep(&p->out, &p->out_again);
+    keep(&p->saved, &p->saved_again);
     ZERO_TRY(zero_probe_forward(p, true));
-    if (!same(&a[ZERO_PROBE_OUT], &a[ZERO_PROBE_OUT_AGAIN]) ||
-        !same(&a[ZERO_PROBE_SAVED], &a[ZERO_PROBE_SAVED_AGAIN]))
+    if (!same(&p->out, &p->out_again) || !same(&p->saved, &p->saved_again))
         return zero_fail(ZERO_ERR_INVALID,
                          "unit '%s' gives other bits when its forward call is repeated: "
                          "recomputation would change the training",
@@ -89,28 +75,42 @@ static zero_status check_forward(zero_probe *p)
     if (!p->unit->recompute_without_out) return ZERO_OK;
     ZERO_TRY(zero_probe_forward(p, false));
     ZERO_TRY(zero_probe_check_guards(p));
-    if (same(&a[ZERO_PROBE_SAVED], &a[ZERO_PROBE_SAVED_AGAIN])) return ZERO_OK;
+    if (same(&p->saved, &p->saved_again)) return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,
                      "unit '%s' saves other bits when `out` is NULL, although it says "
                      "recompute_without_out",
                      p->unit->name);
 }
 
-/* A tensor of the unit's group k, or the input. */
+/* Tensor t of the unit's group k, or the input. */
 typedef struct {
     const char *name;
-    float *x;       /* moved by finite differences */
-    const float *g; /* the unit's gradient, kept */
+    float *x;         /* moved by finite differences */
+    const float *g;   /* the unit's gradient, kept */
+    const float *now; /* and as it is */
     int64_t n;
     int number; /* of the input 0, of tensors in the unit's order from 1 */
+    int k, t;
 } operand;
 
-static operand tensor_of(const zero_probe *p, int k, const zero_tensor *t)
+/* Moves to the unit's next tensor; false after the last one. Begin with all zeros. */
+static bool next_tensor(const zero_probe *p, operand *o)
 {
-    return (operand){.name = t->name,
-                     .x = p->arrays[ZERO_PROBE_PARAM + k].at + t->offset,
-                     .g = p->arrays[ZERO_PROBE_D_PARAM + k].at + t->offset,
-                     .n = t->rows * t->cols};
+    if (o->number > 0) o->t++;
+    for (; o->k < p->unit->n_groups; o->k++, o->t = 0) {
+        if (o->t == p->model->groups[p->unit->groups[o->k]].n_tensors) continue;
+        const zero_tensor *t = &p->unit->tensors[o->k][o->t];
+        *o = (operand){.name = t->name,
+                       .x = p->param[o->k].at + t->offset,
+                       .g = p->d_param[o->k].at + t->offset,
+                       .now = p->grad[o->k].at + t->offset,
+                       .n = t->rows * t->cols,
+                       .number = o->number + 1,
+                       .k = o->k,
+                       .t = o->t};
+        return true;
+    }
+    return false;
 }
 
 static double largest(int64_t n, const float *x)
@@ -122,18 +122,16 @@ static double largest(int64_t n, const float *x)
 
 /* Where a gradient g was already, 2 g or so must be afterwards; sums may round
  * otherwise. */
-static zero_status check_added(const zero_probe *p, int k, const zero_tensor *t, double was)
+static zero_status check_added(const zero_probe *p, const operand *o, double was)
 {
-    const float *now = p->arrays[ZERO_PROBE_GRAD + k].at + t->offset;
-    operand o = tensor_of(p, k, t);
-    for (int64_t i = 0; i < o.n; i++)
-        if (!(fabs((double)now[i] - (double)o.g[i] - was) <= 1e-3 * was))
+    for (int64_t i = 0; i < o->n; i++)
+        if (!(fabs((double)o->now[i] - (double)o->g[i] - was) <= 1e-3 * was))
             return zero_fail(ZERO_ERR_INVALID,
                              "unit '%s': element %" PRId64
                              " of the gradient of '%s' was %g, and a backward call that "
                              "accumulates made it %g instead of %g",
-                             p->unit->name, i, t->name, was, (double)now[i],
-                             was + (double)o.g[i]);
+                             p->unit->name, i, o->name, was, (double)o->now[i],
+                             was + (double)o->g[i]);
     return ZERO_OK;
 }
 
@@ -141,18 +139,13 @@ static zero_status check_accumulating(zero_probe *p)
 {
     double was[ZERO_UNIT_GROUPS];
     for (int k = 0; k < p->unit->n_groups; k++) {
-        zero_probe_array *grad = &p->arrays[ZERO_PROBE_GRAD + k];
-        double most = largest(grad->n, p->arrays[ZERO_PROBE_D_PARAM + k].at);
+        double most = largest(p->grad[k].n, p->d_param[k].at);
         was[k] = (double)(float)(most > 0.0 ? most : 1.0);
-        for (int64_t i = 0; i < grad->n; i++) grad->at[i] = (float)was[k];
+        for (int64_t i = 0; i < p->grad[k].n; i++) p->grad[k].at[i] = (float)was[k];
     }
     ZERO_TRY(zero_probe_forward(p, true));
     ZERO_TRY(zero_probe_backward(p, true));
-    for (int k = 0; k < p->unit->n_groups; k++) {
-        const zero_group *g = &p->model->groups[p->unit->groups[k]];
-        for (int t = 0; t < g->n_tensors; t++)
-            ZERO_TRY(check_added(p, k, &p->unit->tensors[k][t], was[k]));
-    }
+    for (operand o = {0}; next_tensor(p, &o);) ZERO_TRY(check_added(p, &o, was[o.k]));
     return ZERO_OK;
 }
 
@@ -161,31 +154,23 @@ static zero_status check_rules(zero_probe *p)
 {
     uint64_t before = zero_probe_hash(p);
     ZERO_TRY(check_forward(p));
-    zero_probe_array *a = p->arrays;
     ZERO_TRY(zero_probe_forward(p, true));
     ZERO_TRY(zero_probe_backward(p, false));
     ZERO_TRY(zero_probe_check_guards(p));
-    for (int k = 0; k < p->unit->n_groups; k++)
-        keep(&a[ZERO_PROBE_GRAD + k], &a[ZERO_PROBE_D_PARAM + k]);
-    if (a[ZERO_PROBE_D_IN].at)
-        memcpy(a[ZERO_PROBE_D_IN].at, a[ZERO_PROBE_STREAM].at,
-               (size_t)a[ZERO_PROBE_D_IN].n * sizeof(float));
-    for (int k = 0; k < p->unit->n_groups; k++) {
-        const zero_group *g = &p->model->groups[p->unit->groups[k]];
-        for (int t = 0; t < g->n_tensors; t++) {
-            operand o = tensor_of(p, k, &p->unit->tensors[k][t]);
-            int64_t at = zero_mark_find(o.g, o.n);
-            if (at >= 0)
-                return zero_fail(
-                    ZERO_ERR_INVALID,
-                    "unit '%s' leaves element %" PRId64
-                    " of the gradient of '%s' undefined: a backward call sets every "
-                    "element, and adds only where call->accumulate is true",
-                    p->unit->name, at, o.name);
-        }
+    for (int k = 0; k < p->unit->n_groups; k++) keep(&p->grad[k], &p->d_param[k]);
+    if (p->d_in.at) memcpy(p->d_in.at, p->stream.at, (size_t)p->d_in.n * sizeof(float));
+    for (operand o = {0}; next_tensor(p, &o);) {
+        int64_t at = zero_mark_find(o.g, o.n);
+        if (at >= 0)
+            return zero_fail(
+                ZERO_ERR_INVALID,
+                "unit '%s' leaves element %" PRId64
+                " of the gradient of '%s' undefined: a backward call sets every "
+                "element, and adds only where call->accumulate is true",
+                p->unit->name, at, o.name);
     }
-    ZERO_TRY(expect_defined(p, ZERO_PROBE_ROW_LOSS, "its losses"));
-    ZERO_TRY(expect_defined(p, ZERO_PROBE_D_IN, "the gradient of its input"));
+    ZERO_TRY(expect_defined(p, &p->row_loss, "its losses"));
+    ZERO_TRY(expect_defined(p, &p->d_in, "the gradient of its input"));
     if (zero_probe_hash(p) == before) return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,
                      "unit '%s' writes to its input, its parameters or the batch, which it "
@@ -244,7 +229,7 @@ static zero_status compare(zero_probe *p, const direction *d, const float *from,
     double scale, gradient = expected(d, most, &scale);
     *found = (zero_unit_check_result){
         .element = d->element, .gradient = gradient, .deviation = INFINITY};
-    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+    for (int i = 0; i < ZERO_COUNT(steps); i++) {
         double up, down, noise;
         float h = (float)(steps[i] * size);
         move(d, from, h);
@@ -302,7 +287,7 @@ static zero_status tell(const zero_probe *p, const zero_unit_check_result *r)
                      r->deviation);
 }
 
-static zero_status check_operand(zero_probe *p, const operand *o, float *from,
+static zero_status check_operand(zero_probe *p, const operand *o,
                                  const zero_unit_check_spec *spec,
                                  zero_unit_check_result *worst)
 {
@@ -310,6 +295,7 @@ static zero_status check_operand(zero_probe *p, const operand *o, float *from,
                     .purpose = ZERO_RNG_TEST,
                     .sample = 1 + (uint64_t)o->number};
     double most = largest(o->n, o->g), size = root_mean_square(o->n, o->x);
+    float *from = p->kept.at;
     if (size < 0.1) size = 0.1;
     memcpy(from, o->x, (size_t)o->n * sizeof *from);
     for (int64_t i = -1; i < zero_min(o->n, spec->elements); i++) {
@@ -325,19 +311,9 @@ static zero_status check_operand(zero_probe *p, const operand *o, float *from,
 static zero_status check_differences(zero_probe *p, const zero_unit_check_spec *spec,
                                      zero_unit_check_result *worst)
 {
-    zero_probe_array *in = &p->arrays[ZERO_PROBE_IN];
-    operand input = {"in", in->at, p->arrays[ZERO_PROBE_D_IN].at, in->n, 0};
-    int number = 1;
-    if (input.n > 0)
-        ZERO_TRY(check_operand(p, &input, p->arrays[ZERO_PROBE_KEPT].at, spec, worst));
-    for (int k = 0; k < p->unit->n_groups; k++) {
-        const zero_group *g = &p->model->groups[p->unit->groups[k]];
-        for (int t = 0; t < g->n_tensors; t++) {
-            operand o = tensor_of(p, k, &p->unit->tensors[k][t]);
-            o.number = number++;
-            ZERO_TRY(check_operand(p, &o, p->arrays[ZERO_PROBE_KEPT].at, spec, worst));
-        }
-    }
+    operand input = {.name = "in", .x = p->in.at, .g = p->d_in.at, .n = p->in.n};
+    if (input.n > 0) ZERO_TRY(check_operand(p, &input, spec, worst));
+    for (operand o = {0}; next_tensor(p, &o);) ZERO_TRY(check_operand(p, &o, spec, worst));
     return ZERO_OK;
 }
 

@@ -2,7 +2,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <xxhash.h>
@@ -18,9 +17,9 @@ enum { GUARD = 64 }; /* floats */
 
 /* ---- memory ---- */
 
-static void name(zero_probe *p, int array, const char *text, int64_t n)
+static void name(zero_probe_array *array, const char *text, int64_t n)
 {
-    p->arrays[array] = (zero_probe_array){.name = text, .n = n};
+    *array = (zero_probe_array){.name = text, .n = n};
 }
 
 static void *take(const zero_probe *p, size_t bytes, size_t *at)
@@ -68,21 +67,21 @@ uint64_t zero_probe_hash(const zero_probe *p)
     size_t positions = (size_t)(p->batch.B * p->batch.T);
     uint64_t hash = add_to_hash(0, p->inputs, positions * p->model->input_bytes);
     hash = add_to_hash(hash, p->targets, positions * p->model->target_bytes);
-    const zero_probe_array *in = &p->arrays[ZERO_PROBE_IN];
-    hash = add_to_hash(hash, in->at, (size_t)in->n * sizeof(float));
-    for (int k = 0; k < p->unit->n_groups; k++) {
-        const zero_probe_array *param = &p->arrays[ZERO_PROBE_PARAM + k];
-        hash = add_to_hash(hash, param->at, (size_t)param->n * sizeof(float));
-    }
+    hash = add_to_hash(hash, p->in.at, (size_t)p->in.n * sizeof(float));
+    for (int k = 0; k < p->unit->n_groups; k++)
+        hash = add_to_hash(hash, p->param[k].at, (size_t)p->param[k].n * sizeof(float));
     return hash;
 }
 
 /* ---- contents ---- */
 
-static void draw(int64_t seed, int array, zero_probe_array *a)
+/* `key` is the array that the numbers are of. */
+static void draw(const zero_probe *p, int64_t seed, const zero_probe_array *key,
+                 zero_probe_array *a)
 {
-    zero_rng rng = {
-        .seed = (uint64_t)seed, .purpose = ZERO_RNG_TEST, .tensor = (uint64_t)array};
+    zero_rng rng = {.seed = (uint64_t)seed,
+                    .purpose = ZERO_RNG_TEST,
+                    .tensor = (uint64_t)(key - p->arrays)};
     if (a->at) zero_rng_normal(&rng, 0, a->n, a->at);
 }
 
@@ -92,14 +91,14 @@ static void draw_params(zero_probe *p, int64_t seed, int k)
 {
     const int g = p->unit->groups[k];
     const zero_group *group = &p->model->groups[g];
-    float *param = p->arrays[ZERO_PROBE_PARAM + k].at;
-    zero_probe_array *noise = &p->arrays[ZERO_PROBE_GRAD + k];
-    draw(seed, ZERO_PROBE_PARAM + k, noise);
+    float *param = p->param[k].at;
+    draw(p, seed, &p->param[k], &p->grad[k]);
     zero_model_init_params(p->model, g, seed, 0, group->n_params, param);
     for (int t = group->first_tensor; t < group->first_tensor + group->n_tensors; t++) {
         zero_range range = zero_range_of_tensor(&p->model->tensors[t]);
         if (p->model->tensors[t].init == ZERO_INIT_NORMAL) continue;
-        for (int64_t i = range.begin; i < range.end; i++) param[i] += 0.1f * noise->at[i];
+        for (int64_t i = range.begin; i < range.end; i++)
+            param[i] += 0.1f * p->grad[k].at[i];
     }
 }
 
@@ -108,8 +107,8 @@ static void fill(zero_probe *p, const zero_source *source, int64_t seed)
     const zero_batch *b = &p->batch;
     for (int i = 0; i < ZERO_PROBE_ARRAYS; i++)
         if (p->arrays[i].at) zero_mark_fill(p->arrays[i].at, p->arrays[i].n + GUARD);
-    draw(seed, ZERO_PROBE_IN, &p->arrays[ZERO_PROBE_IN]);
-    draw(seed, ZERO_PROBE_D_OUT, &p->arrays[ZERO_PROBE_D_OUT]);
+    draw(p, seed, &p->in, &p->in);
+    draw(p, seed, &p->d_out, &p->d_out);
     for (int k = 0; k < p->unit->n_groups; k++) draw_params(p, seed, k);
     for (int64_t s = 0; s < b->B; s++)
         source->sample(source->arg, 0, s, b->T,
@@ -134,34 +133,34 @@ zero_status zero_probe_init(zero_probe *p, const zero_model *model, int unit,
         const zero_unit *before = p->unit - 1;
         in = before->sizes(before, p->batch.B, p->batch.T).out;
     }
-    name(p, ZERO_PROBE_IN, "in", in);
-    name(p, ZERO_PROBE_OUT, "out", s.out);
-    name(p, ZERO_PROBE_SAVED, "saved", s.saved);
-    name(p, ZERO_PROBE_SAVED_AGAIN, "saved", s.saved);
-    name(p, ZERO_PROBE_OUT_AGAIN, "out", s.out);
-    name(p, ZERO_PROBE_FORWARD_WORK, "work in forward", s.forward_work);
-    name(p, ZERO_PROBE_BACKWARD_WORK, "work in backward", s.backward_work);
-    name(p, ZERO_PROBE_LOGITS, "logits", s.logits);
-    name(p, ZERO_PROBE_ROW_LOSS, "row_loss", s.row_loss);
-    name(p, ZERO_PROBE_STREAM, "stream", zero_max(in, s.out));
-    name(p, ZERO_PROBE_D_OUT, "the weights of out", s.out);
-    name(p, ZERO_PROBE_D_IN, "the gradient of in", in);
+    name(&p->in, "in", in);
+    name(&p->out, "out", s.out);
+    name(&p->saved, "saved", s.saved);
+    name(&p->saved_again, "saved", s.saved);
+    name(&p->out_again, "out", s.out);
+    name(&p->forward_work, "work in forward", s.forward_work);
+    name(&p->backward_work, "work in backward", s.backward_work);
+    name(&p->logits, "logits", s.logits);
+    name(&p->row_loss, "row_loss", s.row_loss);
+    name(&p->stream, "stream", zero_max(in, s.out));
+    name(&p->d_out, "the weights of out", s.out);
+    name(&p->d_in, "the gradient of in", in);
     int64_t longest = in;
     for (int k = 0; k < p->unit->n_groups; k++) {
         int64_t n = p->model->groups[p->unit->groups[k]].n_params;
-        name(p, ZERO_PROBE_PARAM + k, "param", n);
-        name(p, ZERO_PROBE_GRAD + k, "grad", n);
-        name(p, ZERO_PROBE_D_PARAM + k, "the gradient of param", n);
+        name(&p->param[k], "param", n);
+        name(&p->grad[k], "grad", n);
+        name(&p->d_param[k], "the gradient of param", n);
         longest = zero_max(longest, n);
     }
-    name(p, ZERO_PROBE_KEPT, "values", longest);
-    name(p, ZERO_PROBE_SCRATCH, "scratch", zero_math_scratch());
+    name(&p->kept, "values", longest);
+    name(&p->scratch, "scratch", zero_math_scratch());
     ZERO_TRY(zero_arena_init(&p->arena, lay_out(p)));
     lay_out(p);
     fill(p, source, spec->seed);
     p->batch.inputs = p->inputs;
     p->batch.targets = p->targets;
-    p->math.scratch = p->arrays[ZERO_PROBE_SCRATCH].at;
+    p->math.scratch = p->scratch.at;
     return p->backend->open(&p->math);
 }
 
@@ -180,25 +179,25 @@ static zero_call make_call(const zero_probe *p)
                    .batch = &p->batch,
                    .training = true,
                    .type = ZERO_FP32,
-                   .in = p->arrays[ZERO_PROBE_IN].at,
-                   .saved = p->arrays[ZERO_PROBE_SAVED].at};
-    for (int k = 0; k < p->unit->n_groups; k++)
-        c.param[k] = p->arrays[ZERO_PROBE_PARAM + k].at;
+                   .in = p->in.at,
+                   .saved = p->saved.at};
+    for (int k = 0; k < p->unit->n_groups; k++) c.param[k] = p->param[k].at;
     return c;
 }
 
-static void mark(zero_probe *p, int array)
+static void mark(const zero_probe_array *array)
 {
-    zero_mark_fill(p->arrays[array].at, p->arrays[array].n);
+    zero_mark_fill(array->at, array->n);
 }
 
 zero_status zero_probe_forward(zero_probe *p, bool wants_out)
 {
     zero_call c = make_call(p);
-    const int written[] = {ZERO_PROBE_OUT, ZERO_PROBE_SAVED, ZERO_PROBE_FORWARD_WORK};
-    for (int i = 0; i < 3; i++) mark(p, written[i]);
-    if (wants_out) c.out = p->arrays[ZERO_PROBE_OUT].at;
-    c.work = p->arrays[ZERO_PROBE_FORWARD_WORK].at;
+    mark(&p->out);
+    mark(&p->saved);
+    mark(&p->forward_work);
+    if (wants_out) c.out = p->out.at;
+    c.work = p->forward_work.at;
     p->unit->forward(p->unit, &c);
     return p->backend->sync(&p->math);
 }
@@ -206,20 +205,19 @@ zero_status zero_probe_forward(zero_probe *p, bool wants_out)
 zero_status zero_probe_backward(zero_probe *p, bool accumulates)
 {
     zero_call c = make_call(p);
-    zero_probe_array *d_out = &p->arrays[ZERO_PROBE_D_OUT];
-    mark(p, ZERO_PROBE_STREAM);
-    mark(p, ZERO_PROBE_BACKWARD_WORK);
-    mark(p, ZERO_PROBE_LOGITS);
-    mark(p, ZERO_PROBE_ROW_LOSS);
-    c.stream = p->arrays[ZERO_PROBE_STREAM].at;
-    if (d_out->at) memcpy(c.stream, d_out->at, (size_t)d_out->n * sizeof(float));
-    c.work = p->arrays[ZERO_PROBE_BACKWARD_WORK].at;
-    c.logits = p->arrays[ZERO_PROBE_LOGITS].at;
-    c.row_loss = p->arrays[ZERO_PROBE_ROW_LOSS].at;
+    mark(&p->stream);
+    mark(&p->backward_work);
+    mark(&p->logits);
+    mark(&p->row_loss);
+    c.stream = p->stream.at;
+    if (p->d_out.at) memcpy(c.stream, p->d_out.at, (size_t)p->d_out.n * sizeof(float));
+    c.work = p->backward_work.at;
+    c.logits = p->logits.at;
+    c.row_loss = p->row_loss.at;
     for (int k = 0; k < p->unit->n_groups; k++) {
-        if (!accumulates) mark(p, ZERO_PROBE_GRAD + k);
+        if (!accumulates) mark(&p->grad[k]);
         if (p->unit->backward_without_params) c.param[k] = NULL;
-        c.grad[k] = p->arrays[ZERO_PROBE_GRAD + k].at;
+        c.grad[k] = p->grad[k].at;
         c.accumulate[k] = accumulates;
     }
     p->unit->backward(p->unit, &c);
@@ -243,14 +241,13 @@ static double sum(int64_t n, const float *x, const float *factors, double factor
 
 zero_status zero_probe_objective(zero_probe *p, double *value, double *noise)
 {
-    const zero_probe_array *out = &p->arrays[ZERO_PROBE_OUT];
-    const zero_probe_array *loss = &p->arrays[ZERO_PROBE_ROW_LOSS];
     ZERO_TRY(zero_probe_forward(p, true));
     if (p->is_last) {
         ZERO_TRY(zero_probe_backward(p, false));
-        *value = sum(loss->n, loss->at, NULL, (double)p->batch.loss_seed, noise);
+        *value =
+            sum(p->row_loss.n, p->row_loss.at, NULL, (double)p->batch.loss_seed, noise);
     } else {
-        *value = sum(out->n, out->at, p->arrays[ZERO_PROBE_D_OUT].at, 0.0, noise);
+        *value = sum(p->out.n, p->out.at, p->d_out.at, 0.0, noise);
     }
     return ZERO_OK;
 }

@@ -14,27 +14,7 @@ typedef struct {
     int64_t n;
 } zero_probe_array;
 
-enum {
-    ZERO_PROBE_IN,
-    ZERO_PROBE_OUT,
-    ZERO_PROBE_SAVED,
-    ZERO_PROBE_SAVED_AGAIN, /* a copy, like the next */
-    ZERO_PROBE_OUT_AGAIN,
-    ZERO_PROBE_FORWARD_WORK,
-    ZERO_PROBE_BACKWARD_WORK,
-    ZERO_PROBE_LOGITS,
-    ZERO_PROBE_ROW_LOSS,
-    ZERO_PROBE_STREAM,
-    ZERO_PROBE_D_OUT, /* the weights of the outputs in the objective */
-    ZERO_PROBE_D_IN,  /* the unit's answer, kept */
-    ZERO_PROBE_PARAM, /* of each of its groups */
-    ZERO_PROBE_GRAD = ZERO_PROBE_PARAM + ZERO_UNIT_GROUPS,
-    ZERO_PROBE_D_PARAM = ZERO_PROBE_GRAD + ZERO_UNIT_GROUPS, /* kept */
-    ZERO_PROBE_KEPT =
-        ZERO_PROBE_D_PARAM + ZERO_UNIT_GROUPS, /* values while they are moved */
-    ZERO_PROBE_SCRATCH,
-    ZERO_PROBE_ARRAYS
-};
+enum { ZERO_PROBE_ARRAYS = 14 + 3 * ZERO_UNIT_GROUPS };
 
 typedef struct {
     const zero_model *model;
@@ -45,7 +25,20 @@ typedef struct {
     zero_math math;
     zero_batch batch;
     char *inputs, *targets;
-    zero_probe_array arrays[ZERO_PROBE_ARRAYS];
+    union {
+        zero_probe_array arrays[ZERO_PROBE_ARRAYS];
+        struct {
+            zero_probe_array in, out, saved;
+            zero_probe_array saved_again, out_again; /* copies */
+            zero_probe_array forward_work, backward_work, logits, row_loss, stream;
+            zero_probe_array d_out; /* the weights of the outputs in the objective */
+            zero_probe_array d_in;  /* the unit's answer, kept */
+            zero_probe_array param[ZERO_UNIT_GROUPS], grad[ZERO_UNIT_GROUPS];
+            zero_probe_array d_param[ZERO_UNIT_GROUPS]; /* kept */
+            zero_probe_array kept;                      /* values while they are moved */
+            zero_probe_array scratch;
+        };
+    };
     zero_arena arena;
 } zero_probe;
 
@@ -61,7 +54,7 @@ ZERO_NODISCARD zero_status zero_probe_forward(zero_probe *p, bool wants_out);
 /* A backward call after it. */
 ZERO_NODISCARD zero_status zero_probe_backward(zero_probe *p, bool accumulates);
 
-/* The objective of the two calls: the outputs times D_OUT, or the losses times loss_seed;
+/* The objective of the two calls: the outputs times d_out, or the losses times loss_seed;
  * *noise is how much rounding may change it. */
 ZERO_NODISCARD zero_status zero_probe_objective(zero_probe *p, double *value,
                                                 double *noise);

@@ -138,7 +138,7 @@ static void export_to(const char *dir, zero_engine *e, zero_model *model, zero_c
     open_engine(e, model, &(zero_weights){.fill = fill_random, .arg = model}, comm);
     zero_weights weights = {.fill = fill_from_engine, .arg = e};
     check(zero_hugging_face_write(
-        dir, &(zero_hugging_face_export){model, &weights, NULL, NULL, 0}));
+        dir, &(zero_hugging_face_export){model, &weights, NULL, NULL, 0, ZERO_FP32}));
 }
 
 int main(int argc, char **argv)

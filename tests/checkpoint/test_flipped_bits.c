@@ -115,7 +115,7 @@ static int node_of(const test_run *run, int rank)
 static char *at(const test_run *run, const place *p, zero_array array)
 {
     int64_t i = run->model.tensors[p->tensor].offset + p->element;
-    int buffer = zero_array_buffer(group_of(run, p), array);
+    int buffer = group_of(run, p)->buffers[array];
     return zero_runner_element(&run->engine.runner, buffer, i);
 }
 

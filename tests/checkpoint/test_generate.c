@@ -222,7 +222,7 @@ TEST(text_of_an_exported_model_is_the_models_own)
     assert_all(test_rank != 0 || mkdtemp(folder));
     MPI_Bcast(folder, (int)sizeof folder, MPI_CHAR, 0, MPI_COMM_WORLD);
     snprintf(path, sizeof path, "%s/out", folder);
-    const zero_hugging_face_export e = {&run.model, &weights, NULL, NULL, 0};
+    const zero_hugging_face_export e = {&run.model, &weights, NULL, NULL, 0, ZERO_FP32};
     if (test_rank == 0) st = zero_hugging_face_write(path, &e);
     all_ok(st);
     for (int stage = 0; stage <= 3; stage++) {

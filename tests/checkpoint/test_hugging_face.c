@@ -121,7 +121,8 @@ TEST(a_large_model_lies_in_several_files)
             if (bytes + own > limits[k]) n_files++;
             bytes = bytes + own > limits[k] ? own : bytes + own;
         }
-        const zero_hugging_face_export e = {&model, &values, NULL, NULL, limits[k]};
+        const zero_hugging_face_export e = {&model, &values,   NULL,
+                                            NULL,   limits[k], ZERO_FP32};
         check_ok(zero_hugging_face_write(DIR_NAME, &e));
         check_index(&model, n_files);
         check_ok(zero_hugging_face_open(DIR_NAME, &model, &file));
@@ -130,11 +131,63 @@ TEST(a_large_model_lies_in_several_files)
         zero_hugging_face_close(&file);
         remove_dir(DIR_NAME);
     }
-    zero_hugging_face_export e = {&model, &values, NULL, NULL, 4 * model.n_params};
+    zero_hugging_face_export e = {&model,   &values, NULL, NULL, 4 * model.n_params,
+                                  ZERO_FP32};
     check_ok(zero_hugging_face_write(DIR_NAME, &e));
     assert_true(exists(DIR_NAME "/model.safetensors"));
     assert_false(exists(DIR_NAME "/model.safetensors.index.json"));
     remove_dir(DIR_NAME);
+    zero_model_destroy(&model);
+}
+
+/* The values are exact in all of these types. */
+TEST(numbers_are_of_the_type_that_is_wished)
+{
+    static const char *const theirs[ZERO_TYPES] = {"float32", "bfloat16", "float16"};
+    zero_model model = model_of(&shape);
+    for (int type = 0; type < ZERO_TYPES; type++) {
+        const zero_hugging_face_export e = {&model, &values, NULL,
+                                            NULL,   9000,    (zero_type)type};
+        zero_hugging_face file;
+        zero_bytes text = {0};
+        json_t *root;
+        const char *word;
+        check_ok(zero_hugging_face_write(DIR_NAME, &e));
+        check_ok(zero_hugging_face_open(DIR_NAME, &model, &file));
+        assert_int_equal(file.places[3].type, type);
+        assert_true((file.n_files > 7) == (type == ZERO_FP32));
+        assert_values(&file, &model);
+        zero_hugging_face_close(&file);
+        check_ok(zero_bytes_read(&text, DIR_NAME "/config.json"));
+        check_ok(zero_json_parse("c", text.bytes, text.len, &root));
+        check_ok(zero_json_text("c", root, "torch_dtype", &word));
+        assert_string_equal(word, theirs[type]);
+        json_decref(root);
+        zero_bytes_destroy(&text);
+        remove_dir(DIR_NAME);
+    }
+    zero_model_destroy(&model);
+}
+
+static zero_status fill_large(void *arg, int tensor, int64_t begin, int64_t end, float *out)
+{
+    (void)tensor;
+    for (int64_t i = begin; i < end; i++) out[i - begin] = *(const float *)arg;
+    return ZERO_OK;
+}
+
+TEST(a_number_that_fp16_cannot_hold_is_named)
+{
+    float large = 65519.0f; /* rounds to the largest */
+    zero_model model = model_of(&shape);
+    const zero_weights weights = {.fill = fill_large, .arg = &large};
+    const zero_hugging_face_export e = {&model, &weights, NULL, NULL, 0, ZERO_FP16};
+    check_ok(zero_hugging_face_write(DIR_NAME, &e));
+    remove_dir(DIR_NAME);
+    large = -65520.0f;
+    assert_int_equal(zero_hugging_face_write(DIR_NAME, &e), ZERO_ERR_INVALID);
+    assert_non_null(strstr(zero_last_error(), "wte.weight has -65520, which fp16 cannot"));
+    assert_false(exists(DIR_NAME));
     zero_model_destroy(&model);
 }
 
@@ -218,7 +271,7 @@ static void write_kept(const json_t *kept, int64_t positions)
     zero_model model = model_of(&s);
     zero_tokenizer tok;
     check_ok(zero_tokenizer_open(GOLDEN "gpt2.json", &tok));
-    const zero_hugging_face_export e = {&model, &values, &tok, kept, 0};
+    const zero_hugging_face_export e = {&model, &values, &tok, kept, 0, ZERO_FP32};
     check_ok(zero_hugging_face_write(DIR_NAME, &e));
     zero_tokenizer_destroy(&tok);
     zero_model_destroy(&model);

@@ -41,7 +41,8 @@ static bool equal(const zero_shape *a, const zero_shape *b)
 static void write_model(const zero_model *model, int64_t file_bytes)
 {
     check_ok(zero_hugging_face_write(
-        DIR_NAME, &(zero_hugging_face_export){model, &values, NULL, NULL, file_bytes}));
+        DIR_NAME,
+        &(zero_hugging_face_export){model, &values, NULL, NULL, file_bytes, ZERO_FP32}));
 }
 
 static void check_read(const zero_shape *s, const zero_model *model)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Folders of transformers for each architecture, with random weights: zero reads them, and what
-it exports, trained with a rate of 0, is the same model to transformers. Run by hand, with one
-virtual environment or with several, of transformers 4 and 5; each reads the exports that came
-from the folders of all:
+"""Folders of transformers for each architecture, with random weights of each type: zero reads
+them, and what it exports in that type, trained with a rate of 0, is the same model to
+transformers. Run by hand, with one virtual environment or with several, of transformers 4 and 5;
+each reads the exports that came from the folders of all:
 
     python3 -m venv /tmp/v5 && /tmp/v5/bin/pip install torch transformers
     python3 -m venv /tmp/v4 && /tmp/v4/bin/pip install torch transformers==4.46.3
@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 
+TYPES = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16"}
 PROMPT = [5, 17, 3, 60, 9]
 LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
           "original_max_position_embeddings": 16}
@@ -54,7 +55,8 @@ def make(place):
             if value.dim() == 1:
                 value.data += 0.3 * torch.randn(value.shape).to(value.dtype)
         model.save_pretrained(f"{place}/{name}", max_shard_size=largest)
-        model = model.float()
+        model = transformers.AutoModelForCausalLM.from_pretrained(
+            f"{place}/{name}", torch_dtype=torch.float32).eval()
         ids = torch.tensor([PROMPT])
         out = model.generate(ids, attention_mask=torch.ones_like(ids), max_new_tokens=12,
                              do_sample=False, pad_token_id=0)
@@ -79,6 +81,7 @@ def check(place):
         was = torch.load(f"{place}/{name}.pt")
         same = all(torch.equal(value, was["state"][key]) for key, value in model.state_dict().items())
         logits = (model.eval()(torch.tensor([PROMPT])).logits.detach() - was["logits"]).abs().max()
+        logits /= was["logits"].abs().max()
         config = json.load(open(f"{place}/{out}/config.json"))
         began = json.load(open(f"{place}/{name}/config.json"))
         kept = all(config.get(key) == began.get(key) for key in ("bos_token_id", "eos_token_id"))
@@ -120,7 +123,7 @@ def main():
                     "--lr", "0", "--lr-min", "0", "--eval-every", "0", "--sample", "0",
                     "--checkpoint", f"{place}/{name}-ck")
                 run(zero, "checkpoint", "export", f"{place}/{name}-ck", "--to", f"{place}/{name}-out",
-                    "--shard-bytes", "15000")
+                    "--shard-bytes", "15000", "--dtype", TYPES[FOLDERS[name][2]])
             for other in pythons:
                 print(f"read by {other}:")
                 print(run(other, __file__, "check", place), end="")

@@ -43,10 +43,7 @@ static char *text_of(const zero_simulation_report *r, bool json)
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
     assert_non_null(out);
-    if (json)
-        assert_ok(zero_simulation_show_json(r, out));
-    else
-        zero_simulation_show(r, out);
+    assert_ok(zero_simulation_show(r, json, out));
     fclose(out);
     return text;
 }
@@ -169,12 +166,24 @@ TEST(the_text_has_the_slowest_rank_and_the_busiest_link)
 
 TEST(every_link_has_a_name)
 {
-    char names[ZERO_LINK_SWITCH_DOWN + 1][ZERO_LINK_TEXT];
+    static const char *const names[] = {"rank 3, out: busy",
+                                        "rank 3, in: busy",
+                                        "rank 3, out, within its node: busy",
+                                        "rank 3, in, within its node: busy",
+                                        "adapter of node 3, out: busy",
+                                        "adapter of node 3, in: busy",
+                                        "uplink of switch 3, up: busy",
+                                        "uplink of switch 3, down: busy"};
     for (int k = 0; k <= ZERO_LINK_SWITCH_DOWN; k++) {
-        zero_link_use link = {.kind = (zero_link_kind)k, .which = 7};
-        zero_simulation_link(&link, names[k]);
-        assert_non_null(strchr(names[k], '7'));
-        for (int before = 0; before < k; before++)
-            assert_string_not_equal(names[before], names[k]);
+        zero_simulate_options o;
+        zero_simulation_report r;
+        zero_simulated results = example;
+        char words[512];
+        results.busiest.kind = (zero_link_kind)k;
+        make(RATES "--ranks 8", &results, &o, words, &r);
+        char *text = text_of(&r, false);
+        if (!strstr(text, names[k])) fail_msg("no '%s' in\n%s", names[k], text);
+        free(text);
+        zero_simulation_report_destroy(&r);
     }
 }

@@ -88,7 +88,7 @@ static const zero_instruction forward_0 = {.op = ZERO_OP_FORWARD, .unit = 1},
 
 static void walk(fixture *f)
 {
-    zero_device_times_begin(&f->times, ZERO_PROGRAM_STEP);
+    f->times.program = ZERO_PROGRAM_STEP;
     takes(f, &first, 1.0);
     takes(f, &forward_0, 2.0);
     takes(f, &forward_1, 4.0);
@@ -127,7 +127,7 @@ TEST(a_long_walk_reads_its_own_marks)
 {
     fixture f;
     open_fixture(&f);
-    zero_device_times_begin(&f.times, ZERO_PROGRAM_STEP);
+    f.times.program = ZERO_PROGRAM_STEP;
     for (int n = 0; n < 50; n++) {
         takes(&f, &first, 1.0);
         takes(&f, &forward_0, 2.0);
@@ -144,7 +144,7 @@ TEST(what_the_device_waited_for_is_exposed)
 {
     fixture f;
     open_fixture(&f);
-    zero_device_times_begin(&f.times, ZERO_PROGRAM_STEP);
+    f.times.program = ZERO_PROGRAM_STEP;
     takes(&f, &load, 0.5);
     takes(&f, &forward_0, 2.0);
     takes(&f, &reduce_wait, 4.0);

@@ -50,7 +50,7 @@ static void make(struct made *m, zero_partition_scheme scheme, int n_ranks)
                             .tensors = m->tensors,
                             .n_groups = GROUPS,
                             .groups = m->groups};
-    all_ok(zero_partition_cut(scheme, n_ranks, GROUPS, n_params, m->partitions));
+    all_ok(zero_partition_cut(scheme, n_ranks, 1, GROUPS, n_params, m->partitions));
     for (int g = 0; g < GROUPS; g++) m->listed[g] = &m->partitions[g];
 }
 

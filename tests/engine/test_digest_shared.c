@@ -23,7 +23,7 @@ static void cut(struct part *part, zero_partition_scheme scheme, int n_ranks)
 {
     int64_t n_params[CUT_GROUPS];
     for (int g = 0; g < CUT_GROUPS; g++) n_params[g] = part->model.groups[g].n_params;
-    all_ok(zero_partition_cut(scheme, n_ranks, CUT_GROUPS, n_params, part->partitions));
+    all_ok(zero_partition_cut(scheme, n_ranks, 1, CUT_GROUPS, n_params, part->partitions));
     for (int g = 0; g < CUT_GROUPS; g++) part->listed[g] = &part->partitions[g];
 }
 

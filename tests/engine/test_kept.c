@@ -29,7 +29,7 @@ static void expect_lives(const test_run *run)
     const zero_schedule *s = &run->engine.schedule;
     for (int id = 0; id < s->n_buffers; id++) {
         const zero_buffer *b = &s->buffers[id];
-        const zero_touch *touch = &run->engine.runner.touched[id];
+        const zero_life *touch = &run->engine.runner.touched[id];
         if (b->class != ZERO_CLASS_KEPT || b->space == ZERO_SPACE_FILE) continue;
         assert_int_equal(touch->first, b->first);
         assert_int_equal(touch->last, b->last);
@@ -61,7 +61,7 @@ static int64_t collected(const test_run *run)
     const zero_plan_input *in = &s->input;
     int64_t steps = run->engine.runner.walks[ZERO_PROGRAM_STEP];
     int64_t elements = in->micro_batch * in->seq * shape.hidden;
-    double one = zero_formula_tp_collected(elements, in->model->share.ranks);
+    double one = zero_formula_exchanged(elements, in->model->share.ranks);
     bool shares = zero_schedule_join_shares(s);
     if (shares && zero_schedule_tp_layout(s)->n_nodes > 1) return -1;
     if (shares && !in->offload_activations) return 0;

@@ -210,7 +210,7 @@ static void flip(test_run *run, zero_array array)
     if (test_rank != test_size - 1) return;
     for (int g = 0; g < run->model.n_groups; g++) {
         zero_range held = zero_states_held(s, g);
-        int buffer = zero_array_buffer(&s->groups[g], array);
+        int buffer = s->groups[g].buffers[array];
         if (zero_range_is_empty(held)) continue;
         uint32_t *x = zero_runner_element(&run->engine.runner, buffer, held.begin);
         *x ^= UINT32_C(1) << 22;

@@ -265,7 +265,7 @@ static bool check_collects(const zero_engine *e)
 static bool check_control(const zero_engine *e)
 {
     zero_traffic planned = zero_engine_planned_control(e);
-    zero_traffic measured = zero_engine_measured_control(e);
+    zero_traffic measured = e->runner.control;
     return memcmp(&planned, &measured, sizeof planned) == 0;
 }
 

@@ -52,6 +52,10 @@ static const struct {
     {"  {if ranks}\n  x\n  {end}\ny\n", "  x\ny\n"},
     {"{show other}\n", "other 3\n"},
     {"{name:<9}|\n", "<gpt2>   |\n"},
+    {"{pad <8}a {ranks}:{end}|{pad >2 * ranks}b{end}|\n", "a 3:    |     b|\n"},
+    {"{ranks:>1 + ranks}|\n", "   3|\n"},
+    {"{trim}\na {ranks:<4}\n  \nb\n{end}\n", "a 3\n\nb\n"},
+    {"{if absent}\n{pad <2 * absent}x{end}\n{end}\n|\n", "|\n"},
     {"{wrap 4}\n  a short note of {ranks} ranks, which is as long as a line of a terminal "
      "is "
      "{name}, {name}\nshort\n{end}\n|\n",
@@ -88,6 +92,7 @@ TEST(errors_name_section_and_line)
         {"=== a\n{ranks:parsecs}\n", "line 1: there is no such unit"},
         {"=== a\n{if ranks}\nx\n", "has no {end}"},
         {"=== a\n{each stages}\nx\n", "has no {end}"},
+        {"=== a\n{pad <3}x\n", "has no {end}"},
         {"=== a\nx {end}\n", "ends what nothing began"},
         {"=== a\n{ranks\n", "a brace has no end"},
         {"=== a\n{show b}\n", "there is no form \"b\""},

@@ -17,7 +17,7 @@ static void store(const zero_deepspeed *found)
     json_t *value;
     json_object_foreach(found->options, key, value)
     {
-        FUZZ_LAW(zero_command_find_option(&zero_command_train, 0, key, strlen(key)) >= 0);
+        FUZZ_LAW(zero_command_find_option(&zero_command_train, key) >= 0);
         FUZZ_LAW(!json_is_object(value) && !json_is_array(value) && !json_is_null(value));
     }
     zero_options_reset(&zero_command_train, &config);

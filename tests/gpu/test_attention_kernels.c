@@ -77,21 +77,23 @@ static void check_against_oracle(zero_attention s, zero_type type)
 static const int64_t sizes[][4] = {
     {1, 1, 1, 1},    {2, 5, 6, 2},    {1, 15, 40, 1},  {2, 16, 16, 1},  {1, 17, 34, 2},
     {1, 64, 33, 1},  {1, 67, 64, 1},  {1, 100, 80, 2}, {1, 67, 80, 1},  {1, 65, 97, 1},
-    {1, 67, 128, 1}, {1, 130, 64, 1}, {1, 67, 160, 1}, {1, 20, 300, 1},
+    {1, 67, 128, 1}, {1, 130, 64, 1}, {1, 67, 160, 1}, {1, 20, 300, 1}, {2, 70, 64, 4},
 };
 
 static void check_sizes(float p, zero_type type)
 {
     for (size_t i = 0; i < COUNT(sizes); i++)
-        check_against_oracle(
-            (zero_attention){.B = sizes[i][0],
-                             .T = sizes[i][1],
-                             .H = sizes[i][3],
-                             .K = sizes[i][3],
-                             .D = sizes[i][2] / sizes[i][3],
-                             .first_head = 3,
-                             .dropout = {{.seed = 3, .purpose = ZERO_RNG_TEST}, p}},
-            type);
+        for (int64_t K = 1; K <= sizes[i][3]; K++)
+            if (sizes[i][3] % K == 0)
+                check_against_oracle(
+                    (zero_attention){.B = sizes[i][0],
+                                     .T = sizes[i][1],
+                                     .H = sizes[i][3],
+                                     .K = K,
+                                     .D = sizes[i][2] / sizes[i][3],
+                                     .first_head = 3,
+                                     .dropout = {{.seed = 3, .purpose = ZERO_RNG_TEST}, p}},
+                    type);
 }
 
 TEST(attention_agrees_with_the_oracle)

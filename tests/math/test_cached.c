@@ -81,27 +81,40 @@ TEST(a_cut_of_rows_or_columns_changes_no_bits)
 }
 
 /* Two ranks with two slices each, added along the tree, have the sum of one with four. */
-TEST(slices_add_up_as_the_tree_says)
+static void check_slices(test_pool *pool, int64_t rows, zero_type type, bool transposed)
 {
     zero_math math = test_opened(cpu), slow = test_opened(naive);
-    for (size_t t = 0; t < COUNT(types); t++) {
-        const int64_t size[3] = {3, 90, 64}, half = 32;
-        zero_gemm g = product(*state, size, types[t], false), part = g;
-        float *sum = test_floats(*state, size[0] * size[1]),
-              *other = test_floats(*state, size[0] * size[1]);
-        g.slices = 4;
-        cpu->gemm(&math, &g);
-        part.k = half, part.lda = size[2], part.slices = 2, part.c = sum;
-        cpu->gemm(&math, &part);
-        part.a = (const float *)g.a + half, part.c = other;
-        part.b = zero_type_at(types[t], g.b, half * size[1]);
-        cpu->gemm(&math, &part);
-        for (int64_t i = 0; i < size[0] * size[1]; i++) sum[i] += other[i];
-        assert_same(size[0] * size[1], sum, g.c);
-        g.c = other, g.factors = ZERO_FP32;
-        naive->gemm(&slow, &g);
-        assert_true(test_error(size[0] * size[1], sum, other) < TOLERANCE);
-    }
+    const int64_t size[3] = {rows, 90, 4 * 37}, half = 2 * 37, n = size[0] * size[1];
+    zero_gemm g = product(pool, size, type, transposed), part = g;
+    float *sum = test_floats(pool, n), *other = test_floats(pool, n);
+    g.slices = 4;
+    cpu->gemm(&math, &g);
+    part.k = half, part.lda = size[2], part.slices = 2, part.c = sum;
+    part.ldb = transposed ? size[2] : size[1];
+    cpu->gemm(&math, &part);
+    part.a = (const float *)g.a + half, part.c = other;
+    part.b = zero_type_at(type, g.b, half * (transposed ? 1 : size[1]));
+    cpu->gemm(&math, &part);
+    for (int64_t i = 0; i < n; i++) sum[i] += other[i];
+    assert_same(n, sum, g.c);
+    /* One row alone has no other bits. */
+    zero_gemm one = g;
+    one.m = 1, one.a = (const float *)g.a + size[2], one.c = sum;
+    cpu->gemm(&math, &one);
+    assert_same(size[1], sum, (float *)g.c + size[1]);
+    /* Factors are not rounded. */
+    const float *whole = g.c;
+    g.c = sum, g.factors = ZERO_FP32;
+    naive->gemm(&slow, &g);
+    assert_true(test_error(n, whole, sum) < TOLERANCE);
+}
+
+TEST(slices_add_up_as_the_tree_says)
+{
+    for (size_t t = 0; t < COUNT(types); t++)
+        for (int64_t rows = 3; rows < 50; rows += 41)
+            for (int transposed = 0; transposed < 2; transposed++)
+                check_slices(*state, rows, types[t], transposed);
 }
 
 TEST(every_instruction_set_gives_the_same_bits)

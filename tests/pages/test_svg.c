@@ -5,7 +5,8 @@
 
 #include "pages/escape.h"
 #include "pages/page_kind.h"
-#include "pages/svg.h"
+#include "pages/page_parts.h"
+#include "pages/svg_axis.h"
 #include "support/within.h"
 
 #define ROOM 65536
@@ -179,47 +180,58 @@ TEST(few_points_are_all_kept)
 
 /* ---- curves and marks ---- */
 
-static void draw_curve(const double *value, int64_t n, char text[ROOM])
+/* "M0 90L10 80": the points of a list. */
+static void draw_curve(const double *value, int64_t n, const char *list, char text[ROOM])
 {
     double at[16];
     int64_t kept[16];
-    for (int i = 0; i < 16; i++) at[i] = i;
+    size_t i;
+    int used = 0;
+    for (int k = 0; k < 16; k++) at[k] = k;
     zero_axis x = zero_axis_make(ZERO_AXIS_EXACT, 0.0, 10.0, 5, 0.0, 100.0);
     zero_axis y = zero_axis_make(ZERO_AXIS_EXACT, 0.0, 10.0, 5, 100.0, 0.0);
-    zero_svg_points points = {at, value, n, kept};
-    FILE *out = fmemopen(text, ROOM, "w");
-    assert_non_null(out);
-    zero_svg_curve(&x, &y, &points, "r0", out);
-    assert_int_equal(fclose(out), 0);
+    json_t *curve = zero_axis_curve(&x, &y, at, value, n, kept), *point;
+    text[0] = '\0';
+    json_array_foreach(json_object_get(curve, list), i, point)
+    {
+        used += snprintf(text + used, ROOM - (size_t)used, "%c%.0f %.0f",
+                         json_is_true(json_object_get(point, "joined")) ? 'L' : 'M',
+                         json_number_value(json_object_get(point, "x")),
+                         json_number_value(json_object_get(point, "y")));
+    }
+    json_decref(curve);
 }
 
 TEST(a_gap_ends_the_line_and_a_lonely_point_is_seen)
 {
     char text[ROOM];
-    draw_curve((double[]){1, 2, NAN, 4, NAN, 6, 7}, 7, text);
-    assert_string_equal(
-        text, "<path class=\"curve r0\" d=\"M0.0 90.0L10.0 80.0M50.0 40.0L60.0 30.0\"/>\n"
-              "<path class=\"curve lonely r0\" d=\"M30.0 60.0h0\"/>\n");
-    draw_curve((double[]){1}, 1, text);
-    assert_non_null(strstr(text, "M0.0 90.0h0"));
-    draw_curve((double[]){NAN, NAN}, 2, text);
-    assert_string_equal(text, "<path class=\"curve r0\" d=\"\"/>\n");
+    const double gaps[] = {1, 2, NAN, 4, NAN, 6, 7};
+    draw_curve(gaps, 7, "points", text);
+    assert_string_equal(text, "M0 90L10 80M50 40L60 30");
+    draw_curve(gaps, 7, "lonely", text);
+    assert_string_equal(text, "M30 60");
+    draw_curve((double[]){1}, 1, "lonely", text);
+    assert_string_equal(text, "M0 90");
+    draw_curve((double[]){NAN, NAN}, 2, "points", text);
+    assert_string_equal(text, "");
 }
 
 TEST(titles_and_labels_are_escaped)
 {
     char text[ROOM];
-    zero_svg_frame frame = {"a \"<b>\"", 10.0, 10.0, true};
+    zero_axis y = zero_axis_make(ZERO_AXIS_EXACT, 0.0, 10.0, 5, 100.0, 0.0);
+    json_t *facts =
+        json_pack("{s:f, s:f, s:f, s:s, s:s, s:b, s:i, s:i, s:f, s:o, s:{s:[]}, s:[]}",
+                  "left", 0.0, "right", 1.0, "bottom", 1.0, "title", "a \"<b>\"", "unit",
+                  "</h3>", "percent", 0, "least", 1, "most", 2, "full", 0.0, "y",
+                  zero_axis_facts(&y), "x", "ticks", "series");
     FILE *out = fmemopen(text, ROOM, "w");
     assert_non_null(out);
-    zero_svg_begin(&frame, out);
-    zero_svg_box(0.0, 0.0, 1.0, 1.0, NULL, "</title>", out);
-    zero_svg_text(0.0, 0.0, ZERO_SVG_LEFT, NULL, "<&>", out);
-    zero_svg_end(&frame, out);
+    assert_ok(zero_page_form("picture", "study", facts, out));
     assert_int_equal(fclose(out), 0);
-    assert_non_null(strstr(text, "aria-label=\"a &quot;&lt;b&gt;&quot;\""));
-    assert_non_null(strstr(text, "<title>&lt;/title&gt;</title></rect>"));
-    assert_non_null(strstr(text, ">&lt;&amp;&gt;</text>"));
+    assert_non_null(
+        strstr(text, "aria-label=\"a &quot;&lt;b&gt;&quot; over 1 to 2 ranks\""));
+    assert_non_null(strstr(text, "<h3>a &quot;&lt;b&gt;&quot;</h3>"));
 }
 
 /* ---- kinds ---- */

@@ -262,4 +262,16 @@ runs 0 train $short --data text --init-from model --lr 2e-3
 says 'try --lr 0.0004' err
 runs 0 train $short --data text --init-from model --lr 1e-3
 [ -s err ] && grep -q 'random weights' err && complain "$words: unexpected warning"
+
+# ---- another architecture: out, in on three ranks, each with a third, and out again ----
+small="--global-batch 6 --eval-every 0 --sample 0 --steps 1"
+runs 0 train $small --architecture qwen3 --layers 2 --hidden 24 --heads 6 --kv-heads 2 --head-size 8 \
+    --inner 40 --seq 32 --data text --tokenizer "$golden/gpt2.json" --checkpoint qwen
+runs 0 checkpoint export qwen --to qwen_out --shard-bytes 20000
+says '"Qwen3ForCausalLM"' qwen_out/config.json
+runs 3 train $small --data text --init-from qwen_out --stage 3 --lr 0 --lr-min 0 --checkpoint same
+runs 0 checkpoint export same --to same_out --shard-bytes 20000
+diff -r qwen_out same_out >differences || complain "an export that was imported and not trained: $(head -n 3 differences)"
+refuses 2 'give --architecture qwen3' 0 train $small --data text --init-from qwen_out --model gpt2 --vocab 330 --seq 32
+
 finish

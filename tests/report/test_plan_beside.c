@@ -3,12 +3,10 @@
 
 #include "support/test.h"
 
-#include "report/legend_show.h"
 #include "report/plan_beside.h"
-#include "report/plan_entries.h"
 #include "report/plan_program.h"
 #include "sharding/freed.h"
-#include "sharding/schedule_live.h"
+#include "sharding/schedule_memory.h"
 #include "support/plan_request.h"
 
 enum { COLUMNS = 80, WIDEST = 88 }; /* with the longest names of instructions */

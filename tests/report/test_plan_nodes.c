@@ -2,6 +2,7 @@
 
 #include "support/test.h"
 
+#include "facts/facts.h"
 #include "report/plan_nodes.h"
 #include "support/plan_request.h"
 
@@ -117,4 +118,40 @@ TEST(what_cannot_be_compared_is_said)
     assert_fails(zero_plan_nodes_make(&r, 1, choices, &table), ZERO_ERR_INVALID,
                  "9 ranks on 2 nodes");
     zero_plan_report_destroy(&r);
+}
+
+/* The least and the most of each scheme of partition are those of the ranks' own plans. */
+TEST(partitions_are_bounded_over_all_ranks)
+{
+    for (int k = 0; k < ZERO_PARTITION_SCHEMES; k++) {
+        zero_plan_report r;
+        zero_plan_request asked = ask(1, 2, "p2p");
+        asked.n_ranks = 4;
+        asked.config.plan.micro_batch = 1;
+        int64_t least = INT64_MAX, most = 0, sent = 0;
+        make(&asked, &r);
+        for (int rank = 0; rank < 4; rank++) {
+            zero_plan_input in = r.stages[0].schedule.input;
+            zero_plan_ledger l;
+            in.rank = rank;
+            in.partition = (zero_partition_scheme)k;
+            in.bucket = zero_config_bucket(&r.config, &in);
+            assert_ok(zero_plan_measure(&in, &l));
+            const int64_t needed = (int64_t)zero_plan_scarce(&in, &l);
+            const zero_plan_exchange data = zero_plan_data_of(&l);
+            least = needed < least ? needed : least;
+            most = needed > most ? needed : most;
+            sent = zero_traffic_sent(&data.traffic) > sent
+                       ? zero_traffic_sent(&data.traffic)
+                       : sent;
+        }
+        const json_t *of = json_object_get(
+            r.stages[0].partitions, zero_partition_scheme_name((zero_partition_scheme)k));
+        assert_int_equal(zero_fact_number(of, "ranks_looked_at"), 4);
+        assert_int_equal(zero_fact_number(of, "needed/least"), least);
+        assert_int_equal(zero_fact_number(of, "needed/most"), most);
+        assert_int_equal(zero_fact_number(of, "bytes_sent/most"), sent);
+        assert_true(k == ZERO_PARTITION_SLICE || least < most);
+        zero_plan_report_destroy(&r);
+    }
 }

@@ -21,7 +21,7 @@ static void for_all(void (*check)(const zero_partition *parts))
                 zero_partition parts[N_GROUPS];
                 for (size_t g = 0; g < N_GROUPS; g++)
                     n[g] = lengths[(i + 5 * g) % COUNT(lengths)];
-                assert_ok(zero_partition_cut((zero_partition_scheme)scheme, worlds[k],
+                assert_ok(zero_partition_cut((zero_partition_scheme)scheme, worlds[k], 1,
                                              N_GROUPS, n, parts));
                 for (int g = 0; g < N_GROUPS; g++)
                     assert_true(parts[g].n_params == n[g] &&
@@ -159,7 +159,7 @@ TEST(ranks_beyond_a_small_group_own_nothing)
     for (int scheme = 0; scheme < 2; scheme++) {
         zero_partition part;
         assert_ok(
-            zero_partition_cut((zero_partition_scheme)scheme, 9, 1, &n_params, &part));
+            zero_partition_cut((zero_partition_scheme)scheme, 9, 1, 1, &n_params, &part));
         assert_true(part.shard_len == ZERO_SHARD_GRANULE);
         assert_true(zero_partition_shard(&part, 1).end == 100);
         for (int rank = 2; rank < 9; rank++) {
@@ -187,7 +187,7 @@ TEST(nonsense_is_refused_with_its_numbers)
         for (int scheme = 0; scheme < 2; scheme++) {
             zero_partition parts[2];
             assert_fails(zero_partition_cut((zero_partition_scheme)scheme, bad[i].n_ranks,
-                                            2, bad[i].n_params, parts),
+                                            1, 2, bad[i].n_params, parts),
                          ZERO_ERR_INVALID, bad[i].number);
         }
 }
@@ -201,9 +201,9 @@ TEST(shards_of_replicas_are_neighbouring_shards_of_all)
         for (int K = 1; K <= 5; K++) {
             zero_partition all[GROUPS], shards[GROUPS];
             assert_ok(
-                zero_partition_cut(ZERO_PARTITION_SLICE, R * K, GROUPS, n_params, all));
-            assert_ok(zero_partition_cut_replicas(ZERO_PARTITION_SLICE, R, K, GROUPS,
-                                                  n_params, shards));
+                zero_partition_cut(ZERO_PARTITION_SLICE, R * K, 1, GROUPS, n_params, all));
+            assert_ok(
+                zero_partition_cut(ZERO_PARTITION_SLICE, R, K, GROUPS, n_params, shards));
             for (int g = 0; g < GROUPS; g++) {
                 assert_true(shards[g].padded == all[g].padded);
                 assert_int_equal(shards[g].n_ranks, R);

@@ -182,7 +182,7 @@ static void check_gpt2_pieces(const zero_schedule *s)
     int64_t elements = in->micro_batch * in->seq * gpt2.hidden;
     int64_t blocks = in->accumulation * gpt2.layers, ranks = in->model->share.ranks;
     zero_traffic t = zero_schedule_traffic(s, ZERO_PROGRAM_STEP, ZERO_OP_COLLECT);
-    double added = zero_formula_tp_collected(blocks * elements, in->model->share.ranks);
+    double added = zero_formula_exchanged(blocks * elements, in->model->share.ranks);
     bool moves = in->collectives == ZERO_ALGORITHM_P2P;
     assert_true((double)zero_traffic_total(&t).bytes_sent == (moves ? 4 * added : 0.0));
     assert_true(10 * added ==

@@ -41,7 +41,7 @@ static inline zero_status write_to(const char *path, const zero_model *model,
                                    const zero_weights *weights, const zero_tokenizer *tok)
 {
     return zero_hugging_face_write(
-        path, &(zero_hugging_face_export){model, weights, tok, NULL, 0});
+        path, &(zero_hugging_face_export){model, weights, tok, NULL, 0, ZERO_FP32});
 }
 
 static inline void check_ok(zero_status st)

@@ -1,6 +1,6 @@
 #include "support/schedule_laws.h"
 
-#include "sharding/schedule_live.h"
+#include "sharding/schedule_memory.h"
 
 int64_t laws_padded(const zero_schedule *s)
 {
@@ -52,7 +52,7 @@ static span *find_spans(const zero_schedule *s, zero_program_kind kind)
         spans[id] = always ? (span){0, p->length - 1} : (span){p->length, -1};
     }
     for (int at = 0; at < p->length; at++) {
-        int list[ZERO_MAX_OPERANDS], n = laws_named_buffers(&p->code[at], list);
+        int list[ZERO_OPERANDS], n = laws_named_buffers(&p->code[at], list);
         for (int k = 0; k < n; k++) {
             if (at < spans[list[k]].first) spans[list[k]].first = at;
             if (at > spans[list[k]].last) spans[list[k]].last = at;

@@ -65,7 +65,7 @@ static bool is_check(const zero_instruction *i)
  * staging, what checks need, and all operands of arithmetic on the host. */
 static void check_host(const zero_schedule *s, const zero_instruction *i)
 {
-    int list[ZERO_MAX_OPERANDS], n = laws_named_buffers(i, list);
+    int list[ZERO_OPERANDS], n = laws_named_buffers(i, list);
     for (int k = 0; k < n; k++) {
         bool is_host = s->buffers[list[k]].space == ZERO_SPACE_HOST;
         bool is_expected = list[k] == i->host || is_on_host(s, i) ||

@@ -43,10 +43,7 @@ static void check_same_pass(const zero_instruction *a, const zero_instruction *b
     x.joined = y.joined;
     x.live_bytes = y.live_bytes;
     assert_true(x.op == y.op && x.unit == y.unit && x.microbatch == y.microbatch);
-    int one[ZERO_MAX_OPERANDS], other[ZERO_MAX_OPERANDS];
-    int n = zero_instruction_operands(&x, one);
-    zero_instruction_operands(&y, other);
-    assert_memory_equal(one, other, (size_t)n * sizeof one[0]);
+    assert_memory_equal(x.operands, y.operands, sizeof x.operands);
     assert_memory_equal(x.accumulate, y.accumulate, sizeof x.accumulate);
 }
 

@@ -33,10 +33,10 @@ static void write_squares(shadow *w)
 {
     const zero_schedule *s = shadow_plan(w);
     const zero_instruction *i = shadow_now(w);
-    int64_t end = zero_schedule_squares_at(s, i->group) + zero_gradient_pieces(i->range);
+    int64_t end = s->groups[i->group].first_square + zero_gradient_pieces(i->range);
     bool is_last = i->group == shadow_groups(w) - 1;
     int64_t all = (int64_t)(zero_schedule_changed_at(s) / sizeof(double));
-    int64_t next = is_last ? all : zero_schedule_squares_at(s, i->group + 1);
+    int64_t next = is_last ? all : s->groups[i->group + 1].first_square;
     bool is_spare = is_last && end == 0 && all == 1; /* for a rank that owns nothing */
     shadow_expect(w, i->buffer == s->squares && (end == next || is_spare));
     shadow_write(w, i->buffer, s->buffers[i->buffer].bytes, term_of(TERM_JUNK, 0, 0, 0));

@@ -31,7 +31,7 @@ static inline void part_open(struct part *part, const zero_model *whole,
     *part = (struct part){.d = rank / l->tp};
     assert_ok(zero_model_share(whole, share, &part->model));
     for (int g = 0; g < CUT_GROUPS; g++) n_params[g] = part->model.groups[g].n_params;
-    assert_ok(zero_partition_cut(l->scheme, l->n_ranks / l->tp, CUT_GROUPS, n_params,
+    assert_ok(zero_partition_cut(l->scheme, l->n_ranks / l->tp, 1, CUT_GROUPS, n_params,
                                  part->partitions));
 }
 

@@ -9,7 +9,7 @@
 #include "report/text.h"
 #include "sharding/compile.h"
 #include "sharding/schedule_exchange.h"
-#include "sharding/schedule_live.h"
+#include "sharding/schedule_memory.h"
 #include "support/plan_request.h"
 #include "trace/simulation_trace.h"
 #include "trace/trace_read.h"

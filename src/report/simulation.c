@@ -1,0 +1,127 @@
+#include "report/simulation_report.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/fail.h"
+#include "report/json_put.h"
+#include "report/plan_facts.h"
+
+/* ---- making ---- */
+
+static zero_status simulate_stage(const zero_simulation_report *r, int k)
+{
+    ZERO_TRY(zero_simulate(&r->plan.stages[k].schedule, &r->input, &r->results[k]));
+    if (isfinite(r->results[k].step)) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "a simulated step has no finite time: give higher rates (--network, "
+                     "--node-network, --adapter, --disk, --flops)");
+}
+
+static zero_status simulate(zero_simulation_report *r)
+{
+    const zero_simulation_watcher *w = r->request.watcher;
+    r->results = calloc((size_t)r->plan.n, sizeof *r->results);
+    if (!r->results)
+        return zero_fail(ZERO_ERR_NOMEM, "no memory for %d results", r->plan.n);
+    if (w) {
+        ZERO_TRY(w->begin(w->arg, r, &r->input));
+        zero_status st = simulate_stage(r, 0);
+        r->input.span = NULL;
+        r->input.flight = NULL;
+        ZERO_TRY(w->end(w->arg, st));
+    }
+    for (int k = w ? 1 : 0; k < r->plan.n; k++) ZERO_TRY(simulate_stage(r, k));
+    return ZERO_OK;
+}
+
+zero_status zero_simulation_report_make(zero_simulation_report *report,
+                                        const zero_simulation_request *request)
+{
+    *report = (zero_simulation_report){.request = *request, .input = request->input};
+    report->request.plan.simulated = true;
+    ZERO_TRY(zero_plan_report_make(&report->plan, &report->request.plan));
+    report->input.machine = report->plan.request.machine; /* --machine has filled it in */
+    zero_status st = simulate(report);
+    if (st != ZERO_OK) zero_simulation_report_destroy(report);
+    return st;
+}
+
+void zero_simulation_report_destroy(zero_simulation_report *report)
+{
+    free(report->results);
+    zero_plan_report_destroy(&report->plan);
+    *report = (zero_simulation_report){0};
+}
+
+/* ---- facts ---- */
+
+/* The options of `simulate`; rates without a limit are left out. */
+static json_t *input_facts(const zero_simulate_input *in)
+{
+    json_t *object = json_pack("{s:i}", "steps", in->steps), *slow = json_array();
+    if (!isinf(in->adapter)) put_real(object, "adapter_bytes_per_second", in->adapter);
+    if (in->switch_nodes > 0) {
+        put_whole(object, "switch_nodes", in->switch_nodes);
+        put_real(object, "switch_ratio", in->switch_ratio);
+    }
+    if (!isinf(in->memory_bandwidth))
+        put_real(object, "memory_bytes_per_second", in->memory_bandwidth);
+    put_real(object, "poll_seconds", in->poll);
+    for (int k = 0; k < in->n_slow; k++)
+        json_array_append_new(slow, json_pack("{s:i, s:f}", "rank", in->slow[k].rank,
+                                              "factor", in->slow[k].factor));
+    json_object_set_new(object, "slow", slow);
+    return object;
+}
+
+static json_t *rank_facts(const zero_simulated_rank *rank)
+{
+    return json_pack("{s:f, s:f, s:f, s:f, s:f, s:f}", "step_seconds", rank->step,
+                     "compute_seconds", rank->compute, "sums_seconds", rank->sums,
+                     "exposed_seconds", rank->exposed, "waiting_seconds", rank->waiting,
+                     "disk_seconds", rank->disk);
+}
+
+/* busy_share: of the reported step. */
+static json_t *link_facts(const zero_simulated *s)
+{
+    static const char *const kinds[] = {
+        [ZERO_LINK_RANK_OUT] = "rank_out",     [ZERO_LINK_RANK_IN] = "rank_in",
+        [ZERO_LINK_INSIDE_OUT] = "inside_out", [ZERO_LINK_INSIDE_IN] = "inside_in",
+        [ZERO_LINK_NODE_OUT] = "adapter_out",  [ZERO_LINK_NODE_IN] = "adapter_in",
+        [ZERO_LINK_SWITCH_UP] = "switch_up",   [ZERO_LINK_SWITCH_DOWN] = "switch_down",
+    };
+    const zero_link_use *link = &s->busiest;
+    if (link->busy <= 0.0) return json_null();
+    return json_pack("{s:s, s:i, s:f, s:f, s:I}", "kind", kinds[link->kind], "which",
+                     link->which, "busy_seconds", link->busy, "busy_share",
+                     link->busy / s->step, "bytes", (json_int_t)link->bytes);
+}
+
+static json_t *stage_facts(const zero_simulation_report *r, int k)
+{
+    const zero_simulated *s = &r->results[k];
+    double tokens = (double)(r->plan.config.global_batch * r->plan.shape.seq);
+    return json_pack("{s:i, s:f, s:f, s:i, s:o, s:o, s:o, s:I, s:I, s:o, s:f}", "stage",
+                     zero_plan_stage_number(&r->plan.stages[k]), "simulated_step_seconds",
+                     s->step, "simulated_tokens_per_second", tokens / s->step,
+                     "slowest_rank", s->slowest, "of_slowest_rank",
+                     rank_facts(&s->of_slowest), "mean_of_ranks", rank_facts(&s->mean),
+                     "busiest_link", link_facts(s), "messages", (json_int_t)s->messages,
+                     "events", (json_int_t)s->events, "alpha_beta",
+                     zero_plan_time_facts(&r->plan, &s->plan), "simulated_to_alpha_beta",
+                     s->step / s->plan.step);
+}
+
+zero_status zero_simulation_show(const zero_simulation_report *r, bool json, FILE *out)
+{
+    json_t *object = zero_plan_setup_facts(&r->plan), *stages = json_array();
+    json_object_set_new(object, "simulation", input_facts(&r->input));
+    for (int k = 0; k < r->plan.n; k++) json_array_append_new(stages, stage_facts(r, k));
+    json_object_set_new(object, "stages", stages);
+    if (json) return zero_json_print(object, JSON_INDENT(2), out);
+    put_whole(object, "as_slow", r->results[0].as_slow);
+    put_real(object, "disk_exposed", r->results[0].plan.disk_exposed);
+    return zero_report_print("simulation", object, out);
+}
