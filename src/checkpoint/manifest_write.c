@@ -1,0 +1,137 @@
+#include "checkpoint/manifest_fields.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "base/type.h"
+#include "nn/shape.h"
+
+/* Values are NULL without memory. */
+static json_t *object_of(const field *fields, const void *from, const zero_manifest *m);
+
+static json_t *tensor_value(const zero_manifest *m, int i)
+{
+    const zero_tensor *t = &m->table.tensors[i];
+    json_int_t rows = t->rows, cols = t->cols;
+    if (!zero_state_table_is_shared(&m->table))
+        return json_pack("[s, I, I, i]", t->name, rows, cols, t->group);
+    return json_pack("[s, I, I, i, s, i]", t->name, rows, cols, t->group,
+                     zero_manifest_cuts[t->cut], (int)zero_cut_parts(t));
+}
+
+static json_t *value_of(const field *f, const void *base, const zero_manifest *m)
+{
+    const void *from = (const char *)base + f->at;
+    int n = f->kind == TENSORS ? m->table.n_tensors : m->table.layout.n_ranks;
+    bool is_made = true;
+    json_t *list;
+    switch (f->kind) {
+    case WHOLE: return json_integer(*(const int64_t *)from);
+    case INT: return json_integer(*(const int *)from);
+    case SCALE: return json_real((double)*(const float *)from);
+    case TYPE: return json_string(zero_type_name(*(const zero_type *)from));
+    case SCHEME:
+        return json_string(
+            zero_partition_scheme_name(*(const zero_partition_scheme *)from));
+    case CHECKSUM:
+    case DATA:
+    case TEXT: return json_string(from);
+    case SHAPE: return zero_shape_facts(from);
+    case OBJECT: return object_of(f->fields, from, m);
+    case OPTIONS:
+    case KEPT: return json_incref(*(json_t *const *)from);
+    case TENSORS:
+    case SHARDS: break;
+    }
+    list = json_array();
+    for (int i = 0; is_made && i < n; i++)
+        is_made = json_array_append_new(
+                      list, f->kind == TENSORS ? tensor_value(m, i)
+                                               : object_of(of_file, &m->shards[i], m)) == 0;
+    if (is_made) return list;
+    json_decref(list);
+    return NULL;
+}
+
+static json_t *object_of(const field *fields, const void *from, const zero_manifest *m)
+{
+    json_t *object = json_object();
+    bool is_made = true;
+    for (const field *f = fields; f->key && is_made; f++)
+        is_made = json_object_set_new(object, f->key, value_of(f, from, m)) == 0;
+    if (is_made) return object;
+    json_decref(object);
+    return NULL;
+}
+
+/* NULL means that there was no memory for the value. */
+static zero_status append_value(zero_bytes *out, const json_t *value, const char *end)
+{
+    const size_t flags = JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(17);
+    char *text = value ? json_dumps(value, flags) : NULL;
+    zero_status st = text ? zero_bytes_append(out, text, strlen(text))
+                          : zero_fail(ZERO_ERR_NOMEM, "no memory for a manifest");
+    free(text);
+    return st == ZERO_OK ? zero_bytes_append(out, end, strlen(end)) : st;
+}
+
+/* A member per line, and of a list a value per line. */
+static zero_status append_member(zero_bytes *out, const char *key, const json_t *value)
+{
+    char name[64];
+    size_t n = json_array_size(value);
+    int len = snprintf(name, sizeof name, n > 0 ? " \"%s\": [\n" : " \"%s\": ", key);
+    ZERO_TRY(zero_bytes_append(out, name, (size_t)len));
+    if (n == 0) return append_value(out, value, ",\n");
+    for (size_t i = 0; i < n; i++) {
+        ZERO_TRY(zero_bytes_append(out, "  ", 2));
+        ZERO_TRY(append_value(out, json_array_get(value, i), i + 1 < n ? ",\n" : "\n"));
+    }
+    return zero_bytes_append(out, " ],\n", 4);
+}
+
+zero_status zero_manifest_write(const zero_manifest *m, zero_bytes *out)
+{
+    const bool is_shared = zero_state_table_is_shared(&m->table);
+    const bool is_gpt2 = m->has_shape && m->shape.kind == &zero_architectures[ZERO_GPT2];
+    const bool is_other = m->has_shape && !is_gpt2;
+    const bool is_there[N_IFS] = {[ALWAYS] = true,
+                                  [IF_GPT2] = is_gpt2,
+                                  [IF_SHAPE] = is_other,
+                                  [IF_OPTIONS] = m->options != NULL,
+                                  [IF_TOKENIZER] = m->has_tokenizer,
+                                  [IF_SHARED] = is_shared,
+                                  [IF_KEPT] = m->kept != NULL};
+    char text[128];
+    *out = (zero_bytes){0};
+    int n = snprintf(text, sizeof text, "{\n \"format\": \"%s\",\n \"version\": %d,\n",
+                     ZERO_MANIFEST_FORMAT,
+                     is_other    ? 4
+                     : m->kept   ? 3
+                     : is_shared ? 2
+                                 : 1);
+    zero_status st = zero_bytes_append(out, text, (size_t)n);
+    for (const field *f = members; st == ZERO_OK && f->key; f++) {
+        if (!is_there[f->when]) continue;
+        json_t *value = value_of(f, m, m);
+        st = append_member(out, f->key, value);
+        json_decref(value);
+    }
+    if (st == ZERO_OK) {
+        zero_manifest_tail(out->bytes, out->len, text);
+        st = zero_bytes_append(out, text, strlen(text));
+    }
+    if (st != ZERO_OK) zero_bytes_destroy(out);
+    return st;
+}
+
+void zero_manifest_destroy(zero_manifest *m)
+{
+    zero_state_table_destroy(&m->table);
+    free(m->shards);
+    json_decref(m->options);
+    json_decref(m->kept);
+    *m = (zero_manifest){0};
+}
