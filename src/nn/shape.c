@@ -115,8 +115,12 @@ zero_shape zero_shape_complete(const zero_shape *shape)
     if (!is_open || s.head_size == 0) s.head_size = s.heads > 0 ? s.hidden / s.heads : 0;
     if (!is_open || s.inner == 0) s.inner = s.kind->inner(s.hidden);
     if (!is_open) s.tied = true;
+    if (!is_open || s.eps == 0.0) s.eps = s.kind->eps;
     if (s.theta == 0.0) s.theta = s.kind->theta;
-    if (s.eps == 0.0) s.eps = s.kind->eps;
+    if (!(s.kind->has & ZERO_HAS_ROTARY)) {
+        s.theta = 0.0;
+        memset(&s.scaling, 0, sizeof s.scaling);
+    }
     return s;
 }
 

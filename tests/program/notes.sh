@@ -37,6 +37,11 @@ model gpt2
 layers 1
 hidden 16
 heads 1
+architecture llama
+kv-heads 1
+head-size 8
+inner 10
+theta 9
 seq 8
 vocab 300
 dropout 0.1
