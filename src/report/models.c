@@ -13,6 +13,8 @@ void zero_models_show(FILE *out)
             "heads", "seq", "vocab", "parameters", "states, GB", "from");
     for (int i = 0; i < n; i++) {
         const zero_shape *s = &rows[i].shape;
+        zero_shape one = *s;
+        one.vocab++;
         fprintf(out, "%-16s %6" PRId64 " %6" PRId64 " %5" PRId64 " %5" PRId64 " ",
                 rows[i].name, s->layers, s->hidden, s->heads, s->seq);
         /* Without a vocabulary Psi depends on V. */
@@ -21,8 +23,8 @@ void zero_models_show(FILE *out)
         if (s->vocab > 0)
             fprintf(out, "%6" PRId64 " %15" PRId64 " %10.3f", s->vocab, psi, gb);
         else
-            fprintf(out, "%6s %7" PRId64 " + %" PRId64 " V %10s", "data's", psi, s->hidden,
-                    "");
+            fprintf(out, "%6s %7" PRId64 " + %" PRId64 " V %10s", "data's", psi,
+                    zero_shape_count(&one) - psi, "");
         fprintf(out, "  %s\n", rows[i].source);
     }
     fputs("\nstates: parameters, gradients and Adam's moments, 16 bytes per parameter, "
