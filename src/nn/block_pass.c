@@ -303,9 +303,9 @@ static void sum_gains(const pass *p, int first, int n)
 {
     const zero_call *c = p->call;
     const int64_t len = 2 * zero_shape_of(p->unit)->head_size;
-    const int left = (int)zero_tree_left(n);
     float *sum = p->gains + first * len;
     if (n == 1) return;
+    const int left = (int)zero_tree_left(n);
     sum_gains(p, first, left);
     sum_gains(p, first + left, n - left);
     c->backend->accumulate(c->math, ZERO_FP32, len, sum, sum + left * len, sum);

@@ -91,8 +91,7 @@ static json_t *curve_facts(const plot *p, int r)
     const zero_run *run = &p->page->runs[r];
     const double *at = run->steps[ZERO_STEP], *value = run->steps[p->what],
                  *validated = run->steps[ZERO_STEP_VAL_LOSS];
-    json_t *curve = zero_axis_curve(&p->x, &p->y, at, value, run->n, p->kept),
-           *gaps = json_array(), *dots = json_array();
+    json_t *curve = zero_axis_curve(&p->x, &p->y, at, value, run->n, p->kept);
     int64_t n = 0, nth = 0;
     json_object_set_new(curve, "run", json_integer(r));
     if (p->what != ZERO_STEP_LOSS) {
@@ -103,6 +102,7 @@ static json_t *curve_facts(const plot *p, int r)
         add_windows(p, run, curve);
         return curve;
     }
+    json_t *gaps = json_array(), *dots = json_array();
     for (int64_t i = 0; i < run->n; i++) n += isfinite(validated[i]);
     for (int64_t i = 0; i < run->n; i++) {
         if (!isfinite(value[i]) && json_array_size(gaps) < MARKS)

@@ -82,7 +82,7 @@ static json_t *plot_facts(const json_t *stages, int what)
     plot p = {.unit = 1.0};
     double most = 0.0, last = -1e9;
     size_t s, i;
-    json_t *stage, *point, *series = json_array(), *ticks = json_array();
+    json_t *stage, *point;
     json_array_foreach((json_t *)stages, s, stage)
     {
         double ideal = NAN;
@@ -97,6 +97,7 @@ static json_t *plot_facts(const json_t *stages, int what)
         }
     }
     if (most == 0.0) return NULL;
+    json_t *series = json_array(), *ticks = json_array();
     const char *unit = what == MEMORY ? zero_page_unit(most, &p.unit) : NULL;
     if (what == EFFICIENCY) most = fmax(most, 100.0);
     p.y = zero_axis_make(ZERO_AXIS_ZERO, 0.0, most / p.unit, 5, BOTTOM, TOP);

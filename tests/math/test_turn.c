@@ -129,7 +129,7 @@ static problem half_of(test_pool *pool, const problem *p, int half)
     h.t.to_k = h.t.k; /* not read before they are turned back: see below */
     h.t.rstd = test_floats(pool, p->n_rstd);
     h.t.sums = h.sums =
-        p->sums ? test_copy(pool, p->n_sums, p->sums + half * p->n_sums / 2) : NULL;
+        p->sums ? test_copy(pool, p->n_sums / 2, p->sums + half * p->n_sums / 2) : NULL;
     return h;
 }
 
