@@ -44,8 +44,8 @@ void zero_multiply(const zero_call *c, const zero_gemm *g);
 
 /* A linear layer y = x W + b over `rows` rows. W is tensor `weight`, or `stacked` tensors
  * that lie end to end, whose outputs lie side by side: stored [in, out], or, where
- * tensor.out_in says so, [out, in]; several only so. b is tensor `bias`, of at most 2^19
- * elements unless it is fp32: 0 means the tensor after W, and -1 that there is none. */
+ * tensor.out_in says so, [out, in]; several only so. b is tensor `bias`: 0 is the tensor
+ * after W, -1 no bias. A bias of 16 bits has at most 2^19 elements. */
 typedef struct {
     const zero_unit *unit;
     const zero_call *call;

@@ -248,8 +248,8 @@ zero_status zero_hugging_face_shape(const char *path, const zero_safetensors *ta
 
 /* ---- comparing ---- */
 
-/* Numbers that differ, as options that give what was found, and as words for what was
- * wanted. */
+/* Numbers that differ, as options that give what was found, where there is one, and as words
+ * for what was wanted. */
 struct differences {
     char found[256], wanted[256];
 };
@@ -266,11 +266,12 @@ static bool differ(const zero_shape *found, const zero_shape *wanted, struct dif
         if ((found->kind->has & f->needs) != f->needs || theirs == ours) continue;
         if (theirs == 0.0 && f->kind != ZERO_SHAPE_FLAG) continue;
         zero_shape_option(f, option);
-        snprintf(d->found + n, sizeof d->found - n, " --%s %.15g", option, theirs);
+        if (f->kind != ZERO_SHAPE_FLAG)
+            snprintf(d->found + n, sizeof d->found - n, " --%s %.15g", option, theirs);
         snprintf(d->wanted + k, sizeof d->wanted - k, "%s%s %.15g", k > 0 ? ", " : "",
                  option, ours);
     }
-    return d->found[0] != '\0';
+    return d->wanted[0] != '\0';
 }
 
 zero_status zero_hugging_face_compare(const char *path, const zero_shape *found,
@@ -286,9 +287,9 @@ zero_status zero_hugging_face_compare(const char *path, const zero_shape *found,
     if (wanted->seq < read.seq) read.seq = 0; /* the first positions are read */
     if (!differ(&read, wanted, &d)) return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,
-                     "%s holds a %s of another shape than this run's (%s): give%s, or "
+                     "%s holds a %s of another shape than this run's (%s): give%s%s "
                      "the --model that has all of it",
-                     path, found->kind->about, d.wanted, d.found);
+                     path, found->kind->about, d.wanted, d.found, d.found[0] ? ", or" : "");
 }
 
 zero_status zero_hugging_face_check_config(const char *path, const char *weights,

@@ -44,7 +44,7 @@ static zero_metrics_run describe(const zero_session *s, const json_t *config)
                               .id = s->facts.run,
                               .options = s->facts.options,
                               .config = config,
-                              .model = s->config.model,
+                              .model = zero_config_model(&s->config),
                               .shape = s->model.shape,
                               .n_params = s->model.n_params,
                               .plan = &s->engine.schedule.input,

@@ -117,11 +117,13 @@ static zero_status find_recipe(const zero_config *c, zero_recipe *recipe)
 {
     zero_shape shape;
     ZERO_TRY(zero_model_preset(c->model, &shape));
+    /* Tiny models of all architectures train alike. */
+    const char *name = strncmp(c->model, "tiny-", 5) == 0 ? "tiny" : c->model;
     *recipe = other_recipe;
     recipe->lr = rate_for((double)zero_shape_count(&shape));
     for (size_t i = 0; i < sizeof recipes / sizeof recipes[0]; i++)
-        if (strcmp(recipes[i].model, c->model) == 0) *recipe = recipes[i];
-    if (strcmp(lesson_recipe.model, c->model) == 0) *recipe = lesson_recipe;
+        if (strcmp(recipes[i].model, name) == 0) *recipe = recipes[i];
+    if (strcmp(lesson_recipe.model, name) == 0) *recipe = lesson_recipe;
     return ZERO_OK;
 }
 
@@ -283,4 +285,13 @@ zero_status zero_config_shape(const zero_config *c, int64_t data_vocab, zero_sha
     s.seed = c->seed;
     *shape = s;
     return ZERO_OK;
+}
+
+const char *zero_config_model(const zero_config *c)
+{
+    zero_shape preset = {0};
+    const bool is_found = zero_model_preset(c->model, &preset) == ZERO_OK;
+    const char *of_preset = zero_architecture_name(preset.kind),
+               *own = zero_architecture_name(c->base.kind);
+    return is_found && c->base.kind && strcmp(own, of_preset) != 0 ? own : c->model;
 }

@@ -124,6 +124,10 @@ bool zero_config_resumes(const zero_config *config);
 ZERO_NODISCARD zero_status zero_config_shape(const zero_config *config, int64_t data_vocab,
                                              zero_shape *shape);
 
+/* What a run's model is called: the preset, or the architecture of imported weights that is
+ * not the preset's. */
+const char *zero_config_model(const zero_config *config);
+
 /* Completes a plan's input that began as config->plan, of a completed configuration, and
  * has got its model, rank, layouts and collectives. */
 void zero_config_plan(const zero_config *config, zero_plan_input *in);

@@ -1,129 +1,6 @@
-/* The units of all architectures as whole models: its gradient against finite differences of its loss, on the
- * oracle; dropout, 16-bit weights, generation. */
-#include "support/gpt2_test.h"
-
-#include "base/number.h"
-#include "math/cpu_state.h"
-#include "support/model_writers.h"
-
-#define MAX_UNITS 8
-
-/* A model with the memory of one microbatch. */
-typedef struct {
-    zero_model model;
-    const zero_backend *backend;
-    zero_math math;
-    zero_batch batch;
-    zero_type type;            /* of the weights that units read */
-    uint16_t *half[MAX_UNITS]; /* by group, if the units read it instead of param */
-    float *param[MAX_UNITS], *grad[MAX_UNITS]; /* by group */
-    float *out[MAX_UNITS], *saved[MAX_UNITS];  /* by unit */
-    float *stream, *work, *logits, *row_loss;
-} machine;
-
-/* Weights large enough for every path of the model to matter. */
-static void set_weights(test_pool *pool, machine *m)
-{
-    for (int g = 0; g < m->model.n_groups; g++) {
-        m->param[g] = test_floats(pool, m->model.groups[g].n_params);
-        m->grad[g] = test_floats(pool, m->model.groups[g].n_params);
-        for (int64_t i = 0; i < m->model.groups[g].n_params; i++) m->param[g][i] *= 0.3f;
-    }
-    for (int i = 0; i < m->model.n_tensors; i++) {
-        const zero_tensor *t = &m->model.tensors[i];
-        for (int64_t k = 0; k < t->cols && t->init == ZERO_INIT_ONES; k++)
-            m->param[t->group][t->offset + k] += 1.0f;
-        /* Rows near 0 are divided by their length, which would enlarge what is rounded. */
-        for (int64_t k = 0; k < t->rows * t->cols && strstr(t->name, "embed"); k++)
-            m->param[t->group][t->offset + k] *= 10.0f;
-    }
-}
-
-static void make_machine(test_pool *pool, machine *m, const zero_shape *shape, int64_t B,
-                         int64_t T)
-{
-    *m = (machine){.model = describe(shape), .backend = &zero_backend_naive};
-    assert_true(m->model.n_units <= MAX_UNITS);
-    set_weights(pool, m);
-    int32_t *tokens = test_tokens(pool, B * T, shape->vocab);
-    m->batch = (zero_batch){.B = B,
-                            .T = T,
-                            .inputs = tokens,
-                            .targets = test_tokens(pool, B * T, shape->vocab),
-                            .step = 3,
-                            .first_sample = 11,
-                            .loss_seed = (float)(1.0 / (double)(B * T))};
-    int64_t work = 0, logits = 0;
-    for (int u = 0; u < m->model.n_units; u++) {
-        zero_unit_sizes n = m->model.units[u].sizes(&m->model.units[u], B, T);
-        m->out[u] = test_floats(pool, n.out);
-        m->saved[u] = test_floats(pool, n.saved);
-        work = zero_max(work, zero_max(n.forward_work, n.backward_work));
-        logits = zero_max(logits, n.logits);
-    }
-    m->stream = test_floats(pool, B * T * shape->hidden);
-    m->work = test_floats(pool, work);
-    m->logits = test_floats(pool, logits);
-    m->row_loss = test_floats(pool, B * T);
-}
-
-static zero_call make_call(const machine *m, int u, bool training)
-{
-    zero_call c = {.backend = m->backend,
-                   .math = &m->math,
-                   .batch = &m->batch,
-                   .training = training,
-                   .type = m->type,
-                   .in = u > 0 ? m->out[u - 1] : NULL,
-                   .out = m->out[u],
-                   .saved = m->saved[u],
-                   .stream = m->stream,
-                   .work = m->work,
-                   .logits = m->logits,
-                   .row_loss = m->row_loss};
-    const zero_unit *unit = &m->model.units[u];
-    for (int k = 0; k < unit->n_groups; k++) {
-        c.param[k] = m->param[unit->groups[k]];
-        if (m->type != ZERO_FP32) c.param[k] = m->half[unit->groups[k]];
-        c.grad[k] = m->grad[unit->groups[k]];
-        c.accumulate[k] = u != first_writer(&m->model, unit->groups[k]);
-    }
-    return c;
-}
-
-static double mean_loss(const machine *m)
-{
-    double sum = 0.0;
-    int64_t rows = m->batch.B * m->batch.T;
-    for (int64_t i = 0; i < rows; i++) sum += (double)m->row_loss[i];
-    return sum / (double)rows;
-}
-
-static void run_backward(const machine *m, int u)
-{
-    zero_call c = make_call(m, u, true);
-    if (m->model.units[u].backward_without_params) c.param[0] = NULL;
-    m->model.units[u].backward(&m->model.units[u], &c);
-}
-
-static double forward(const machine *m, bool training)
-{
-    for (int u = 0; u < m->model.n_units; u++) {
-        zero_call c = make_call(m, u, training);
-        m->model.units[u].forward(&m->model.units[u], &c);
-    }
-    if (training) run_backward(m, m->model.n_units - 1); /* which gives the loss */
-    return mean_loss(m);
-}
-
-/* The gradient starts as NaN: the first writer of a group defines every element of it. */
-static void gradient(const machine *m)
-{
-    for (int g = 0; g < m->model.n_groups; g++)
-        memset(m->grad[g], 0xff, (size_t)m->model.groups[g].n_params * sizeof(float));
-    forward(m, true);
-    for (int u = m->model.n_units - 2; u >= 0; u--) run_backward(m, u);
-}
+/* The units of all architectures as whole models: their gradients against finite differences of
+ * their loss, on the oracle; dropout, 16-bit weights, generation. */
+#include "support/unit_machine.h"
 
 /* The step of the differences, whose error comes from single precision, not from their order. */
 #define STEP      2e-3f
@@ -174,10 +51,6 @@ static void check_gradient(test_pool *pool, const zero_shape *shape, int64_t B, 
 static const zero_shape tiny = {
     .layers = 2, .hidden = 12, .heads = 3, .seq = 6, .vocab = 17};
 
-/* Fewer key heads than heads, more channels in heads than in rows, one key head, ties. */
-#define OTHER(of, c, h, k, d, f) \
-    .kind = &zero_architectures[of], .layers = 2, .hidden = (c), .heads = (h), \
-    .kv_heads = (k), .head_size = (d), .inner = (f)
 static const zero_shape others[] = {
     {OTHER(ZERO_LLAMA, 12, 4, 2, 4, 20), .seq = 6, .vocab = 17},
     {OTHER(ZERO_MISTRAL, 12, 3, 1, 4, 20), .seq = 6, .vocab = 17},
@@ -324,14 +197,6 @@ static void round_weights(test_pool *pool, machine *m, zero_type type)
         zero_convert(ZERO_FP32, type, n, m->param[g], m->half[g]);
         zero_convert(type, ZERO_FP32, n, m->half[g], m->param[g]);
     }
-}
-
-static void open_backend(test_pool *pool, machine *m, const zero_backend *backend)
-{
-    m->backend = backend;
-    assert_ok(backend->open(&m->math));
-    m->math.state[ZERO_CPU_BF16_PRODUCTS] = NULL; /* the model in fp32 does not round */
-    m->math.scratch = test_floats(pool, zero_math_scratch());
 }
 
 /* The head's chunks, dropout and both passes: 280 rows. */
@@ -502,85 +367,4 @@ TEST(generated_logits_are_those_of_the_last_position)
     check_generated_logits_are_those_of_the_last_position(*state, &tiny);
     for (size_t i = 0; i < COUNT(others); i++)
         check_generated_logits_are_those_of_the_last_position(*state, &others[i]);
-}
-
-/* ---- against transformers ---- */
-
-/* The parameters of a run of tensors that lie end to end, as the list of golden numbers counts them: q, k
- * and v are one, and so are gate and up. */
-static int64_t golden_run(const machine *m, int *tensor)
-{
-    static const char *const followers[] = {"k_proj.weight", "v_proj.weight", "k_proj.bias",
-                                            "v_proj.bias", "up_proj.weight"};
-    const zero_tensor *t = &m->model.tensors[*tensor];
-    int64_t n = t->rows * t->cols;
-    for (bool follows = true; follows && ++*tensor < m->model.n_tensors;) {
-        const char *name = m->model.tensors[*tensor].name;
-        follows = false;
-        for (size_t i = 0; i < COUNT(followers); i++)
-            follows |= strstr(name, followers[i]) != NULL;
-        t = &m->model.tensors[*tensor];
-        if (follows) n += t->rows * t->cols;
-    }
-    return n;
-}
-
-/* Element i of golden tensor t is 0.3 sin(0.37 (i + 1) + t), of a gain 1 more; token j of sample b is
- * (7 j + 3 + 5 b + j^2) mod 40. Loss and gradient norm are those of transformers' models in float64. */
-static void check_golden(test_pool *pool, const zero_backend *backend,
-                         const zero_shape *shape, double loss, double norm)
-{
-    machine m;
-    make_machine(pool, &m, shape, 2, 9);
-    if (backend != &zero_backend_naive) open_backend(pool, &m, backend);
-    int32_t *inputs = (int32_t *)(uintptr_t)m.batch.inputs,
-            *targets = (int32_t *)(uintptr_t)m.batch.targets;
-    for (int b = 0; b < 2; b++)
-        for (int j = 0; j <= 9; j++) {
-            const int32_t token = (7 * j + 3 + 5 * b + j * j) % 40;
-            if (j < 9) inputs[b * 9 + j] = token;
-            if (j > 0) targets[b * 9 + j - 1] = token;
-        }
-    for (int i = 0, number = 0; i < m.model.n_tensors; number++) {
-        const zero_tensor *t = &m.model.tensors[i];
-        const int64_t n = golden_run(&m, &i);
-        for (int64_t k = 0; k < n; k++)
-            m.param[t->group][t->offset + k] =
-                (float)(0.3 * sin(0.37 * (double)(k + 1) + number) +
-                        (t->init == ZERO_INIT_ONES ? 1.0 : 0.0));
-    }
-    gradient(&m);
-    double sum = 0.0;
-    for (int g = 0; g < m.model.n_groups; g++)
-        for (int64_t k = 0; k < m.model.groups[g].n_params; k++)
-            sum += (double)m.grad[g][k] * (double)m.grad[g][k];
-    if (!(fabs(mean_loss(&m) / loss - 1.0) < 1e-6 && fabs(sqrt(sum) / norm - 1.0) < 1e-5))
-        fail_msg("%s, %s: loss %.9f, gradient norm %.9f", shape->kind->name, backend->name,
-                 mean_loss(&m), sqrt(sum));
-    zero_model_destroy(&m.model);
-}
-
-TEST(losses_and_gradients_are_those_of_transformers)
-{
-    static const struct {
-        zero_shape shape;
-        double loss, norm;
-    } golden[] = {
-        {{OTHER(ZERO_LLAMA, 16, 4, 2, 4, 24), .seq = 9, .vocab = 40, .theta = 5e5,
-          .scaling = {8, 1, 4, 16}},
-         4.637789488,
-         1.766899763},
-        {{OTHER(ZERO_QWEN2, 16, 4, 2, 4, 24), .seq = 9, .vocab = 40, .tied = true},
-         4.115257310,
-         1.676406858},
-        {{OTHER(ZERO_QWEN3, 16, 4, 2, 6, 24), .seq = 9, .vocab = 40},
-         3.772203896,
-         1.189027504},
-    };
-    for (size_t i = 0; i < COUNT(golden); i++) {
-        check_golden(*state, &zero_backend_naive, &golden[i].shape, golden[i].loss,
-                     golden[i].norm);
-        check_golden(*state, &zero_backend_cpu, &golden[i].shape, golden[i].loss,
-                     golden[i].norm);
-    }
 }

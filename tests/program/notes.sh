@@ -42,6 +42,11 @@ kv-heads 1
 head-size 8
 inner 10
 theta 9
+norm-eps 0.01
+rope-factor 8
+rope-low 1
+rope-high 4
+rope-seq 16
 seq 8
 vocab 300
 dropout 0.1
