@@ -6,6 +6,7 @@
 
 #include <Random123/philox.h>
 
+#include "base/elementary.h"
 #include "gpu/device_code.h"
 
 /* ---- x = 0 ---- */
@@ -38,8 +39,8 @@ static adamw_factors prepare(const zero_adamw *h)
     f.grad_scale = h->grad_scale;
     f.beta1 = h->beta1, f.rest1 = 1.0f - h->beta1;
     f.beta2 = h->beta2, f.rest2 = 1.0f - h->beta2;
-    f.unbias1 = (float)(1.0 / (1.0 - pow((double)h->beta1, (double)h->step)));
-    f.unbias2 = (float)(1.0 / (1.0 - pow((double)h->beta2, (double)h->step)));
+    f.unbias1 = (float)(1.0 / (1.0 - zero_power((double)h->beta1, h->step)));
+    f.unbias2 = (float)(1.0 / (1.0 - zero_power((double)h->beta2, h->step)));
     f.lr = h->lr, f.decay = h->lr * h->weight_decay;
     f.eps = h->eps;
     return f;

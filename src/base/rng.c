@@ -5,6 +5,7 @@
 
 #include <Random123/philox.h>
 
+#include "base/elementary.h"
 #include "base/number.h"
 
 #define TWO_PI          6.283185307179586476925
@@ -35,17 +36,17 @@ double zero_rng_uniform(const zero_rng *rng, uint64_t i)
 void zero_rng_normal_plain(const zero_rng *rng, uint64_t first, int64_t n, float *out)
 {
     philox4x64_ctr_t words = {{0}};
-    double radius = 0.0, angle = 0.0;
+    double radius = 0.0, sine = 0.0, cosine = 0.0;
     for (int64_t k = 0; k < n; k++) {
         /* Elements 2j and 2j+1 share draws 2j and 2j+1, so that any range of the stream
          * gives the same numbers as the whole. */
         uint64_t i = first + (uint64_t)k, slot = i % WORDS_PER_BLOCK;
         if (k == 0 || slot == 0) words = block(rng, i / WORDS_PER_BLOCK);
         if (k == 0 || slot % 2 == 0) {
-            radius = sqrt(-2.0 * log(1.0 - to_unit(words.v[slot & ~(uint64_t)1])));
-            angle = TWO_PI * to_unit(words.v[slot | 1]);
+            radius = sqrt(-2.0 * zero_log(1.0 - to_unit(words.v[slot & ~(uint64_t)1])));
+            zero_sine_cosine(TWO_PI * to_unit(words.v[slot | 1]), &sine, &cosine);
         }
-        out[k] = (float)(radius * (i & 1 ? sin(angle) : cos(angle)));
+        out[k] = (float)(radius * (i & 1 ? sine : cosine));
     }
 }
 

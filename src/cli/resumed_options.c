@@ -258,9 +258,9 @@ void zero_resumed_options_tell(zero_session *s, const zero_manifest *m)
     }
     json_decref(now);
     if (!zero_comm_is_root(&s->world)) return;
-    char arithmetic[256];
-    zero_show_arithmetic(&s->view, arithmetic, sizeof arithmetic);
-    if (strcmp(arithmetic, m->arithmetic) != 0)
+    char bits[256];
+    zero_show_bits(&s->view, bits, sizeof bits);
+    if (strcmp(bits, m->arithmetic) != 0)
         fprintf(
             stderr,
             "zero: warning: bits may differ from the run that was saved, which had: %s\n",

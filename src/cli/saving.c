@@ -20,13 +20,13 @@ static zero_status save(zero_session *s, int64_t step)
     uint64_t bytes;
     if (s->saving.saved == step) return ZERO_OK;
     double start = zero_clock_seconds();
-    char arithmetic[256];
-    zero_show_arithmetic(&s->view, arithmetic, sizeof arithmetic);
+    char bits[256];
+    zero_show_bits(&s->view, bits, sizeof bits);
     json_t *options = zero_run_options_identity(&s->config);
     zero_checkpoint_input in = {.step = step,
                                 .samples = zero_loader_used(&s->loader, step),
                                 .data = s->saving.data,
-                                .arithmetic = arithmetic,
+                                .arithmetic = bits,
                                 .shape = s->model.shape,
                                 .tokenizer = s->dataset.corpus.tokenizer,
                                 .options = options,

@@ -121,6 +121,7 @@ static zero_engine_spec engine_spec(zero_session *s, zero_algorithm collectives)
         .plan = plan,
         .backend = s->backend,
         .device = s->place.device,
+        .bits = c->bits,
         .seed = c->seed,
         .eval_batches = c->eval_batches,
         .may_use_p2p = s->view.why_collectives != NULL,

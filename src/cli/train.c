@@ -87,8 +87,10 @@ static zero_status begin_record(zero_session *s)
         if (run.n_kinds > 1)
             fprintf(
                 stderr,
-                "zero: warning: ranks have %d kinds of kernels or BLAS: bits may depend "
-                "on which rank computes what\n",
+                zero_show_bits(&s->view, mine, sizeof mine)
+                    ? "zero: note: ranks have %d kinds of kernels; their bits are equal\n"
+                    : "zero: warning: ranks have %d kinds of kernels or BLAS: bits may "
+                      "depend on which rank computes what\n",
                 run.n_kinds);
         zero_run_options_note(s->given, &s->config, s->engine.schedule.input.collectives,
                               s->n_hosts);
@@ -228,12 +230,17 @@ static zero_status train_step(zero_session *s, int64_t step, sums *sum)
     return zero_saving_check_output(s);
 }
 
-static zero_status check_digest(const zero_config *c, const char *digest)
+static zero_status check_digest(const zero_session *s, const char *digest)
 {
-    const char *expected = c->expect_digest;
+    const char *expected = s->config.expect_digest;
+    char bits[256];
     if (!expected || strcasecmp(expected, digest) == 0) return ZERO_OK;
-    return zero_fail(ZERO_ERR_DIFFERENT, "the digest is %s, and --expect-digest is %s",
-                     digest, expected);
+    return zero_fail(ZERO_ERR_DIFFERENT, "the digest is %s, and --expect-digest is %s%s",
+                     digest, expected,
+                     zero_show_bits(&s->view, bits, sizeof bits)
+                         ? ""
+                         : "; other machines may have other bits: --bits portable has one "
+                           "digest on every CPU");
 }
 
 static zero_status train_steps(zero_session *s, sums *sum)
@@ -289,7 +296,7 @@ static zero_status train_steps(zero_session *s, sums *sum)
     if (st == ZERO_OK && facts) zero_show_totals(&s->view, &sum->run, json_incref(facts));
     json_decref(facts);
     zero_profile_ranks_destroy(&sum->run.profile);
-    return st == ZERO_OK ? check_digest(&s->config, sum->run.digest) : st;
+    return st == ZERO_OK ? check_digest(s, sum->run.digest) : st;
 }
 
 static zero_status train(zero_session *s)
@@ -305,7 +312,7 @@ static zero_status train(zero_session *s)
         ZERO_TRY(zero_saving_step(s, s->config.steps));
         ZERO_TRY(zero_engine_digest(&s->engine, digest));
         if (zero_comm_is_root(&s->world)) zero_show_finished(&s->view, digest);
-        return check_digest(&s->config, digest);
+        return check_digest(s, digest);
     }
     zero_status st = zero_agree(&s->world, zero_step_times_init(&sum.times, steps));
     if (st == ZERO_OK) st = train_steps(s, &sum);

@@ -19,6 +19,7 @@ typedef struct {
     zero_plan_input plan; /* its rank and n_ranks are the ZeRO group's (comm/divide.h) */
     const zero_backend *backend;
     int device;                  /* which one, if the backend has several */
+    zero_bits bits;              /* of the cpu backend's products */
     int64_t seed;                /* of random initial weights */
     const zero_weights *weights; /* initial weights; borrowed by init. NULL: random ones */
     /* Init writes no weights; before any other call a checkpoint does. */

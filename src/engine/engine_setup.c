@@ -136,6 +136,7 @@ static zero_status open_runner(zero_engine *e, zero_comm *comm)
     const zero_engine_spec *spec = &e->spec;
     zero_runner_place place = {.backend = spec->backend,
                                .device = spec->device,
+                               .bits = spec->bits,
                                .directory = spec->directory,
                                .window = &e->window,
                                .tp_window = &e->tp_window};

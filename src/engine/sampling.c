@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/elementary.h"
+
 /* Orders finite floats as numbers do; -0 and 0 are equal. */
 static uint32_t rank_of(float x)
 {
@@ -52,7 +54,7 @@ struct draw {
 
 static double weight_of(const struct draw *d, int64_t i)
 {
-    return exp(((double)d->logits[i] - d->most) / d->temperature);
+    return zero_exp(((double)d->logits[i] - d->most) / d->temperature);
 }
 
 /* Grows with the choice, or stays: rounding is monotone, and the order is that of ids. */

@@ -172,7 +172,8 @@ ZERO_NODISCARD zero_status zero_runner_share(const zero_schedule *schedule, zero
 /* Where a runner computes and keeps its file. */
 typedef struct {
     const zero_backend *backend;
-    int device;                            /* which one, if the backend has several */
+    int device; /* which one, if the backend has several */
+    zero_bits bits;
     const char *directory;                 /* of the file; NULL: no file */
     const zero_window *window, *tp_window; /* borrowed until the runner is destroyed */
 } zero_runner_place;

@@ -29,6 +29,7 @@
 #include "base/number.h"
 #include "base/rng.h"
 #include "base/type.h"
+#include "math/bits.h"
 #include "math/memory.h"
 #include "math/operations.h"
 #include "zero/math.h"
@@ -43,6 +44,7 @@ struct zero_math {
     float *scratch; /* [zero_math_scratch()] for each thread, borrowed, any content */
     int threads;    /* of the cpu backend, math/team.h; 0 counts as 1 */
     int device;     /* which one, if the backend has several; read by open() */
+    zero_bits bits; /* likewise; zeroed: ZERO_BITS_AUTO */
     const void *state[ZERO_MATH_STATE]; /* private to the backend; set by its open() */
     struct zero_team *team; /* its threads while they are held (math/threads.h); or NULL */
 };
@@ -73,6 +75,22 @@ typedef struct {
     zero_status (*between)(const zero_math *math, int from, int to, double *seconds);
 } zero_stopwatch;
 
+typedef struct {
+    const char *name; /* "AVX-512", "AMX-BF16", "BLAS", ... */
+    bool is_portable; /* bits that every CPU gives */
+} zero_products;
+
+/* Kernels with bits of their own for the same products. Machines differ in which is the
+ * fastest, and the ranks of a job take the same. They are counted from 0 on, in the order
+ * of preference. */
+typedef struct {
+    int kernels;
+    /* The nanoseconds that kernel i takes for a small product, the least of a few; INT64_MAX
+     * if it does not run here. After open(), with scratch. */
+    int64_t (*measure)(const zero_math *math, int i);
+    void (*take)(zero_math *math, int i);
+} zero_contest;
+
 /* A product g and the call on its result that follows, as one: g->c, dense and not
  * accumulated, is that call's rows. They have the bits of the two calls, except that on
  * rows of 16 bits types, shapes and alignments may decide that g->c is not rounded in
@@ -92,6 +110,11 @@ struct zero_backend {
     const char *about; /* a few words for messages */
     /* Sets math->state. ZERO_ERR_UNSUPPORTED if this machine cannot run the backend. */
     zero_status (*open)(zero_math *math);
+    /* The kernels for products of fp32, or of bf16 factors, after open(); NULL: its own
+     * loops, or its vendor's library. */
+    zero_products (*products)(const zero_math *math, zero_type factors);
+    /* Of kernels for products of bf16 factors; NULL: there is nothing to choose. */
+    const zero_contest *contest;
     /* Accepts a math that was not opened. NULL: nothing to do. */
     void (*close)(zero_math *math);
     zero_status (*sync)(const zero_math *math);

@@ -6,7 +6,7 @@
 #include "base/fail.h"
 #include "base/number.h"
 #include "math/cpu_kernels.h"
-#include "math/cpu_packed.h"
+#include "math/cpu_panel.h"
 
 static const zero_backend *const backends[] = {&zero_backend_cpu, &zero_backend_naive};
 #define BACKENDS ((int)(sizeof backends / sizeof backends[0]))
@@ -50,17 +50,13 @@ const char *zero_cpu_kernels_name(void)
     return zero_cpu_kernels_at(0)->name;
 }
 
-static const char *name_of(const zero_packed_kernels *kernels)
-{
-    return kernels ? kernels->name : NULL;
-}
-
 const char *zero_cpu_fp32_name(void)
 {
-    return name_of(zero_packed_fp32());
+    return zero_panels_at(0)->packed.name;
 }
 
 const char *zero_cpu_bf16_name(void)
 {
-    return name_of(zero_packed_bf16());
+    const zero_packed_kernels *kernels = zero_packed_bf16();
+    return kernels ? kernels->name : NULL;
 }

@@ -21,8 +21,7 @@ int64_t zero_attention_workspace(const zero_attention *a);
  * if the build was for one machine, else "x86-64-v4" and the like. */
 const char *zero_cpu_kernels_name(void);
 
-/* The instruction set of the kernels that multiply in fp32; NULL: BLAS multiplies, because
- * it is faster here or was given several threads. */
+/* The instruction set of the kernels that multiply in fp32. */
 const char *zero_cpu_fp32_name(void);
 
 /* The same in bf16, "AMX-BF16" or "AVX512-BF16"; NULL: weights are widened, and multiplied

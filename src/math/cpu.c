@@ -4,18 +4,36 @@
 
 #include <string.h>
 
+#include "base/clock.h"
+#include "base/cpu_level.h"
+#include "base/fail.h"
 #include "base/type.h"
 #include "base/vector.h"
+#include "math/cpu_packed.h"
 #include "math/cpu_row.h"
 #include "math/team.h"
 
 static zero_status cpu_open(zero_math *math)
 {
+    ZERO_TRY(zero_cpu_level_check());
+    const zero_panel_kernels *panels = zero_panels_at(0);
+    const bool is_portable = math->bits == ZERO_BITS_PORTABLE;
     math->state[ZERO_CPU_KERNELS] = zero_cpu_kernels_at(0);
-    math->state[ZERO_CPU_FP32_PRODUCTS] = zero_packed_fp32();
-    math->state[ZERO_CPU_BF16_PRODUCTS] = zero_packed_bf16();
-    math->state[ZERO_CPU_PANELS] = zero_panels_at(0);
+    math->state[ZERO_CPU_PANELS] = panels;
+    math->state[ZERO_CPU_FP32_PRODUCTS] =
+        math->bits == ZERO_BITS_FASTEST ? zero_packed_fp32() : &panels->packed;
+    math->state[ZERO_CPU_BF16_PRODUCTS] = is_portable ? NULL : zero_packed_bf16();
     return ZERO_OK;
+}
+
+static zero_products products(const zero_math *math, zero_type factors)
+{
+    const zero_packed_kernels *kernels = zero_cpu_fp32_of(math);
+    if (factors == ZERO_BF16 && zero_cpu_bf16_of(math)) kernels = zero_cpu_bf16_of(math);
+    return (zero_products){
+        kernels ? kernels->name : "BLAS",
+        kernels == &zero_cpu_panels_of(math)->packed,
+    };
 }
 
 static zero_status cpu_sync(const zero_math *math)
@@ -265,11 +283,57 @@ static void embedding_backward(const zero_math *math, const zero_embedding_grad 
     zero_team_share(math, e->C, ZERO_TEAM_LINE, embedding_slopes, e);
 }
 
+/* ---- the contest of kernels for bf16 factors ---- */
+
+enum { TRIAL_M = 96, TRIAL_N = 64, TRIAL_K = 256, TRIALS = 5 };
+
+static const zero_packed_kernels *contestant(const zero_math *math, int i)
+{
+    return i < ZERO_PACKED_BF16 ? zero_packed_bf16_at(i) : zero_cpu_fp32_of(math);
+}
+
+static int64_t measure(const zero_math *math, int i)
+{
+    static const uint16_t a[TRIAL_M * TRIAL_K], b[TRIAL_K * TRIAL_N]; /* zeros */
+    float c[TRIAL_M * TRIAL_N];
+    const zero_packed_kernels *kernels = contestant(math, i);
+    const zero_gemm g = {.m = TRIAL_M,
+                         .n = TRIAL_N,
+                         .k = TRIAL_K,
+                         .factors = ZERO_BF16,
+                         .a_type = ZERO_BF16,
+                         .b_type = ZERO_BF16,
+                         .a = a,
+                         .b = b,
+                         .c = c,
+                         .lda = TRIAL_K,
+                         .ldb = TRIAL_N,
+                         .ldc = TRIAL_N};
+    const zero_math quiet = {.scratch = math->scratch};
+    int64_t least = INT64_MAX;
+    for (int t = 0; kernels && t < TRIALS; t++) {
+        const double begun = zero_clock_seconds();
+        zero_cpu_packed_gemm(&quiet, kernels, &g);
+        least = zero_min(least, (int64_t)(1e9 * (zero_clock_seconds() - begun)));
+    }
+    return least;
+}
+
+static void take(zero_math *math, int i)
+{
+    math->state[ZERO_CPU_BF16_PRODUCTS] =
+        i < ZERO_PACKED_BF16 ? zero_packed_bf16_at(i) : NULL;
+}
+
+static const zero_contest contest = {ZERO_PACKED_BF16 + 1, measure, take};
+
 const zero_backend zero_backend_cpu = {
     .name = "cpu",
     .about = "fast",
     .open = cpu_open,
     .sync = cpu_sync,
+    .products = products,
+    .contest = &contest,
     .clear = zero_cpu_clear,
     .gemm = zero_cpu_gemm,
     .add_bias = add_bias,

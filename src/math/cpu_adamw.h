@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/elementary.h"
 #include "base/number.h"
 #include "base/stream.h"
 #include "base/vector_lanes.h"
@@ -26,8 +27,8 @@ INLINE floats adamw_all(float x)
 
 static adamw_factors adamw_prepare(const zero_adamw *h)
 {
-    double unbias1 = 1.0 / (1.0 - pow((double)h->beta1, (double)h->step));
-    double unbias2 = 1.0 / (1.0 - pow((double)h->beta2, (double)h->step));
+    double unbias1 = 1.0 / (1.0 - zero_power((double)h->beta1, h->step));
+    double unbias2 = 1.0 / (1.0 - zero_power((double)h->beta2, h->step));
     return (adamw_factors){
         .grad_scale = adamw_all(h->grad_scale),
         .beta1 = adamw_all(h->beta1),

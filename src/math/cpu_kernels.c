@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/elementary.h"
 #include "math/cpu_adamw.h"
 #include "math/cpu_exponential.h"
 #include "math/cpu_rows.h"
@@ -260,7 +261,7 @@ static float cross_entropy(int64_t V, int64_t target, float dscale, float *logit
         for (int64_t j = 0; j < V; j++) logits[j] *= inverse;
         logits[target] -= dscale;
     }
-    return (float)(log(total) + (double)most - (double)wanted);
+    return (float)(zero_log(total) + (double)most - (double)wanted);
 }
 
 static float softmax_slice(int64_t n, int64_t stride, float *logits, float *most)

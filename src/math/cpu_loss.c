@@ -13,6 +13,7 @@
 #include <assert.h>
 #include <math.h>
 
+#include "base/elementary.h"
 #include "base/number.h"
 #include "base/tree.h"
 #include "math/cpu_state.h"
@@ -94,7 +95,7 @@ static double sum_of(const zero_softmax *s, int first, int n, double most, int64
 {
     if (n == 1) {
         const int rank = first / s->slices, i = first % s->slices;
-        return stat(s, rank, s->slices + i, r) * exp(stat(s, rank, i, r) - most);
+        return stat(s, rank, s->slices + i, r) * zero_exp(stat(s, rank, i, r) - most);
     }
     const int left = (int)zero_tree_left(n);
     return sum_of(s, first, left, most, r) + sum_of(s, first + left, n - left, most, r);
@@ -116,7 +117,7 @@ static void gradient(const zero_math *math, const zero_softmax *s, int64_t r, do
     const int64_t target = target_of(s, r);
     for (int i = 0; i < s->slices; i++) {
         const int64_t at = begin_of(s, i);
-        const double share = exp(stat(s, s->rank, i, r) - most);
+        const double share = zero_exp(stat(s, s->rank, i, r) - most);
         const float factor = (float)((double)s->dscale * share / sum);
         kernels->scale(s->ends[i] - at, factor, logits + at, logits + at);
     }
@@ -131,7 +132,7 @@ static void softmax_loss_rows(const zero_math *math, const void *arg, int64_t fi
     for (int64_t r = first; r < end; r++) {
         const double most = largest_of(s, r);
         const double sum = sum_of(s, 0, s->ranks * s->slices, most, r);
-        s->loss[r] = (float)(log(sum) + most - wanted_of(s, r));
+        s->loss[r] = (float)(zero_log(sum) + most - wanted_of(s, r));
         if (s->dscale != 0.0f) gradient(math, s, r, most, sum);
         if ((r + 1) % step == 0) zero_math_poll(math);
     }

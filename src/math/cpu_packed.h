@@ -77,15 +77,20 @@ static inline int64_t zero_block_len(int64_t n, int64_t most, int64_t granule)
     return zero_round_up(zero_divide_up(n, blocks), granule);
 }
 
-/* All kernels of this build that this CPU runs, even those slower than sgemm, best first:
- * number i, or NULL past the end. May ask the system for the use of AMX, once for all
+/* The kernels of this build that this CPU runs, even those slower than sgemm, best first,
+ * but without the lowest level if there is another one (it may have to compute fused
+ * multiply-adds in several steps): number i, or NULL past the end. May ask the system for the use of AMX, once for all
  * threads. */
 const zero_packed_kernels *zero_packed_at(int i);
 #define ZERO_PACKED_VARIANTS 5 /* as many, at most */
 
-/* The kernels for products of fp32 and of bf16 factors, if they are faster here than sgemm,
- * else NULL. */
+/* The kernels for products of fp32 if they are faster here than sgemm, else NULL. */
 const zero_packed_kernels *zero_packed_fp32(void);
+
+/* The kernels for products of bf16 factors, AMX first: number i, NULL if it does not run
+ * here; and the first that does. */
+#define ZERO_PACKED_BF16 2
+const zero_packed_kernels *zero_packed_bf16_at(int i);
 const zero_packed_kernels *zero_packed_bf16(void);
 
 /* The product by these kernels, as one sum along k; strides are given, and no factor is

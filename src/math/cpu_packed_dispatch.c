@@ -35,16 +35,14 @@ const zero_packed_kernels *zero_packed_fp32(void)
     return best->beats_blas && zero_blas_threads() <= 1 ? &best->packed : NULL;
 }
 
-#define N_BF16 2 /* kernels for products in bf16 */
-
 #ifdef ZERO_BGEMM_X86
 #include <sys/syscall.h>
 #include <unistd.h>
 
 extern const zero_packed_kernels zero_bgemm_amx, zero_bgemm_avx512;
 
-static const zero_packed_kernels *const bf16[N_BF16] = {&zero_bgemm_amx,
-                                                        &zero_bgemm_avx512};
+static const zero_packed_kernels *const bf16[ZERO_PACKED_BF16] = {&zero_bgemm_amx,
+                                                                  &zero_bgemm_avx512};
 
 /* Linux (5.16 and later; asm/prctl.h) reserves the 8 KiB of tile registers on request
  * only. */
@@ -54,34 +52,37 @@ static bool amx_is_granted(void)
     return syscall(SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA) == 0;
 }
 
-/* The best that runs here; N_BF16 if none does. */
+/* The best that runs here; ZERO_PACKED_BF16 if none does. */
 static int first_bf16(void)
 {
-    if (!zero_cpu_runs(ZERO_CPU_BF16)) return N_BF16;
-    return zero_cpu_has_amx() && amx_is_granted() ? 0 : 1;
+    if (zero_cpu_runs(ZERO_CPU_AMX) && amx_is_granted()) return 0;
+    return zero_cpu_runs(ZERO_CPU_BF16) ? 1 : ZERO_PACKED_BF16;
 }
 #else
-static const zero_packed_kernels *const bf16[N_BF16] = {NULL};
+static const zero_packed_kernels *const bf16[ZERO_PACKED_BF16] = {NULL};
 
 static int first_bf16(void)
 {
-    return N_BF16;
+    return ZERO_PACKED_BF16;
 }
 #endif
 
-/* CPUs with AMX do one vdpbf16ps in two cycles, half the work of their fp32 fma's: there
- * the choice is AMX or fp32. CPUs without AMX (Zen 4, ...) do twice as much as in fp32. */
+const zero_packed_kernels *zero_packed_bf16_at(int i)
+{
+    return i >= first_bf16() ? bf16[i] : NULL;
+}
+
 const zero_packed_kernels *zero_packed_bf16(void)
 {
-    int i = first_bf16();
-    bool is_slow = i == 1 && zero_cpu_has_amx();
-    return i < N_BF16 && !is_slow ? bf16[i] : NULL;
+    const int i = first_bf16();
+    return i < ZERO_PACKED_BF16 ? bf16[i] : NULL;
 }
 
 const zero_packed_kernels *zero_packed_at(int i)
 {
     i += first_bf16();
-    if (i < N_BF16) return bf16[i];
-    const zero_panel_kernels *panels = zero_panels_at(i - N_BF16);
-    return panels ? &panels->packed : NULL;
+    if (i < ZERO_PACKED_BF16) return bf16[i];
+    i -= ZERO_PACKED_BF16;
+    const zero_panel_kernels *panels = zero_panels_at(i);
+    return panels && (i == 0 || zero_panels_at(i + 1)) ? &panels->packed : NULL;
 }

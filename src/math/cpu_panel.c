@@ -1,7 +1,8 @@
 /* cpu_panel.c - compiled once per instruction set, with contraction: its multiply-adds
- * become fused ones. */
+ * become fused ones. All tables give the same bits. */
 #include "math/cpu_panel.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/number.h"
@@ -29,7 +30,7 @@ extern const zero_panel_kernels ZERO_KERNELS;
 #define WIDTH 4
 #define ROWS  12
 #else
-#define NAME  "vectors of 4"
+#define NAME  "vectors of 4, no FMA"
 #define WIDTH 4
 #define ROWS  6
 #endif
@@ -45,6 +46,44 @@ _Static_assert(ZERO_PANEL_ROWS % ROWS == 0 && ZERO_PANEL_COLS % COLS == 0, "cpu_
 
 typedef float floats
     __attribute__((vector_size(WIDTH * sizeof(float)), aligned(4), may_alias));
+
+#if defined(__FMA__) || defined(__aarch64__)
+INLINE floats multiply_add(floats x, floats y, floats sum)
+{
+    return sum + x * y;
+}
+#else
+typedef float two_floats __attribute__((vector_size(8)));
+typedef double two __attribute__((vector_size(16)));
+typedef uint32_t words __attribute__((vector_size(16)));
+
+INLINE two widened_half(floats x, int half)
+{
+    return __builtin_convertvector(((two_floats){x[2 * half], x[2 * half + 1]}), two);
+}
+
+/* A product of floats is exact in double. Its sum is rounded there first, which matters
+ * only halfway between two floats, and below their normal numbers. */
+INLINE floats multiply_add(floats x, floats y, floats sum)
+{
+    floats out = {0};
+    words rare = {0};
+    for (int half = 0; half < 2; half++) {
+        const two z =
+            widened_half(x, half) * widened_half(y, half) + widened_half(sum, half);
+        const words w = (words)z; /* the lower half of a number, and the upper one */
+        rare |= (words)((w & (words){0x1fffffff, 0, 0x1fffffff, 0}) ==
+                        (words){0x10000000, 1, 0x10000000, 1});
+        rare |= (words)((w & (words){0, 0x7fffffff, 0, 0x7fffffff}) - 1 <
+                        (words){0, 0x380fffff, 0, 0x380fffff});
+        const two_floats rounded = __builtin_convertvector(z, two_floats);
+        out[2 * half] = rounded[0], out[2 * half + 1] = rounded[1];
+    }
+    if (__builtin_expect((rare[0] | rare[1] | rare[2] | rare[3]) != 0, 0))
+        for (int l = 0; l < WIDTH; l++) out[l] = fmaf(x[l], y[l], sum[l]);
+    return out;
+}
+#endif
 
 INLINE floats *at(float *c)
 {
@@ -74,8 +113,8 @@ INLINE void product(int rows, int halves, int64_t k, const float *a, int64_t a_r
 #pragma GCC unroll 12
         for (int i = 0; i < rows; i++) {
             const floats x = a[i * a_row] - (floats){0};
-            sum[i][0] += x * left;
-            if (halves == 2) sum[i][1] += x * right;
+            sum[i][0] = multiply_add(x, left, sum[i][0]);
+            if (halves == 2) sum[i][1] = multiply_add(x, right, sum[i][1]);
         }
     }
 #pragma GCC unroll 12
@@ -241,25 +280,92 @@ INLINE void pack(const zero_operand *x, int64_t n, int64_t k, int64_t width, flo
         pack_as(x, ZERO_FP16, n, k, width, out);
 }
 #else
-INLINE float widened(const zero_operand *x, int64_t lane, int64_t p)
+/* A square of WIDTH x WIDTH numbers: pairs of rows are woven, until columns are rows. */
+INLINE void transpose(floats x[WIDTH])
 {
-    float wide;
-    zero_convert(x->type, ZERO_FP32, 1, element(x, x->type, lane, p), &wide);
-    return wide;
+    for (int half = WIDTH / 2; half > 0; half /= 2) {
+        floats y[WIDTH];
+#pragma GCC unroll 8
+        for (int i = 0; i < WIDTH / 2; i++) {
+            const floats left = x[i], right = x[i + WIDTH / 2];
+#if WIDTH == 8
+            y[2 * i] = __builtin_shufflevector(left, right, 0, 8, 1, 9, 2, 10, 3, 11);
+            y[2 * i + 1] = __builtin_shufflevector(left, right, 4, 12, 5, 13, 6, 14, 7, 15);
+#else
+            y[2 * i] = __builtin_shufflevector(left, right, 0, 4, 1, 5);
+            y[2 * i + 1] = __builtin_shufflevector(left, right, 2, 6, 3, 7);
+#endif
+        }
+        memcpy(x, y, sizeof y);
+    }
+}
+
+#define CHUNK 256 /* numbers of 16 bits widened at a time */
+
+/* n numbers along memory as floats: in place, or widened. */
+INLINE const float *as_floats(zero_type type, const void *x, int64_t n, float *room)
+{
+    if (type == ZERO_FP32) return x;
+    zero_convert(type, ZERO_FP32, n, x, room);
+    return room;
+}
+
+/* `width` lanes, of which n exist, WIDTH of them and of k at a time. */
+INLINE void pack_along_k(const zero_operand *x, int64_t lane, int64_t n, int64_t k,
+                         int64_t width, float *out)
+{
+    for (int64_t p = 0; p < k; p += CHUNK) {
+        const int64_t deep = zero_min(CHUNK, k - p);
+        for (int64_t h = 0; h < width; h += WIDTH) {
+            float room[WIDTH][CHUNK];
+            const float *row[WIDTH];
+            const int64_t kept = zero_min(WIDTH, width - h);
+            for (int64_t r = 0; r < WIDTH; r++)
+                row[r] = r < kept && h + r < n
+                             ? as_floats(x->type, element(x, x->type, lane + h + r, p),
+                                         deep, room[r])
+                             : memset(room[r], 0, sizeof room[r]);
+            for (int64_t q = 0; q < deep; q += WIDTH) {
+                floats square[WIDTH];
+                if (deep - q < WIDTH) { /* the last few */
+                    for (int64_t s = q; s < deep; s++)
+                        for (int64_t r = 0; r < kept; r++)
+                            out[(p + s) * width + h + r] = row[r][s];
+                    break;
+                }
+                for (int r = 0; r < WIDTH; r++) square[r] = load(row[r] + q);
+                transpose(square);
+                for (int s = 0; s < WIDTH; s++)
+                    memcpy(out + (p + q + s) * width + h, &square[s],
+                           (size_t)kept * sizeof(float));
+            }
+        }
+    }
 }
 
 INLINE void pack(const zero_operand *x, int64_t n, int64_t k, int64_t width, float *out)
 {
     const int64_t panel = x->panel_k ? x->panel_k : k;
-    for (int64_t l = 0; l < n; l += width) {
-        float *to = out + l * panel + x->panel_at * width;
-        for (int64_t p = 0; p < k; p++, to += width)
-            for (int64_t i = 0; i < width; i++)
-                if (x->type == ZERO_FP32 && l + i < n)
-                    to[i] = *(const float *)element(x, ZERO_FP32, l + i, p);
-                else
-                    to[i] = l + i < n ? widened(x, l + i, p) : 0.0f;
+    out += x->panel_at * width;
+    if (x->along_k) {
+        for (int64_t l = 0; l < n; l += width)
+            pack_along_k(x, l, n - l, k, width, out + l * panel);
+        return;
     }
+    const int64_t chunk = CHUNK / width * width;
+    for (int64_t p = 0; p < k; p++)
+        for (int64_t c = 0; c < n; c += chunk) {
+            float room[CHUNK];
+            const int64_t end = zero_min(c + chunk, n);
+            const float *from =
+                as_floats(x->type, element(x, x->type, c, p), end - c, room);
+            for (int64_t l = c; l < end; l += width, from += width) {
+                float *to = out + l * panel + p * width;
+                const int64_t exist = zero_min(width, end - l);
+                for (int64_t i = 0; i < exist; i++) to[i] = from[i];
+                for (int64_t i = exist; i < width; i++) to[i] = 0.0f;
+            }
+        }
 }
 #endif
 

@@ -8,6 +8,7 @@
 
 #include <math.h>
 
+#include "base/elementary.h"
 #include "base/number.h"
 #include "math/cpu_exponential.h"
 #include "math/cpu_pieces.h"
@@ -114,7 +115,7 @@ static void softmax(const zero_cpu_scores *t, float *x, float *lse, float *over_
     largest_of_rows(t, x, most);
     for (int64_t at = 0; at < t->len; at += SCORES) powers_of_rows(t, at, most, x, total);
     for (int64_t r = 0; r < t->rows; r++) {
-        lse[r] = (float)((double)most[r][0] * LOG_2 + log(total[r]));
+        lse[r] = (float)((double)most[r][0] * LOG_2 + zero_log(total[r]));
         over_sum[r] = (float)(1.0 / total[r]);
     }
 }

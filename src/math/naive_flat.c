@@ -2,6 +2,7 @@
  * gradients. */
 #include <math.h>
 
+#include "base/elementary.h"
 #include "base/half.h"
 #include "base/tree.h"
 #include "math/naive.h"
@@ -40,8 +41,8 @@ static float flush(float x, float least)
 void zero_naive_adamw(const zero_math *math, const zero_adamw *h,
                       const zero_adamw_arrays *a)
 {
-    const float unbias1 = (float)(1.0 / (1.0 - pow((double)h->beta1, (double)h->step)));
-    const float unbias2 = (float)(1.0 / (1.0 - pow((double)h->beta2, (double)h->step)));
+    const float unbias1 = (float)(1.0 / (1.0 - zero_power((double)h->beta1, h->step)));
+    const float unbias2 = (float)(1.0 / (1.0 - zero_power((double)h->beta2, h->step)));
     float *m = a->m, *v = a->v, *master = a->master;
     /* The last word is that of the least number. */
     for (int64_t i = a->n - 1; i >= 0 && a->changed; i--) {

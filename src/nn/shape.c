@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/elementary.h"
 #include "base/fail.h"
 #include "base/number.h"
 
@@ -284,7 +285,7 @@ void zero_shape_frequencies(const zero_shape *s, float *frequency)
                 high = (float)s->scaling.high, seq = (float)s->scaling.seq;
     for (int64_t i = 0; i < s->head_size / 2; i++) {
         const float exponent = (float)(2 * i) / (float)s->head_size;
-        const float f = 1.0f / (float)pow(s->theta, (double)exponent);
+        const float f = 1.0f / (float)zero_exp((double)exponent * zero_log(s->theta));
         const float wave = 6.2831853071795864769f / f;
         frequency[i] = f;
         if (factor == 0.0f || wave < seq / high) continue;

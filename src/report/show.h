@@ -51,9 +51,12 @@ typedef struct {
 /* What is about to run, and warnings. Its first four lines say what the run is. */
 void zero_show_setup(const zero_run_view *v, const zero_metrics_run *run);
 
-/* Backend, kernels and BLAS, or the device, in one line. Runs that differ in it may differ
- * in bits. */
+/* Backend, kernels and products, or the device, in one line. */
 void zero_show_arithmetic(const zero_run_view *v, char *text, size_t size);
+
+/* What of it decides bits: runs that differ in this may differ in bits. True if it is the
+ * same on every CPU. */
+bool zero_show_bits(const zero_run_view *v, char *text, size_t size);
 
 /* ---- during: show.c ---- */
 

@@ -34,36 +34,49 @@ static void print(const char *section, json_t *facts)
 
 /* ---- the arithmetic ---- */
 
-/* Names the products that replace BLAS; NULL: BLAS multiplies. */
-static const char *own_products(const zero_config *c)
+/* Said of 16 bits alone: runs that were saved before there was a choice had fp32. */
+static const char *activations_of(const zero_config *c)
 {
-    const char *bf16 = zero_cpu_bf16_name();
-    if (zero_config_has_device(c)) return "the device";
-    if (strcmp(c->backend, "cpu") != 0) return "plain loops";
-    return c->plan.type == ZERO_BF16 && bf16 ? bf16 : zero_cpu_fp32_name();
+    return zero_config_activations(c) == ZERO_FP32 ? "" : "; activations of 16 bits";
+}
+
+static zero_products products_of(const zero_run_view *v)
+{
+    const zero_runner *r = &v->engine->runner;
+    if (r->backend->products) return r->backend->products(&r->math, v->config->plan.type);
+    return (zero_products){r->backend->memory ? "the device" : "plain loops", false};
+}
+
+bool zero_show_bits(const zero_run_view *v, char *text, size_t size)
+{
+    const bool is_portable = products_of(v).is_portable;
+    if (is_portable)
+        snprintf(text, size, "%s backend, portable bits; %s products%s", v->config->backend,
+                 zero_type_name(v->config->plan.type), activations_of(v->config));
+    else
+        zero_show_arithmetic(v, text, size);
+    return is_portable;
 }
 
 void zero_show_arithmetic(const zero_run_view *v, char *text, size_t size)
 {
     const zero_config *c = v->config;
     const zero_device_about *d = v->device;
-    const char *own = own_products(c);
-    /* Said of 16 bits alone: runs that were saved before there was a choice had fp32. */
-    const char *activations =
-        zero_config_activations(c) == ZERO_FP32 ? "" : "; activations of 16 bits";
-    char blas[128];
-    zero_blas_name(blas, sizeof blas);
+    const zero_products products = products_of(v);
+    char blas[128] = "";
+    if (strcmp(products.name, "BLAS") == 0) zero_blas_name(blas, sizeof blas);
     if (d->name[0])
         snprintf(text, size, "%s: %s, sm_%d; driver for CUDA %d.%d, cuBLAS %d.%d.%d",
                  c->device, d->name, d->capability, d->driver / 1000, d->driver % 1000 / 10,
                  d->products / 10000, d->products / 100 % 100, d->products % 100);
     else if (zero_config_has_device(c))
         snprintf(text, size, "%s device, %s products%s", c->device,
-                 zero_type_name(c->plan.type), activations);
+                 zero_type_name(c->plan.type), activations_of(c));
     else
-        snprintf(text, size, "%s backend, %s kernels; %s products by %s%s", c->backend,
-                 zero_cpu_kernels_name(), zero_type_name(c->plan.type), own ? own : blas,
-                 activations);
+        snprintf(text, size, "%s backend%s, %s kernels; %s products by %s%s", c->backend,
+                 products.is_portable ? ", portable bits" : "", zero_cpu_kernels_name(),
+                 zero_type_name(c->plan.type), blas[0] ? blas : products.name,
+                 activations_of(c));
 }
 
 /* ---- what is about to run ---- */

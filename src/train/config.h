@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "math/bits.h"
 #include "nn/shape.h"
 #include "sharding/plan_input.h"
 #include "train/tensor_parallel.h"
@@ -23,6 +24,7 @@ typedef struct {
     double dropout;
     const char *init_from; /* NULL: random weights */
     const char *backend;
+    zero_bits bits;     /* of the cpu backend's products */
     const char *device; /* cpu: none; else the backend is the device's */
 
     /* data */

@@ -1,8 +1,9 @@
 #include "train/learning_rate.h"
 
-#include <math.h>
 #include <stddef.h>
 #include <string.h>
+
+#include "base/elementary.h"
 
 static const char *const names[] = {"cosine", "linear", "none"};
 
@@ -14,7 +15,9 @@ double zero_learning_rate_at(const zero_learning_rate *lr, int64_t step)
     double done = (double)(step - lr->warmup) / (double)(lr->steps - lr->warmup - 1);
     if (lr->decay == ZERO_DECAY_LINEAR)
         return lr->least + (lr->peak - lr->least) * (1.0 - done);
-    return lr->least + 0.5 * (lr->peak - lr->least) * (1.0 + cos(pi * done));
+    double sine, cosine;
+    zero_sine_cosine(pi * done, &sine, &cosine);
+    return lr->least + 0.5 * (lr->peak - lr->least) * (1.0 + cosine);
 }
 
 const char *zero_decay_name_at(int i)

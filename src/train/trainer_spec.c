@@ -173,7 +173,8 @@ static const zero_field model_fields[] = {
     ZERO_FIELD(zero_model, n_groups), ZERO_FIELD(zero_model, n_units),
     ZERO_FIELD(zero_model, vocab),    ZERO_FIELD(zero_model, seq)};
 static const zero_field engine_fields[] = {ZERO_FIELD(zero_engine_spec, seed),
-                                           ZERO_FIELD(zero_engine_spec, eval_batches)};
+                                           ZERO_FIELD(zero_engine_spec, eval_batches),
+                                           ZERO_FIELD(zero_engine_spec, bits)};
 static const zero_field backend_fields[] = {
     {"backend", ZERO_FIELD_TEXT, offsetof(zero_backend, name), NULL}};
 
