@@ -224,21 +224,6 @@ static zero_status run(void *options, const zero_options *given)
             ZERO_ERR_INVALID,
             "checkpoint %s: expected show, verify or export (zero checkpoint --help)",
             name);
-    if (given->n_operands == 1)
-        return zero_fail(ZERO_ERR_INVALID, "checkpoint %s needs a directory", verbs[verb]);
-    if (given->n_operands > 2)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "checkpoint %s: expected one directory, found %.200s and %.200s",
-                         verbs[verb], given->operands[1], given->operands[2]);
-    if ((o->to != NULL) != (verb == EXPORT))
-        return zero_fail(ZERO_ERR_INVALID, "checkpoint %s%s", verbs[verb],
-                         o->to ? ": --to is for export alone"
-                               : " needs --to OUT, the directory to make");
-    static const char *const of_export[] = {"shard-bytes", "dtype"};
-    for (int i = 0; i < 2; i++)
-        if (verb != EXPORT && zero_options_is_set(given, of_export[i]))
-            return zero_fail(ZERO_ERR_INVALID, "checkpoint %s: --%s is for export alone",
-                             verbs[verb], of_export[i]);
     const char *path = given->operands[1];
     if (verb == VERIFY) {
         char found[PATH_BYTES];
