@@ -118,6 +118,7 @@ TEST(operations_have_the_gradients_of_their_forward)
     } pairs[] = {
         {"add_bias", "bias_backward", 1, 1},
         {"bias_gelu", "bias_gelu_backward", 2, 2},
+        {"bias_exact_gelu", "bias_exact_gelu_backward", 2, 2},
         {"layernorm", "layernorm_backward", 3, 2},
         {"swiglu", "swiglu_backward", 1, 1},
         {"turn", "turn_backward", 2, 1},

@@ -29,16 +29,57 @@ TEST(gelu_is_right_far_from_zero)
     zero_math fast = test_opened(cpu);
     const float one[] = {1, 1, 1, 1}, zeros[4] = {0};
     const float values[] = {0, 0, 1e4f, 1e30f}, slopes[] = {0, 0, 1, 1};
-    float x[] = {-1e30f, -1e4f, 1e4f, 1e30f}, y[4], dx[4], dbias[4];
-    cpu->bias_gelu(
-        &fast, &(zero_bias){
-                   .rows = 1, .cols = 4, .type = ZERO_FP32, .bias = zeros, .x = x, .y = y});
-    cpu->bias_gelu_backward(
-        &fast, &(zero_bias_grad){
-                   .rows = 1, .cols = 4, .x = x, .dy = one, .dx = dx, .dbias = dbias});
-    for (int i = 0; i < 4; i++) {
-        assert_true(y[i] == values[i]);
-        assert_true(fabsf(dx[i] - slopes[i]) < 1e-30f);
+    for (int is_exact = 0; is_exact < 2; is_exact++) {
+        float x[] = {-1e30f, -1e4f, 1e4f, 1e30f}, y[4], dx[4], dbias[4];
+        const zero_bias b = {
+            .rows = 1, .cols = 4, .bias = zeros, .x = x, .y = y, .is_exact = is_exact};
+        const zero_bias_grad d = {.rows = 1,
+                                  .cols = 4,
+                                  .x = x,
+                                  .dy = one,
+                                  .dx = dx,
+                                  .dbias = dbias,
+                                  .is_exact = is_exact};
+        cpu->bias_gelu(&fast, &b);
+        cpu->bias_gelu_backward(&fast, &d);
+        for (int i = 0; i < 4; i++) {
+            assert_true(y[i] == values[i]);
+            assert_true(fabsf(dx[i] - slopes[i]) < 1e-30f);
+        }
+    }
+}
+
+/* Against libm's error function in double, from -14 to 14. */
+TEST(the_exact_gelu_and_its_slope_are_exact_to_single_precision)
+{
+    enum { n = 280001 };
+    zero_math fast = test_opened(cpu);
+    float *x = test_floats(*state, n), *y = test_floats(*state, n),
+          *zeros = test_floats(*state, n), *dx = test_floats(*state, n),
+          *one = test_floats(*state, n);
+    for (int i = 0; i < n; i++)
+        x[i] = (float)i * 1e-4f - 14.0f, zeros[i] = 0.0f, one[i] = 1.0f;
+    cpu->bias_gelu(&fast, &(zero_bias){.rows = 1,
+                                       .cols = n,
+                                       .type = ZERO_FP32,
+                                       .bias = zeros,
+                                       .x = x,
+                                       .y = y,
+                                       .is_exact = true});
+    cpu->bias_gelu_backward(&fast, &(zero_bias_grad){.rows = 1,
+                                                     .cols = n,
+                                                     .x = x,
+                                                     .dy = one,
+                                                     .dx = dx,
+                                                     .is_exact = true,
+                                                     .dbias = zeros});
+    for (int i = 0; i < n; i++) {
+        const double at = (double)x[i], below = 0.5 * erfc(-at * 0.70710678118654752440);
+        const double slope = below + at * 0.39894228040143267794 * exp(-0.5 * at * at);
+        const double apart = fabs((double)y[i] - at * below);
+        assert_true(apart <= 2.1e-7 * fabs(at));
+        assert_true(fabs(at) > 4.0 || apart <= 6e-7 * fabs(at * below));
+        assert_true(fabs((double)dx[i] - slope) <= 2.5e-7);
     }
 }
 

@@ -49,22 +49,42 @@ static void add_bias(call *c)
 }
 
 /* Some of x are far from zero. */
-static void bias_gelu(call *c)
+static void make_gelu(call *c, bool is_exact)
 {
     zero_bias b = bias_of(c, "x");
-    b.y = rows(c, "y", numbers_of(c), WRITTEN);
+    b.y = rows(c, "y", numbers_of(c), WRITTEN), b.is_exact = is_exact;
     if (c->s.rows == ZERO_FP32 && c->s.numbers == ZERO_FP32 && !is_given(c, "x"))
         for (int64_t i = 0; i < numbers_of(c); i += 5) ((float *)image(c, b.x))[i] *= 8.0f;
     MAKE(c, bias_gelu, &b);
 }
 
+static void bias_gelu(call *c)
+{
+    make_gelu(c, false);
+}
+
+static void bias_exact_gelu(call *c)
+{
+    make_gelu(c, true);
+}
+
 /* Of x as a call has stored it: adding -0 changes no number. */
-static void gelu(call *c)
+static void make_gelu_alone(call *c, bool is_exact)
 {
     zero_bias b = bias_of(c, "x");
-    b.y = rows(c, "y", numbers_of(c), WRITTEN);
+    b.y = rows(c, "y", numbers_of(c), WRITTEN), b.is_exact = is_exact;
     for (int64_t i = 0; i < c->s.C; i++) ((float *)image(c, b.bias))[i] = -0.0f;
     MAKE(c, bias_gelu, &b);
+}
+
+static void gelu(call *c)
+{
+    make_gelu_alone(c, false);
+}
+
+static void exact_gelu(call *c)
+{
+    make_gelu_alone(c, true);
 }
 
 static zero_bias_grad bias_grad_of(call *c)
@@ -93,12 +113,22 @@ static void sum_of_dx(call *c)
     MAKE(c, bias_backward, &b);
 }
 
-static void bias_gelu_backward(call *c)
+static void make_gelu_backward(call *c, bool is_exact)
 {
     zero_bias_grad b = bias_grad_of(c);
-    b.x = rows(c, "x", numbers_of(c), READ);
+    b.x = rows(c, "x", numbers_of(c), READ), b.is_exact = is_exact;
     b.dx = rows_from(c, "dx", "dy", numbers_of(c), &b.dy);
     MAKE(c, bias_gelu_backward, &b);
+}
+
+static void bias_gelu_backward(call *c)
+{
+    make_gelu_backward(c, false);
+}
+
+static void bias_exact_gelu_backward(call *c)
+{
+    make_gelu_backward(c, true);
 }
 
 /* ---- dropout ---- */
@@ -491,6 +521,12 @@ const operation operations[] = {
     {.name = "bias_gelu_backward",
      .make = bias_gelu_backward,
      .near = "dx dbias",
+     .later = "dbias",
+     .again = sum_of_dx},
+    {.name = "bias_exact_gelu", .make = bias_exact_gelu, .later = "y", .again = exact_gelu},
+    {.name = "bias_exact_gelu_backward",
+     .make = bias_exact_gelu_backward,
+     .near = "dbias",
      .later = "dbias",
      .again = sum_of_dx},
     {.name = "layernorm", .make = layernorm, .near = "y mean rstd"},
