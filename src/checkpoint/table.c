@@ -152,19 +152,16 @@ static zero_status cut_tensors(const zero_state_table *t, zero_state_local *l,
 zero_status zero_state_local_init(zero_state_local *local, const zero_state_table *table,
                                   int p)
 {
-    zero_state_local l = {.p = p};
-    int64_t *params = calloc((size_t)table->n_groups, sizeof *params);
+    ZERO_AT_END(zero_state_local_destroy) zero_state_local l = {.p = p};
+    ZERO_FREED int64_t *params = calloc((size_t)table->n_groups, sizeof *params);
     l.tensors = malloc((size_t)table->n_tensors * sizeof *l.tensors);
     l.partitions = malloc((size_t)table->n_groups * sizeof *l.partitions);
-    zero_status st = zero_allocated(params && l.tensors && l.partitions,
-                                    "no memory for %d tensors", table->n_tensors);
-    if (st == ZERO_OK) st = cut_tensors(table, &l, params);
-    free(params);
-    if (st == ZERO_OK)
-        *local = l;
-    else
-        zero_state_local_destroy(&l);
-    return st;
+    ZERO_TRY(zero_allocated(params && l.tensors && l.partitions, "no memory for %d tensors",
+                            table->n_tensors));
+    ZERO_TRY(cut_tensors(table, &l, params));
+    *local = l;
+    l = (zero_state_local){0};
+    return ZERO_OK;
 }
 
 void zero_state_local_destroy(zero_state_local *local)
@@ -272,7 +269,8 @@ zero_status zero_state_add_elements(const zero_state_table *table,
                                     const zero_state_local *local, uint64_t *elements)
 {
     int n = table->layout.n_ranks / table->layout.tp;
-    uint64_t *steps = calloc((size_t)n, sizeof *steps), each = 0;
+    ZERO_FREED uint64_t *steps = calloc((size_t)n, sizeof *steps);
+    uint64_t each = 0;
     ZERO_TRY(zero_allocated(steps, "no memory for %d shards", n));
     for (int i = 0; i < table->n_tensors; i++) {
         const zero_tensor *t = &local->tensors[i];
@@ -284,7 +282,6 @@ zero_status zero_state_add_elements(const zero_state_table *table,
         each += steps[d];
         elements[d] += each;
     }
-    free(steps);
     return ZERO_OK;
 }
 

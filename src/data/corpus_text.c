@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "base/quantity.h"
 #include "data/encode.h"
 #include "data/opening.h"
@@ -110,33 +111,12 @@ static zero_status finish(zero_opening *o, const char *name, zero_corpus *corpus
 
 /* ---- stories ---- */
 
-static zero_status tell_stories(zero_opening *o, size_t size, const zero_stories *stories,
-                                zero_corpus *corpus)
-{
-    int64_t n_stories;
-    double cost;
-    const char *name;
-    ZERO_TRY(begin(o, size, ZERO_STORIES_TOKENIZER, &name));
-    ZERO_TRY(zero_stories_fill(stories, size, &o->read.all, &n_stories, &cost));
-    ZERO_TRY(finish(o, name, corpus));
-    /* Patterns may join what the measure counts apart, such as a full stop and a line's
-     * end. */
-    corpus->has_entropy =
-        corpus->tokenizer->n_patterns == 0 && !corpus->tokenizer->has_marks;
-    if (corpus->has_entropy)
-        corpus->entropy = zero_stories_measure(stories, corpus->tokenizer);
-    snprintf(corpus->description, sizeof corpus->description,
-             "%" PRId64 " stories, %" PRId64 " tokens (%s)", n_stories,
-             corpus->has_validation ? corpus->n_train : corpus->n_tokens,
-             corpus->tokenizer->name);
-    return ZERO_OK;
-}
-
 static zero_status open_stories(zero_opening *o, zero_corpus *corpus)
 {
-    const char *data = o->from->data, *colon = strchr(data, ':');
-    int64_t size = STORIES_DEFAULT;
-    zero_stories stories;
+    const char *data = o->from->data, *colon = strchr(data, ':'), *name;
+    int64_t size = STORIES_DEFAULT, n_stories;
+    double cost;
+    ZERO_AT_END(zero_stories_destroy) zero_stories stories = {0};
     if (colon &&
         (!zero_quantity_whole(colon + 1, &size) || size < 1 || size > STORIES_MOST))
         return zero_fail(ZERO_ERR_INVALID,
@@ -144,9 +124,20 @@ static zero_status open_stories(zero_opening *o, zero_corpus *corpus)
                          "1000G, as in stories:4M or stories:4MiB",
                          data);
     ZERO_TRY(zero_stories_init(&stories, o->from->seed));
-    zero_status st = tell_stories(o, (size_t)size, &stories, corpus);
-    zero_stories_destroy(&stories);
-    return st;
+    ZERO_TRY(begin(o, (size_t)size, ZERO_STORIES_TOKENIZER, &name));
+    ZERO_TRY(zero_stories_fill(&stories, (size_t)size, &o->read.all, &n_stories, &cost));
+    ZERO_TRY(finish(o, name, corpus));
+    /* Patterns may join what the measure counts apart, such as a full stop and a line's
+     * end. */
+    corpus->has_entropy =
+        corpus->tokenizer->n_patterns == 0 && !corpus->tokenizer->has_marks;
+    if (corpus->has_entropy)
+        corpus->entropy = zero_stories_measure(&stories, corpus->tokenizer);
+    snprintf(corpus->description, sizeof corpus->description,
+             "%" PRId64 " stories, %" PRId64 " tokens (%s)", n_stories,
+             corpus->has_validation ? corpus->n_train : corpus->n_tokens,
+             corpus->tokenizer->name);
+    return ZERO_OK;
 }
 
 bool zero_opening_is_stories(const char *spec)

@@ -102,31 +102,6 @@ static zero_status read_escape(reader *r)
 
 /* ---- classes ---- */
 
-static zero_status read_class(reader *r)
-{
-    copy(r, r->at[1] == '^' ? 2 : 1);
-    if (*r->at == ']') return refuse(r, "an empty [...] is not supported");
-    r->in_class = true;
-    r->after_set = false;
-    for (; *r->at != ']';) {
-        char c = *r->at;
-        if (c == '\0') return refuse(r, "[...] has no end");
-        if (c == '[') return refuse(r, "[ within [...] is not supported");
-        if (c == '&' && r->at[1] == '&') return refuse(r, "&& in [...] is not supported");
-        if (c == '-' && r->after_set && r->at[1] != ']')
-            return refuse(r, "a range that begins with a class is not supported");
-        r->after_set = false;
-        if (c == '\\')
-            ZERO_TRY(read_escape(r));
-        else
-            copy(r, 1);
-    }
-    copy(r, 1);
-    r->in_class = false;
-    item(r, false);
-    return ZERO_OK;
-}
-
 /* ---- groups and repetition ---- */
 
 static zero_status open_group(reader *r)
@@ -140,15 +115,6 @@ static zero_status open_group(reader *r)
     if (n == 4) r->caseless |= UINT64_C(1) << r->depth;
     copy(r, n);
     r->may_repeat = false;
-    return ZERO_OK;
-}
-
-static zero_status close_group(reader *r)
-{
-    if (r->depth == 0) return refuse(r, "found ) without (");
-    r->caseless &= ~(UINT64_C(1) << r->depth--);
-    copy(r, 1);
-    item(r, true);
     return ZERO_OK;
 }
 
@@ -178,8 +144,37 @@ static zero_status read_item(reader *r)
 {
     switch (*r->at) {
     case '(': return open_group(r);
-    case ')': return close_group(r);
-    case '[': return read_class(r);
+    case ')': {
+        if (r->depth == 0) return refuse(r, "found ) without (");
+        r->caseless &= ~(UINT64_C(1) << r->depth--);
+        copy(r, 1);
+        item(r, true);
+        return ZERO_OK;
+    }
+    case '[': {
+        copy(r, r->at[1] == '^' ? 2 : 1);
+        if (*r->at == ']') return refuse(r, "an empty [...] is not supported");
+        r->in_class = true;
+        r->after_set = false;
+        for (; *r->at != ']';) {
+            char c = *r->at;
+            if (c == '\0') return refuse(r, "[...] has no end");
+            if (c == '[') return refuse(r, "[ within [...] is not supported");
+            if (c == '&' && r->at[1] == '&')
+                return refuse(r, "&& in [...] is not supported");
+            if (c == '-' && r->after_set && r->at[1] != ']')
+                return refuse(r, "a range that begins with a class is not supported");
+            r->after_set = false;
+            if (c == '\\')
+                ZERO_TRY(read_escape(r));
+            else
+                copy(r, 1);
+        }
+        copy(r, 1);
+        r->in_class = false;
+        item(r, false);
+        return ZERO_OK;
+    }
     case '?':
     case '*':
     case '+':

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "base/text.h"
 #include "data/tokenizer_json.h"
 #include "io/json_input.h"
@@ -68,7 +69,8 @@ static zero_status append(adder *a, const saying *s, json_t *token, bool is_word
 /* A token that is known already keeps its id; with `replaces` it gets the flags. */
 static zero_status add(adder *a, const saying *s, bool replaces)
 {
-    json_t *known = json_object_get(a->by_text, s->text), *token = NULL;
+    json_t *known = json_object_get(a->by_text, s->text);
+    json_auto_t *token = NULL;
     const json_t *word = json_object_get(a->vocab, s->text);
     const int64_t id = known  ? json_integer_value(json_object_get(known, "id"))
                        : word ? json_integer_value(word)
@@ -81,14 +83,11 @@ static zero_status add(adder *a, const saying *s, bool replaces)
                          ", which it has in the tokenizer, or as the next token after it",
                          s->path, zero_json_shown(s->text, shown), s->id, id);
     if (known && !replaces) return ZERO_OK;
-    zero_status st = describe(s, id, &token);
-    if (st == ZERO_OK && !known) st = append(a, s, token, word != NULL);
-    if (st == ZERO_OK && !json_equal(token, known ? known : token)) {
-        a->changed = true;
-        if (json_object_update(known, token) != 0) st = no_memory(a);
-    }
-    json_decref(token);
-    return st;
+    ZERO_TRY(describe(s, id, &token));
+    if (!known) return append(a, s, token, word != NULL);
+    if (json_equal(token, known)) return ZERO_OK;
+    a->changed = true;
+    return json_object_update(known, token) == 0 ? ZERO_OK : no_memory(a);
 }
 
 /* ---- special tokens ---- */
@@ -216,11 +215,11 @@ static zero_status read_saying(const adder *a, const char *key, const json_t *va
     }
     if (s->id >= 0 && s->id <= INT32_MAX) return ZERO_OK;
     return a->has_decoder
-               ? zero_fail(ZERO_ERR_FORMAT,
-                           "%.500s: \"added_tokens_decoder\": expected ids with tokens, as "
-                           "in \"259\": {\"content\": \"<|user|>\"}: \"%s\" is something "
-                           "else",
-                           config, zero_json_shown(key, shown))
+               ? zero_fail(
+                     ZERO_ERR_FORMAT,
+                     "%.500s: \"added_tokens_decoder\": expected ids with tokens, as in "
+                     "\"259\": {\"content\": \"<|user|>\"}: \"%s\" is something else",
+                     config, zero_json_shown(key, shown))
                : zero_fail(ZERO_ERR_FORMAT,
                            "%.500s: expected tokens with ids, as in {\"<|user|>\": 259}: "
                            "that of \"%s\" is not one",
@@ -325,22 +324,27 @@ static zero_status add_all(adder *a, const json_t *root)
     const char *key;
     json_t *value;
     size_t n = 0;
-    saying *list = calloc(json_object_size(object) + 1, sizeof *list);
-    zero_status st = list ? ZERO_OK : no_memory(a);
+    ZERO_FREED saying *list = calloc(json_object_size(object) + 1, sizeof *list);
+    if (!list) return no_memory(a);
     json_object_foreach(object, key, value)
     {
-        if (st == ZERO_OK) st = read_saying(a, key, value, &list[n++]);
+        ZERO_TRY(read_saying(a, key, value, &list[n++]));
     }
-    if (st == ZERO_OK && n > 0) qsort(list, n, sizeof *list, by_id);
-    for (size_t i = 0; st == ZERO_OK && i < n; i++) st = add(a, &list[i], a->has_decoder);
-    free(list);
-    if (st != ZERO_OK) return st;
+    qsort(list, n, sizeof *list, by_id);
+    for (size_t i = 0; i < n; i++) ZERO_TRY(add(a, &list[i], a->has_decoder));
     return add_special_tokens(a);
+}
+
+static void destroy_adder(adder *a)
+{
+    for (int i = 0; i < ZERO_BESIDE_FILES; i++) json_decref(a->files[i]);
+    json_decref(a->by_text);
 }
 
 zero_status zero_tokenizer_add_beside(const zero_beside *beside, json_t *root,
                                       bool *changed)
 {
+    ZERO_AT_END(destroy_adder)
     adder a = {.beside = beside,
                .vocab = json_object_get(json_object_get(root, "model"), "vocab"),
                .list = json_object_get(root, "added_tokens")};
@@ -350,11 +354,9 @@ zero_status zero_tokenizer_add_beside(const zero_beside *beside, json_t *root,
         a.list = json_array();
         if (json_object_set_new(root, "added_tokens", a.list) != 0) return no_memory(&a);
     }
-    zero_status st = json_is_array(a.list) ? add_all(&a, root) : ZERO_OK;
-    for (int i = 0; i < ZERO_BESIDE_FILES; i++) json_decref(a.files[i]);
-    json_decref(a.by_text);
+    if (json_is_array(a.list)) ZERO_TRY(add_all(&a, root));
     *changed = a.changed;
-    return st;
+    return ZERO_OK;
 }
 
 void zero_beside_destroy(zero_beside *beside)

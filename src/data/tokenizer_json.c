@@ -299,23 +299,26 @@ static zero_status take_back(const reader *r, zero_tokenizer *tok)
     return ZERO_OK;
 }
 
+static void destroy_reader(reader *r)
+{
+    free(r->texts);
+    free(r->is_added);
+    free(r->has_text);
+    zero_bytes_destroy(&r->merge);
+}
+
 zero_status zero_tokenizer_from_json(const char *path, const json_t *root,
                                      const void *bytes, size_t len, zero_tokenizer *out)
 {
-    reader r = {.path = path, .root = root};
+    ZERO_AT_END(destroy_reader) reader r = {.path = path, .root = root};
+    ZERO_AT_END(zero_tokenizer_destroy)
     zero_tokenizer made = {.is_foreign = true, .end_of_text = -1};
     const char *slash = strrchr(path, '/');
     snprintf(made.name, sizeof made.name, "%s", slash ? slash + 1 : path);
-    zero_status st = take_all(&r, &made);
-    if (st == ZERO_OK) st = zero_bytes_append(&made.file, bytes, len);
-    if (st == ZERO_OK) st = take_back(&r, &made);
-    free(r.texts);
-    free(r.is_added);
-    free(r.has_text);
-    zero_bytes_destroy(&r.merge);
-    if (st == ZERO_OK)
-        *out = made;
-    else
-        zero_tokenizer_destroy(&made);
-    return st;
+    ZERO_TRY(take_all(&r, &made));
+    ZERO_TRY(zero_bytes_append(&made.file, bytes, len));
+    ZERO_TRY(take_back(&r, &made));
+    *out = made;
+    made = (zero_tokenizer){0};
+    return ZERO_OK;
 }

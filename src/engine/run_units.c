@@ -122,24 +122,6 @@ static float *host_rows(const zero_walk *w, const zero_instruction *i, int m)
     return (float *)((char *)zero_use(w, i->host) + (size_t)m * bytes);
 }
 
-/* From a device they are on their way until LOSS adds them. The next microbatch's head
- * writes its losses to the same place of the device. */
-static zero_status collect_loss(zero_walk *w, const zero_instruction *i)
-{
-    zero_runner *r = w->r;
-    const float *row = zero_use(w, i->row_loss);
-    int64_t n = w->batch.B * w->batch.T;
-    if (!row) return ZERO_OK;
-    if (r->link.memory) {
-        zero_link_fetch(&r->link, host_rows(w, i, i->microbatch), row,
-                        (size_t)n * sizeof *row, &r->loss_copies[i->microbatch]);
-        return ZERO_OK;
-    }
-    ZERO_TRY(r->backend->sync(&r->math)); /* the host reads it */
-    r->losses[i->microbatch] = sum_rows(row, n);
-    return ZERO_OK;
-}
-
 static void keep_last_losses(zero_walk *w, const zero_instruction *i)
 {
     zero_runner *r = w->r;
@@ -203,5 +185,18 @@ zero_status zero_run_pass(zero_walk *w, const zero_instruction *i)
     if (w->undefined) zero_undefined_after(w->r, i, &call, w->undefined);
     if (w->origin) zero_origin_look(w->r, i, &call, w->origin);
     ZERO_TRY(take_logits(w, i, &call));
-    return collect_loss(w, i);
+    /* From a device they are on their way until LOSS adds them. The next microbatch's
+     * head writes its losses to the same place of the device. */
+    zero_runner *r = w->r;
+    const float *row = zero_use(w, i->row_loss);
+    int64_t n = w->batch.B * w->batch.T;
+    if (!row) return ZERO_OK;
+    if (r->link.memory) {
+        zero_link_fetch(&r->link, host_rows(w, i, i->microbatch), row,
+                        (size_t)n * sizeof *row, &r->loss_copies[i->microbatch]);
+        return ZERO_OK;
+    }
+    ZERO_TRY(r->backend->sync(&r->math)); /* the host reads it */
+    r->losses[i->microbatch] = sum_rows(row, n);
+    return ZERO_OK;
 }

@@ -53,28 +53,20 @@ static zero_told_number number(double value)
 
 /* ---- what is known before ---- */
 
-static zero_status tell_peers(const zero_schedule *s, const zero_instruction *i,
-                              zero_told *told)
-{
-    zero_peer_bytes bytes = {0};
-    ZERO_TRY(zero_instruction_peers(s, i, &bytes));
-    memcpy(told->sent_to, bytes.sent, sizeof told->sent_to);
-    memcpy(told->read_from, bytes.read, sizeof told->read_from);
-    return ZERO_OK;
-}
-
 zero_status zero_tell_open(const zero_schedule *s, zero_told **list)
 {
     const zero_program *p = &s->programs[ZERO_PROGRAM_STEP];
-    zero_told *made;
-    zero_status st = zero_new(&made, p->length + 1, "instructions to tell of");
-    for (int at = 0; st == ZERO_OK && at < p->length; at++)
-        st = tell_peers(s, &p->code[at], &made[at]);
-    if (st == ZERO_OK)
-        *list = made;
-    else
-        free(made);
-    return st;
+    ZERO_FREED zero_told *made = NULL;
+    ZERO_TRY(zero_new(&made, p->length + 1, "instructions to tell of"));
+    for (int at = 0; at < p->length; at++) {
+        zero_peer_bytes bytes = {0};
+        ZERO_TRY(zero_instruction_peers(s, &p->code[at], &bytes));
+        memcpy(made[at].sent_to, bytes.sent, sizeof made->sent_to);
+        memcpy(made[at].read_from, bytes.read, sizeof made->read_from);
+    }
+    *list = made;
+    made = NULL;
+    return ZERO_OK;
 }
 
 /* ---- what an instruction is ---- */

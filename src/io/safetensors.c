@@ -114,9 +114,13 @@ static zero_status check_header(const char *path, uint64_t file_bytes,
 
 /* ---- from JSON to a table ---- */
 
-static zero_status take_shape(const char *where, const json_t *tensor,
-                              zero_safetensors_entry *entry)
+static zero_status take_tensor(const char *where, const json_t *tensor, uint64_t data,
+                               uint64_t file_bytes, zero_safetensors_entry *entry)
 {
+    static const char *const keys[] = {"dtype", "shape", "data_offsets"};
+    uint64_t bytes = 0;
+    char shown[ZERO_JSON_SHOWN];
+    ZERO_TRY(zero_json_text(where, tensor, "dtype", &entry->type));
     const json_t *shape = NULL;
     ZERO_TRY(zero_json_array(where, tensor, "shape", &shape));
     size_t n = json_array_size(shape);
@@ -132,17 +136,6 @@ static zero_status take_shape(const char *where, const json_t *tensor,
                 "%s: expected whole numbers in \"shape\", but [%zu] is not one", where, i);
         entry->dims[i] = json_integer_value(dim);
     }
-    return ZERO_OK;
-}
-
-static zero_status take_tensor(const char *where, const json_t *tensor, uint64_t data,
-                               uint64_t file_bytes, zero_safetensors_entry *entry)
-{
-    static const char *const keys[] = {"dtype", "shape", "data_offsets"};
-    uint64_t bytes = 0;
-    char shown[ZERO_JSON_SHOWN];
-    ZERO_TRY(zero_json_text(where, tensor, "dtype", &entry->type));
-    ZERO_TRY(take_shape(where, tensor, entry));
     /* Turns offsets in the data into bytes of the file. */
     const json_t *offsets = NULL;
     ZERO_TRY(zero_json_array(where, tensor, "data_offsets", &offsets));
@@ -215,25 +208,24 @@ static int by_place(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
-static zero_status fill(const char *path, uint64_t file_bytes, const zero_bytes *header,
-                        zero_safetensors *table)
+zero_status zero_safetensors_parse(const char *path, uint64_t file_bytes,
+                                   const zero_bytes *header, zero_safetensors *table)
 {
+    ZERO_AT_END(zero_safetensors_destroy) zero_safetensors t = {0};
     const char *name;
     json_t *value;
     ZERO_TRY(check_header(path, file_bytes, header));
-    ZERO_TRY(
-        zero_json_parse(path, header->bytes + PREFIX, header->len - PREFIX, &table->root));
-    size_t n = json_object_size(table->root);
-    ZERO_TRY(zero_new(&table->entries, n, "tensors of a file"));
-    json_object_foreach(table->root, name, value)
+    ZERO_TRY(zero_json_parse(path, header->bytes + PREFIX, header->len - PREFIX, &t.root));
+    ZERO_TRY(zero_new(&t.entries, json_object_size(t.root), "tensors of a file"));
+    json_object_foreach(t.root, name, value)
     {
-        ZERO_TRY(take_member(path, name, value, header->len, file_bytes, table));
+        ZERO_TRY(take_member(path, name, value, header->len, file_bytes, &t));
     }
-    qsort(table->entries, (size_t)table->n, sizeof *table->entries, by_place);
+    qsort(t.entries, (size_t)t.n, sizeof *t.entries, by_place);
     char shown[ZERO_JSON_SHOWN];
     uint64_t at = header->len;
-    for (int i = 0; i < table->n; i++) {
-        const zero_safetensors_entry *entry = &table->entries[i];
+    for (int i = 0; i < t.n; i++) {
+        const zero_safetensors_entry *entry = &t.entries[i];
         if (entry->begin != at)
             return zero_fail(
                 ZERO_ERR_FORMAT,
@@ -249,25 +241,14 @@ static zero_status fill(const char *path, uint64_t file_bytes, const zero_bytes 
                          "%s: the tensors end at byte %" PRIu64
                          ", but the file has %" PRIu64 " bytes",
                          path, at, file_bytes);
-    for (int i = 0; i < table->n; i++) {
-        json_t *tensor = json_object_get(table->root, table->entries[i].name);
-        if (json_object_set_new(tensor, PLACE, json_integer(i)) != 0)
-            return zero_fail(ZERO_ERR_NOMEM, "no memory for a table of %d tensors",
-                             table->n);
+    for (int i = 0; i < t.n; i++) {
+        json_t *tensor = json_object_get(t.root, t.entries[i].name);
+        ZERO_TRY(zero_allocated(json_object_set_new(tensor, PLACE, json_integer(i)) == 0,
+                                "no memory for a table of %d tensors", t.n));
     }
+    *table = t;
+    t = (zero_safetensors){0};
     return ZERO_OK;
-}
-
-zero_status zero_safetensors_parse(const char *path, uint64_t file_bytes,
-                                   const zero_bytes *header, zero_safetensors *table)
-{
-    zero_safetensors read = {0};
-    zero_status st = fill(path, file_bytes, header, &read);
-    if (st == ZERO_OK)
-        *table = read;
-    else
-        zero_safetensors_destroy(&read);
-    return st;
 }
 
 void zero_safetensors_destroy(zero_safetensors *table)

@@ -45,26 +45,18 @@ static zero_status take_files(const char *path, zero_safetensors_index *index)
                      ZERO_SAFETENSORS_FILES, index->n_files);
 }
 
-static zero_status read_index(const char *path, const zero_bytes *text,
-                              zero_safetensors_index *index)
-{
-    const json_t *map;
-    ZERO_TRY(zero_json_parse(path, text->bytes, text->len, &index->root));
-    ZERO_TRY(zero_json_object(path, index->root, "weight_map", &map));
-    ZERO_TRY(zero_new(&index->files, json_object_size(map), "files of an index"));
-    return take_files(path, index);
-}
-
 zero_status zero_safetensors_read_index(const char *path, const zero_bytes *text,
                                         zero_safetensors_index *index)
 {
-    zero_safetensors_index read = {0};
-    zero_status st = read_index(path, text, &read);
-    if (st == ZERO_OK)
-        *index = read;
-    else
-        zero_safetensors_destroy_index(&read);
-    return st;
+    ZERO_AT_END(zero_safetensors_destroy_index) zero_safetensors_index read = {0};
+    const json_t *map;
+    ZERO_TRY(zero_json_parse(path, text->bytes, text->len, &read.root));
+    ZERO_TRY(zero_json_object(path, read.root, "weight_map", &map));
+    ZERO_TRY(zero_new(&read.files, json_object_size(map), "files of an index"));
+    ZERO_TRY(take_files(path, &read));
+    *index = read;
+    read = (zero_safetensors_index){0};
+    return ZERO_OK;
 }
 
 void zero_safetensors_destroy_index(zero_safetensors_index *index)

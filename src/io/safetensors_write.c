@@ -36,30 +36,13 @@ static json_t *describe(const zero_safetensors_entry *entry)
                      "data_offsets", (json_int_t)entry->begin, (json_int_t)entry->end);
 }
 
-/* Padded, so that the data begins at a multiple of 8. */
-static zero_status append_header(const json_t *root, zero_bytes *header)
+zero_status zero_safetensors_write_header(int n, zero_safetensors_entry *entries,
+                                          const json_t *texts, zero_bytes *header)
 {
-    size_t len = json_dumpb(root, NULL, 0, JSON_COMPACT);
-    size_t padded = zero_round_up_size(len, 8);
-    if (len == 0 || padded > ZERO_SAFETENSORS_HEADER)
-        return zero_fail(len == 0 ? ZERO_ERR_NOMEM : ZERO_ERR_INVALID,
-                         "a safetensors header takes %zu bytes: expected 1 to %d", len,
-                         ZERO_SAFETENSORS_HEADER);
-    ZERO_TRY(zero_bytes_reserve(header, ZERO_SAFETENSORS_PREFIX + padded));
-    unsigned char *to = header->bytes + header->len;
-    for (int i = 0; i < ZERO_SAFETENSORS_PREFIX; i++)
-        to[i] = (unsigned char)((uint64_t)padded >> (8 * i));
-    memset(to + ZERO_SAFETENSORS_PREFIX, ' ', padded);
-    json_dumpb(root, (char *)to + ZERO_SAFETENSORS_PREFIX, len, JSON_COMPACT);
-    header->len += ZERO_SAFETENSORS_PREFIX + padded;
-    return ZERO_OK;
-}
-
-static zero_status write_to(json_t *root, int n, zero_safetensors_entry *entries,
-                            const json_t *texts, zero_bytes *header)
-{
+    json_auto_t *root = json_object();
     uint64_t at = 0;
     size_t begin = header->len;
+    ZERO_TRY(zero_allocated(root, "no memory for a safetensors header"));
     if (texts)
         ZERO_TRY(add_member(root, ZERO_SAFETENSORS_METADATA, json_incref((json_t *)texts)));
     for (int i = 0; i < n; i++) {
@@ -80,21 +63,24 @@ static zero_status write_to(json_t *root, int n, zero_safetensors_entry *entries
         entry->end = at;
         ZERO_TRY(add_member(root, entries[i].name, describe(&entries[i])));
     }
-    ZERO_TRY(append_header(root, header));
+    /* Padded, so that the data begins at a multiple of 8. */
+    size_t len = json_dumpb(root, NULL, 0, JSON_COMPACT);
+    size_t padded = zero_round_up_size(len, 8);
+    if (len == 0 || padded > ZERO_SAFETENSORS_HEADER)
+        return zero_fail(len == 0 ? ZERO_ERR_NOMEM : ZERO_ERR_INVALID,
+                         "a safetensors header takes %zu bytes: expected 1 to %d", len,
+                         ZERO_SAFETENSORS_HEADER);
+    ZERO_TRY(zero_bytes_reserve(header, ZERO_SAFETENSORS_PREFIX + padded));
+    unsigned char *to = header->bytes + header->len;
+    for (int i = 0; i < ZERO_SAFETENSORS_PREFIX; i++)
+        to[i] = (unsigned char)((uint64_t)padded >> (8 * i));
+    memset(to + ZERO_SAFETENSORS_PREFIX, ' ', padded);
+    json_dumpb(root, (char *)to + ZERO_SAFETENSORS_PREFIX, len, JSON_COMPACT);
+    header->len += ZERO_SAFETENSORS_PREFIX + padded;
     uint64_t data = header->len - begin;
     for (int i = 0; i < n; i++) {
         entries[i].begin += data;
         entries[i].end += data;
     }
     return ZERO_OK;
-}
-
-zero_status zero_safetensors_write_header(int n, zero_safetensors_entry *entries,
-                                          const json_t *texts, zero_bytes *header)
-{
-    json_t *root = json_object();
-    if (!root) return zero_fail(ZERO_ERR_NOMEM, "no memory for a safetensors header");
-    zero_status st = write_to(root, n, entries, texts, header);
-    json_decref(root);
-    return st;
 }

@@ -113,14 +113,6 @@ static void has_ended(zero_writer *w, zero_instruction sum)
     if (is_last(w, sum.microbatch)) w->unsquared = sum.group;
 }
 
-static void finish_crossing(zero_writer *w)
-{
-    if (w->crossing.group < 0) return;
-    wait_for(w, ZERO_OP_ALL_REDUCE_WAIT, &w->crossing);
-    has_ended(w, w->crossing);
-    w->crossing.group = -1;
-}
-
 /* One reduction is in flight at a time: the next begins when this one has ended. */
 static void end_reduce(zero_writer *w)
 {
@@ -156,7 +148,11 @@ void zero_write_finish_reduce(zero_writer *w)
 {
     end_reduce(w);
     zero_write_early_norm(w);
-    finish_crossing(w);
+    if (w->crossing.group >= 0) {
+        wait_for(w, ZERO_OP_ALL_REDUCE_WAIT, &w->crossing);
+        has_ended(w, w->crossing);
+        w->crossing.group = -1;
+    }
     zero_write_early_norm(w);
 }
 

@@ -61,28 +61,20 @@ zero_trace_size zero_trace_measure(const zero_schedule *s, const zero_trace_wind
 
 /* ---- opening and closing ---- */
 
-static zero_status open_all(zero_trace *t, const zero_trace_size *size)
-{
-    size_t n = (size_t)t->window.keeps + 1;
-    t->room = (int)size->spans;
-    ZERO_TRY(zero_new(&t->spans, n * (size_t)size->spans, "spans of a trace"));
-    ZERO_TRY(zero_new(&t->steps, n, "steps of a trace"));
-    int64_t flights = zero_max(slots(&t->window) * size->flights, 1);
-    ZERO_TRY(zero_comm_spans_init(&t->flights, flights));
-    int64_t capacity = slots(&t->window) * size->transfers;
-    if (capacity == 0) return ZERO_OK;
-    t->transfers.capacity = capacity;
-    return zero_new(&t->transfers.ring, capacity, "transfers of a trace");
-}
-
 zero_status zero_trace_init(zero_trace *t, const zero_schedule *s,
                             const zero_trace_window *window)
 {
     zero_trace_size size = zero_trace_measure(s, window);
-    *t = (zero_trace){.window = *window};
-    zero_status st = open_all(t, &size);
-    if (st != ZERO_OK) zero_trace_destroy(t);
-    return st;
+    size_t n = (size_t)window->keeps + 1;
+    int64_t flights = zero_max(slots(window) * size.flights, 1);
+    int64_t transfers = slots(window) * size.transfers;
+    *t = (zero_trace){.window = *window, .room = (int)size.spans};
+    ZERO_TRY(zero_new(&t->spans, n * (size_t)size.spans, "spans of a trace"));
+    ZERO_TRY(zero_new(&t->steps, n, "steps of a trace"));
+    ZERO_TRY(zero_comm_spans_init(&t->flights, flights));
+    if (transfers == 0) return ZERO_OK;
+    t->transfers.capacity = transfers;
+    return zero_new(&t->transfers.ring, transfers, "transfers of a trace");
 }
 
 void zero_trace_destroy(zero_trace *t)
