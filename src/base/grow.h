@@ -31,6 +31,9 @@ static inline void zero_free_at(void *pointer)
     free(taken);
 }
 
+/* *to = made, which is zeroed: nothing is left that ends with its scope. */
+#define ZERO_GIVE(to, made) (*(to) = (made), memset(&(made), 0, sizeof(made)))
+
 /* Gives an array, a pointer, room for one item more than the n it holds: moves it if need
  * be. False, with the array and *capacity left as they were, if there is no memory. */
 #define zero_grow(array, n, capacity) \

@@ -195,16 +195,14 @@ static zero_status make_blocks(zero_hugging_face *f)
     const zero_model *m = f->model;
     f->block_len = 16 * PIECE;
     while (m->n_params / f->block_len > BLOCKS_MOST) f->block_len *= 2;
-    f->first_block = calloc((size_t)m->n_tensors + 1, sizeof *f->first_block);
-    for (int i = 0; f->first_block && i < m->n_tensors; i++)
+    ZERO_TRY(zero_new(&f->first_block, m->n_tensors + 1, "blocks"));
+    for (int i = 0; i < m->n_tensors; i++)
         f->first_block[i + 1] =
             f->first_block[i] +
             (int)zero_divide_up(m->tensors[i].rows * m->tensors[i].cols, f->block_len);
-    if (f->first_block) f->n_blocks = f->first_block[m->n_tensors];
-    f->blocks = calloc((size_t)f->n_blocks + 1, sizeof *f->blocks);
+    f->n_blocks = f->first_block[m->n_tensors];
     f->run.tensor = f->zeros.tensor = -1;
-    return zero_allocated(f->first_block && f->blocks, "no memory for %d blocks",
-                          f->n_blocks);
+    return zero_new(&f->blocks, f->n_blocks + 1, "blocks");
 }
 
 zero_status zero_hugging_face_open(const char *path, const zero_model *model,
@@ -221,8 +219,7 @@ zero_status zero_hugging_face_open(const char *path, const zero_model *model,
     ZERO_TRY(zero_hugging_face_compare(found.weights, &shape, model->shape));
     ZERO_TRY(zero_hugging_face_match(found.weights, &table, model, f.places, &head));
     if (head.at > 0) ZERO_TRY(check_head(&f, head));
-    *file = f;
-    f = (zero_hugging_face){0};
+    ZERO_GIVE(file, f);
     return ZERO_OK;
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/fail.h"
 #include "base/grow.h"
+#include "base/number.h"
 #include "checkpoint/hugging_face.h"
 #include "io/json_input.h"
 
@@ -59,7 +60,7 @@ static const struct row {
     {"eos_token_id", END, 0, 0, {0}},
 };
 
-enum { N_ROWS = sizeof rows / sizeof rows[0] };
+enum { N_ROWS = ZERO_COUNT(rows) };
 
 static bool is_of(const struct row *row, const zero_architecture *kind)
 {
@@ -95,7 +96,7 @@ static zero_status find_kind(const char *path, const json_t *root,
     const char *type = json_string_value(json_object_get(root, "model_type"));
     const json_t *class = json_array_get(json_object_get(root, "architectures"), 0);
     const char *name = type ? type : json_string_value(class);
-    char all[128] = "", shown[ZERO_JSON_SHOWN];
+    char all[128] = "";
     *kind = &zero_architectures[ZERO_GPT2];
     /* Old files of a GPT-2 have one of its classes alone. */
     if (!name || strncmp(name, "GPT2", 4) == 0) return ZERO_OK;
@@ -108,7 +109,7 @@ static zero_status find_kind(const char *path, const json_t *root,
     }
     return zero_fail(ZERO_ERR_UNSUPPORTED,
                      "%s: describes a model of the type %s: this program computes %s", path,
-                     zero_json_shown(name, shown), all);
+                     ZERO_SHOWN_SHORT(name), all);
 }
 
 /* Any of a row's values, or nothing. */
@@ -119,14 +120,13 @@ static zero_status check_row(const char *path, const json_t *root, const struct 
     if (!found || json_is_null(found)) return ZERO_OK;
     const size_t flags = JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(15);
     ZERO_FREED char *text = json_dumps(found, flags);
-    char shown[ZERO_JSON_SHOWN];
     ZERO_TRY(zero_allocated(text, "no memory for %s", path));
     for (int i = 0; i < 3 && row->values[i]; i++)
         if (strcmp(text, row->values[i]) == 0) return ZERO_OK;
     return zero_fail(
         ZERO_ERR_UNSUPPORTED,
         "%s: \"%s\" is %s: this program computes %s as it was released, with %s", path,
-        row->key, zero_json_shown(text, shown), kind->about, row->values[0]);
+        row->key, ZERO_SHOWN_SHORT(text), kind->about, row->values[0]);
 }
 
 /* NAN: the file does not say it, or says null. */
@@ -186,13 +186,12 @@ static zero_status read_rotary(const char *path, const json_t *root, zero_shape 
         return zero_json_whole(path, rope, "original_max_position_embeddings", 1,
                                INT64_C(1) << 24, &s->scaling.seq);
     }
-    char shown[ZERO_JSON_SHOWN];
     if (strcmp(type, "default") == 0) return ZERO_OK;
     return zero_fail(ZERO_ERR_UNSUPPORTED,
                      "%s: \"%s\" is of the type \"%s\": this program computes \"default\" "
                      "and \"llama3\"; for texts of the length that the model was first "
                      "trained on, take it out of the file",
-                     path, key, zero_json_shown(type, shown));
+                     path, key, ZERO_SHOWN_SHORT(type));
 }
 
 static zero_status read_root(const char *path, const json_t *root, zero_shape *shape)

@@ -170,12 +170,12 @@ static zero_status compare(struct copies *c)
 
 zero_status zero_hugging_face_compare_copies(zero_hugging_face *file, zero_comm *world)
 {
-    ZERO_FREED uint64_t *of = calloc((size_t)world->size, sizeof *of);
-    ZERO_FREED uint64_t *words = calloc(2 * (size_t)file->n_blocks + 1, sizeof *words);
-    struct copies c = {.f = file, .world = world, .of = of, .words = words};
-    ZERO_TRY(zero_agree(world, zero_allocated(of && words, "no memory to compare %d blocks",
-                                              file->n_blocks)));
-    return compare(&c);
+    ZERO_FREED uint64_t *of = NULL;
+    ZERO_FREED uint64_t *words = NULL;
+    zero_status st = zero_new(&of, world->size, "ranks");
+    if (st == ZERO_OK) st = zero_new(&words, 2 * (size_t)file->n_blocks + 1, "blocks");
+    ZERO_TRY(zero_agree(world, st));
+    return compare(&(struct copies){.f = file, .world = world, .of = of, .words = words});
 }
 
 /* Each rank has seen a part, so runs that adjoin are one. */

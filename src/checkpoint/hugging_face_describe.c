@@ -8,6 +8,7 @@
 
 #include "base/fail.h"
 #include "base/grow.h"
+#include "base/number.h"
 #include "checkpoint/hugging_face.h"
 
 /* Numbers have 15 digits, which any double keeps. */
@@ -44,7 +45,7 @@ zero_status zero_hugging_face_write_generation(const zero_hugging_face_export *e
     if (text) return zero_bytes_append(out, text, strlen(text));
     ZERO_TRY(zero_hugging_face_make_config(e, &config));
     root = json_object();
-    for (size_t i = 0; root && i < sizeof keys / sizeof keys[0]; i++)
+    for (int i = 0; root && i < ZERO_COUNT(keys); i++)
         if (json_object_get(config, keys[i]))
             json_object_set(root, keys[i], json_object_get(config, keys[i]));
     json_decref(config);

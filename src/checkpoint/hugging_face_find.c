@@ -39,7 +39,7 @@ static const struct {
               {"flax_model.msgpack", "a file of Flax", false},
               {"adapter_model.safetensors", "an adapter beside a model", true}};
 
-enum { N_OTHERS = sizeof others / sizeof others[0] };
+enum { N_OTHERS = ZERO_COUNT(others) };
 
 zero_status zero_hugging_face_check_weights(const zero_hugging_face_found *found)
 {

@@ -4,6 +4,7 @@
 
 #include "base/fail.h"
 #include "base/grow.h"
+#include "base/number.h"
 #include "checkpoint/hugging_face.h"
 #include "io/file.h"
 #include "io/json_input.h"
@@ -14,7 +15,7 @@ static const char *const names[] = {
     "special_tokens_map.json", "added_tokens.json",          "chat_template.jinja",
     "chat_template.json"};
 
-enum { N_NAMES = sizeof names / sizeof names[0], MOST = 4 << 20 }; /* bytes of one */
+enum { N_NAMES = ZERO_COUNT(names), MOST = 4 << 20 }; /* bytes of one */
 
 static zero_status keep_file(const zero_hugging_face_found *found, const char *name,
                              json_t *kept)
@@ -103,7 +104,7 @@ zero_status zero_hugging_face_ends(const json_t *kept, const zero_tokenizer *tok
                                         ZERO_HUGGING_FACE_CONFIG};
     int32_t own = zero_hugging_face_end(tok, shape);
     *ends = (zero_ends){.n = 0};
-    for (size_t i = 0; ends->n == 0 && i < sizeof files / sizeof files[0]; i++) {
+    for (int i = 0; ends->n == 0 && i < ZERO_COUNT(files); i++) {
         json_auto_t *root = NULL;
         ZERO_TRY(zero_hugging_face_parse_kept(kept, files[i], &root));
         const json_t *value = json_object_get(root, "eos_token_id");

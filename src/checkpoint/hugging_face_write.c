@@ -140,7 +140,7 @@ static const struct {
             {ZERO_TOKENIZER_NAME, tokenizer_itself, true},
             {ZERO_HUGGING_FACE_TOKENIZER, zero_hugging_face_write_tokenizer, true}};
 
-enum { N_MADE = sizeof made / sizeof made[0] };
+enum { N_MADE = ZERO_COUNT(made) };
 
 /* Without a tokenizer its kept description is written as it was. */
 static zero_status write_others(const zero_storage_dir *dir,

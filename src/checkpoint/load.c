@@ -27,8 +27,7 @@ zero_status zero_checkpoint_open_all(zero_comm *comm, const char *path, zero_che
         zero_comm_broadcast(comm, 0, is_root ? made.text.bytes : text.bytes, text.len));
     ZERO_TRY(zero_agree_after_files(
         comm, is_root ? ZERO_OK : zero_checkpoint_open(path, &text, &made)));
-    *c = made;
-    made = (zero_checkpoint){0};
+    ZERO_GIVE(c, made);
     return ZERO_OK;
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/fail.h"
 #include "base/grow.h"
+#include "base/number.h"
 #include "base/range.h"
 #include "base/type.h"
 #include "checkpoint/hugging_face.h"
@@ -291,7 +292,7 @@ static zero_status take_all(const char *path, const json_t *root, zero_manifest 
     /* The first version with a member; it must be there in that version. */
     static const int since[N_IFS] = {[IF_SHARED] = 2, [IF_KEPT] = 3, [IF_SHAPE] = 4};
     const int version = (int)json_integer_value(json_object_get(root, "version"));
-    const char *keys[sizeof members / sizeof members[0] + 3] = {"format", "version"};
+    const char *keys[ZERO_COUNT(members) + 3] = {"format", "version"};
     int n = 2;
     for (const field *f = members; f->key; f++)
         if (since[f->when] <= version) keys[n++] = f->key;
@@ -317,7 +318,6 @@ zero_status zero_manifest_parse(const char *path, const void *bytes, size_t len,
     ZERO_TRY(check_format(path, root));
     ZERO_TRY(check_tail(path, bytes, len));
     ZERO_TRY(take_all(path, root, &made));
-    *m = made;
-    made = (zero_manifest){0};
+    ZERO_GIVE(m, made);
     return ZERO_OK;
 }

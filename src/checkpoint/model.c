@@ -30,8 +30,7 @@ zero_status zero_checkpoint_describe(const zero_checkpoint *c, zero_model *model
                          "%s: its manifest describes a GPT-2 of %d tensors and lists %d of "
                          "another model",
                          c->dir.path, made.n_tensors, table->n_tensors);
-    *model = made;
-    made = (zero_model){0};
+    ZERO_GIVE(model, made);
     return ZERO_OK;
 }
 

@@ -53,12 +53,10 @@ static zero_status open_with(const char *path, zero_checkpoint *c)
                          path, own);
     c->n_shards = (int)zero_min(2 * (int64_t)tp_of(c), MOST_OPEN);
     c->n_extents = PER_RANK * ZERO_STATES * tp_of(c);
-    c->block = malloc((size_t)(ZERO_STATES * ZERO_EXTENT_MAX) * sizeof *c->block);
-    c->shards = calloc((size_t)c->n_shards, sizeof *c->shards);
-    c->extents = calloc((size_t)c->n_extents, sizeof *c->extents);
-    c->locals = calloc((size_t)tp_of(c), sizeof *c->locals);
-    return zero_allocated(c->block && c->shards && c->extents && c->locals,
-                          "no memory to read %s", path);
+    ZERO_TRY(zero_new(&c->block, ZERO_STATES * ZERO_EXTENT_MAX, "numbers of a checkpoint"));
+    ZERO_TRY(zero_new(&c->shards, c->n_shards, "shards"));
+    ZERO_TRY(zero_new(&c->extents, c->n_extents, "extents"));
+    return zero_new(&c->locals, tp_of(c), "parts of a model");
 }
 
 zero_status zero_checkpoint_open(const char *path, const zero_bytes *text,
@@ -67,8 +65,7 @@ zero_status zero_checkpoint_open(const char *path, const zero_bytes *text,
     ZERO_AT_END(zero_checkpoint_close) zero_checkpoint made = {0};
     if (text) ZERO_TRY(zero_bytes_append(&made.text, text->bytes, text->len));
     ZERO_TRY(open_with(path, &made));
-    *c = made;
-    made = (zero_checkpoint){0};
+    ZERO_GIVE(c, made);
     return ZERO_OK;
 }
 
@@ -137,9 +134,9 @@ static zero_status get_extent(zero_checkpoint *c, int rank, const zero_extent *x
     for (int i = 0; i < PER_RANK; i++)
         if (holds(&places[i], rank, x)) to = &places[i];
     if (!holds(to, rank, x)) {
-        size_t most = (size_t)zero_extent_most(&c->manifest.table);
-        if (!to->values) to->values = malloc(most * sizeof *to->values);
-        ZERO_TRY(zero_allocated(to->values, "no memory to read %s", c->dir.path));
+        if (!to->values)
+            ZERO_TRY(zero_new(&to->values, zero_extent_most(&c->manifest.table),
+                              "numbers of an extent"));
         to->used = 0;
         ZERO_TRY(zero_checkpoint_shard(c, rank, &shard));
         int i = zero_shard_find(shard, x->tensor, x->part, x->begin);

@@ -63,9 +63,8 @@ _Static_assert(ZERO_EXTENT_MAX <= ZERO_STATES_VIEW, "a view holds an extent");
 static zero_status gather_shards(struct save *s)
 {
     size_t size = (size_t)s->comm->size;
-    ZERO_FREED uint64_t *words =
-        calloc(5 * size, sizeof *words); /* the length, 32 digits */
-    ZERO_TRY(zero_agree(s->comm, zero_allocated(words, "no memory for %zu shards", size)));
+    ZERO_FREED uint64_t *words = NULL; /* the length, 32 digits */
+    ZERO_TRY(zero_agree(s->comm, zero_new(&words, 5 * size, "words of shards")));
     uint64_t *mine = words + 5 * own_shard(s);
     mine[0] = s->shard.file.bytes;
     memcpy(mine + 1, s->shard.file.checksum, ZERO_CHECKSUM - 1);

@@ -76,8 +76,7 @@ zero_status zero_shard_prepare(const zero_shard_source *source,
     ZERO_AT_END(zero_shard_forget)
     zero_shard_writer s = {.source = *source, .manifest = manifest};
     ZERO_TRY(prepare(&s));
-    *shard = s;
-    s = (zero_shard_writer){0};
+    ZERO_GIVE(shard, s);
     return ZERO_OK;
 }
 
@@ -167,8 +166,7 @@ zero_status zero_shard_open(const zero_storage_dir *dir, const zero_manifest *ma
     zero_shard_name(rank, manifest->table.layout.n_ranks, name);
     ZERO_TRY(zero_file_open_in(dir, name, &s.file));
     ZERO_TRY(read_header(&s, manifest, local, &header));
-    *shard = s;
-    s = (zero_shard_reader){0};
+    ZERO_GIVE(shard, s);
     return ZERO_OK;
 }
 

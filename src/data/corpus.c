@@ -61,8 +61,7 @@ zero_status zero_corpus_open(const zero_corpus_source *from, zero_corpus *corpus
                                     &o.data));
     ZERO_TRY(o.data.format.kind == ZERO_TOKENS_TEXT ? zero_opening_take_text(&o, &made)
                                                     : zero_opening_take_tokens(&o, &made));
-    *corpus = made;
-    made = (zero_corpus){0};
+    ZERO_GIVE(corpus, made);
     return ZERO_OK;
 }
 

@@ -56,13 +56,15 @@ static zero_status encode_both(const zero_material *text, const zero_tokenizer *
     return st == ZERO_ERR_INVALID ? zero_fail(st, "--val-data: %s", zero_last_error()) : st;
 }
 
-/* On failure *tokens holds what the caller destroys. */
+static void destroy_material(zero_material *m)
+{
+    zero_bytes_destroy(&m->all);
+}
 static zero_status encode(const zero_opening *o, const zero_tokenizer *tokenizer,
                           zero_material *tokens)
 {
     const size_t len = o->read.all.len, room = o->read.all.most;
     const size_t left = room > len ? room - len : 1;
-    *tokens = (zero_material){.is_split = o->read.is_split};
     if (room > 0) tokens->all.most = left;
     zero_status st = encode_both(&o->read, tokenizer, o->from->threads, tokens);
     if (st != ZERO_ERR_NOMEM || room == 0) return st;
@@ -75,25 +77,22 @@ static zero_status encode(const zero_opening *o, const zero_tokenizer *tokenizer
 
 static zero_status tokenize(zero_opening *o, const char *name, zero_corpus *corpus)
 {
-    zero_material tokens;
     ZERO_TRY(zero_opening_learn(o, name, corpus));
-    /* Texts of a corpus are joined and cut into windows, so nothing stands around
-     * them. */
-    if (corpus->tokenizer->around[0])
+    const zero_tokenizer *tok = corpus->tokenizer;
+    /* Texts of a corpus are joined and cut into windows, so nothing stands around them. */
+    if (tok->around[0])
         zero_listener_tell(
             &o->from->listener,
             "the tokenizer %s puts tokens around a text (%s); the texts of --data get none",
-            corpus->tokenizer->name, corpus->tokenizer->around);
-    if (zero_tokenizer_is_bytes(corpus->tokenizer)) { /* the bytes are the tokens */
+            tok->name, tok->around);
+    if (zero_tokenizer_is_bytes(tok)) { /* the bytes are the tokens */
         zero_opening_adopt(o, &o->read, 1, corpus);
         return ZERO_OK;
     }
-    zero_status st = encode(o, corpus->tokenizer, &tokens);
-    if (st == ZERO_OK)
-        zero_opening_adopt(o, &tokens, zero_encode_width(corpus->tokenizer), corpus);
-    else
-        zero_bytes_destroy(&tokens.all);
-    return st;
+    ZERO_AT_END(destroy_material) zero_material tokens = {.is_split = o->read.is_split};
+    ZERO_TRY(encode(o, tok, &tokens));
+    zero_opening_adopt(o, &tokens, zero_encode_width(tok), corpus);
+    return ZERO_OK;
 }
 
 static zero_status finish(zero_opening *o, const char *name, zero_corpus *corpus)

@@ -58,8 +58,7 @@ zero_status zero_material_list(const char *option, const char *others, const cha
     ZERO_AT_END(zero_listed_close) zero_listed l = {.bytes = 0};
     ZERO_TRY(zero_files_list(option, others, spec, &l.files));
     ZERO_TRY(look_into_all(&l, option, spec, token_bytes, listener));
-    *listed = l;
-    l = (zero_listed){.bytes = 0};
+    ZERO_GIVE(listed, l);
     return ZERO_OK;
 }
 

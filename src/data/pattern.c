@@ -59,8 +59,7 @@ zero_status zero_pattern_compile(const char *where, const char *regex,
     p->known = zero_known_pattern_find(regex);
     p->is_digits = strcmp(regex, ZERO_PATTERN_DIGIT) == 0 ||
                    strcmp(regex, ZERO_PATTERN_DIGIT "+") == 0;
-    *pattern = p;
-    p = NULL;
+    ZERO_GIVE(pattern, p);
     return ZERO_OK;
 }
 

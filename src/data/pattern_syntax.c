@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/number.h"
 #include "data/pattern.h"
 
 #define SPACES "\\p{Z}\\t-\\r\\x{85}"
@@ -62,7 +63,7 @@ static bool is_category(const char *name, size_t n)
                                         "Mc", "Me", "N",  "Nd", "Nl", "No", "P", "Pc",
                                         "Pd", "Ps", "Pe", "Pi", "Pf", "Po", "S", "Sm",
                                         "Sc", "Sk", "So", "Z",  "Zs", "Zl", "Zp"};
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+    for (int i = 0; i < ZERO_COUNT(known); i++)
         if (strlen(known[i]) == n && strncmp(known[i], name, n) == 0) return true;
     return false;
 }
@@ -108,7 +109,7 @@ static zero_status open_group(reader *r)
 {
     static const char *const heads[] = {"(?:", "(?i:", "(?=", "(?!"};
     size_t n = r->at[1] == '?' ? 0 : 1;
-    for (size_t i = 0; n == 0 && i < sizeof heads / sizeof heads[0]; i++)
+    for (int i = 0; n == 0 && i < ZERO_COUNT(heads); i++)
         if (strncmp(r->at, heads[i], strlen(heads[i])) == 0) n = strlen(heads[i]);
     if (n == 0) return refuse(r, "expected (, (?:, (?i:, (?= or (?!");
     if (++r->depth > DEPTH) return refuse(r, "groups are nested too deep");

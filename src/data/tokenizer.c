@@ -106,8 +106,7 @@ zero_status zero_tokenizer_from_merges(zero_tokenizer *tok, const zero_merge *me
     for (int i = 0; i < ZERO_VOCAB_BYTES; i++) made.byte_ids[i] = i;
     snprintf(made.name, sizeof made.name, n > 0 ? "bpe:%" PRId32 : "byte", made.vocab);
     ZERO_TRY(build(&made, merges, n));
-    *tok = made;
-    made = (zero_tokenizer){0};
+    ZERO_GIVE(tok, made);
     return ZERO_OK;
 }
 

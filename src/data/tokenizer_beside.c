@@ -6,6 +6,7 @@
 
 #include "base/fail.h"
 #include "base/grow.h"
+#include "base/number.h"
 #include "base/text.h"
 #include "data/tokenizer_json.h"
 #include "io/json_input.h"
@@ -76,12 +77,11 @@ static zero_status add(adder *a, const saying *s, bool replaces)
                        : word ? json_integer_value(word)
                               : a->next;
     if (s->text[0] == '\0') return ZERO_OK;
-    char shown[ZERO_JSON_SHOWN];
     if (s->id >= 0 && s->id != id)
         return zero_fail(ZERO_ERR_FORMAT,
                          "%.500s: \"%s\" has the id %" PRId64 ": expected %" PRId64
                          ", which it has in the tokenizer, or as the next token after it",
-                         s->path, zero_json_shown(s->text, shown), s->id, id);
+                         s->path, ZERO_SHOWN_SHORT(s->text), s->id, id);
     if (known && !replaces) return ZERO_OK;
     ZERO_TRY(describe(s, id, &token));
     if (!known) return append(a, s, token, word != NULL);
@@ -96,7 +96,7 @@ static const char *const special_names[] = {"bos_token", "eos_token", "unk_token
                                             "sep_token", "pad_token", "cls_token",
                                             "mask_token"};
 
-enum { N_SPECIAL = sizeof special_names / sizeof special_names[0] };
+enum { N_SPECIAL = ZERO_COUNT(special_names) };
 
 /* The text of "</s>" or {"content": "</s>", ...}; NULL of anything else. */
 static const char *text_of(const json_t *value)
@@ -201,7 +201,7 @@ static zero_status add_special_tokens(adder *a)
 static zero_status read_saying(const adder *a, const char *key, const json_t *value,
                                saying *s)
 {
-    char shown[ZERO_JSON_SHOWN], *end = NULL;
+    char *end = NULL;
     const char *config = a->beside->files[ZERO_BESIDE_CONFIG].path;
     const char *added = a->beside->files[ZERO_BESIDE_ADDED].path;
     *s = (saying){.path = added, .text = key, .id = -1};
@@ -219,11 +219,11 @@ static zero_status read_saying(const adder *a, const char *key, const json_t *va
                      ZERO_ERR_FORMAT,
                      "%.500s: \"added_tokens_decoder\": expected ids with tokens, as in "
                      "\"259\": {\"content\": \"<|user|>\"}: \"%s\" is something else",
-                     config, zero_json_shown(key, shown))
+                     config, ZERO_SHOWN_SHORT(key))
                : zero_fail(ZERO_ERR_FORMAT,
                            "%.500s: expected tokens with ids, as in {\"<|user|>\": 259}: "
                            "that of \"%s\" is not one",
-                           added, zero_json_shown(key, shown));
+                           added, ZERO_SHOWN_SHORT(key));
 }
 
 static int by_id(const void *left, const void *right)
@@ -261,8 +261,7 @@ static zero_status check_config(const adder *a, const json_t *root)
     const char *path = a->beside->files[ZERO_BESIDE_CONFIG].path;
     const json_t *config = a->files[ZERO_BESIDE_CONFIG];
     const char *class = json_string_value(json_object_get(config, "tokenizer_class"));
-    char shown[ZERO_JSON_SHOWN];
-    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
+    for (int i = 0; i < ZERO_COUNT(flags); i++)
         if (json_is_true(json_object_get(config, flags[i])) &&
             !(i < 3 && does(root, flags[i])))
             return zero_fail(
@@ -271,14 +270,14 @@ static zero_status check_config(const adder *a, const json_t *root)
                 "ids; if that is what the model wants, set it to false",
                 path, flags[i]);
     if (!a->beside->is_pair || !class) return ZERO_OK;
-    for (size_t i = 0; i < sizeof classes / sizeof classes[0]; i++)
+    for (int i = 0; i < ZERO_COUNT(classes); i++)
         if (strcmp(class, classes[i]) == 0) return ZERO_OK;
     return zero_fail(
         ZERO_ERR_UNSUPPORTED,
         "%.500s: \"tokenizer_class\": %s is not supported with two files, which do not say "
         "how it cuts texts; transformers writes a tokenizer.json, which does: "
         "AutoTokenizer.from_pretrained(FOLDER).save_pretrained(OUT)",
-        path, zero_json_shown(class, shown));
+        path, ZERO_SHOWN_SHORT(class));
 }
 
 /* ---- all of it ---- */

@@ -27,8 +27,7 @@ static zero_status make(zero_tokenizer *tok, const uint32_t *characters, int32_t
         made.starts[i + 1] = made.starts[i] + (uint32_t)zero_utf8_write(characters[i], at);
     }
     ZERO_TRY(zero_tokenizer_index_texts(&made, NULL));
-    *tok = made;
-    made = (zero_tokenizer){0};
+    ZERO_GIVE(tok, made);
     return ZERO_OK;
 }
 
@@ -108,7 +107,7 @@ static zero_status check_form(const char *path, const json_t *root, json_t *voca
 static zero_status take_vocab(const char *path, json_t *vocab, uint32_t *list, size_t n)
 {
     const char *text, *wrong = NULL;
-    char shown[ZERO_JSON_SHOWN], last[5] = "";
+    char last[5] = "";
     json_t *value;
     json_object_foreach(vocab, text, value)
     {
@@ -131,7 +130,7 @@ static zero_status take_vocab(const char *path, json_t *vocab, uint32_t *list, s
     return zero_fail(ZERO_ERR_FORMAT,
                      "%.500s: \"vocab\": expected characters in ascending order with the "
                      "ids 0 to %zu, each once: \"%s\" does not fit",
-                     path, n - 1, zero_json_shown(wrong, shown));
+                     path, n - 1, ZERO_SHOWN_SHORT(wrong));
 }
 
 zero_status zero_tokenizer_take_characters(const char *path, const json_t *root,

@@ -85,12 +85,11 @@ static zero_status check_version(const char *path, const json_t *root)
 {
     const char *format = NULL;
     int64_t version = 0;
-    char shown[ZERO_JSON_SHOWN];
     ZERO_TRY(zero_json_text(path, root, "format", &format));
     if (strcmp(format, FORMAT) != 0)
         return zero_fail(ZERO_ERR_FORMAT,
                          "%s: expected \"format\": \"" FORMAT "\", found \"%s\"", path,
-                         zero_json_shown(format, shown));
+                         ZERO_SHOWN_SHORT(format));
     ZERO_TRY(zero_json_whole(path, root, "version", 1, INT64_MAX, &version));
     if (version > VERSION)
         return zero_fail(
@@ -143,7 +142,6 @@ static zero_status take(const char *path, const json_t *root, const void *bytes,
     if (json_object_get(root, "format")) {
         static const char *const keys[] = {"format", "version", "name", "merges"};
         const char *name = NULL;
-        char shown[ZERO_JSON_SHOWN];
         int32_t vocab = 0;
         ZERO_FREED zero_merge *merges = NULL;
         ZERO_TRY(check_version(path, root));
@@ -153,7 +151,7 @@ static zero_status take(const char *path, const json_t *root, const void *bytes,
             return zero_fail(
                 ZERO_ERR_FORMAT,
                 "%s: \"name\": expected byte, or bpe:N with %d to %d tokens, found \"%s\"",
-                path, ZERO_VOCAB_BYTES + 1, ZERO_VOCAB_MAX, zero_json_shown(name, shown));
+                path, ZERO_VOCAB_BYTES + 1, ZERO_VOCAB_MAX, ZERO_SHOWN_SHORT(name));
         const int32_t n = vocab - ZERO_VOCAB_BYTES;
         ZERO_TRY(zero_new(&merges, n, "merges"));
         ZERO_TRY(take_list(path, root, (size_t)n, merges));

@@ -5,6 +5,7 @@
 
 #include "base/fail.h"
 #include "base/grow.h"
+#include "base/number.h"
 #include "data/stranger.h"
 #include "data/tokenizer_file.h"
 #include "data/tokenizer_json.h"
@@ -14,7 +15,7 @@ static const struct {
     const char *vocab, *merges;
 } pairs[] = {{"vocab.json", "merges.txt"}, {"encoder.json", "vocab.bpe"}};
 
-enum { N_PAIRS = sizeof pairs / sizeof pairs[0] };
+enum { N_PAIRS = ZERO_COUNT(pairs) };
 
 /* "DIR/NAME", where DIR is the directory `path` or that of the file `path`, and whether it
  * is there. */
@@ -68,7 +69,7 @@ void zero_tokenizer_name_stranger(const char *path, char named[ZERO_TOKENIZER_NA
 {
     char found[ZERO_STORAGE_PATH];
     named[0] = '\0';
-    for (size_t i = 0; !named[0] && i < sizeof strangers / sizeof strangers[0]; i++) {
+    for (int i = 0; !named[0] && i < ZERO_COUNT(strangers); i++) {
         const char *words = strangers[i].words;
         if (!beside(path, strangers[i].name, found)) continue;
         if (words)

@@ -3,16 +3,16 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/number.h"
 #include "data/tokenizer_json.h"
 #include "io/json_input.h"
 
 static zero_status unsupported(const char *path, const char *part, const char *what)
 {
-    char shown[ZERO_JSON_SHOWN];
     return zero_fail(ZERO_ERR_UNSUPPORTED,
                      "%.500s: \"%s\": %s is not supported: this program reads BPE on bytes "
                      "(ByteLevel, byte_fallback), as GPT-2's, Llama's and Qwen's",
-                     path, part, zero_json_shown(what, shown));
+                     path, part, ZERO_SHOWN_SHORT(what));
 }
 
 static bool is_absent(const json_t *object, const char *key)
@@ -288,12 +288,12 @@ static zero_status take_model(const char *path, const json_t *model, zero_tokeni
     ZERO_TRY(take_flag(path, model, "ignore_merges", &tok->ignores_merges));
     if (tok->has_marks && tok->ignores_merges)
         return unsupported(path, "model", "ignore_merges true with byte_fallback true");
-    for (size_t i = 0; i < sizeof empty / sizeof empty[0]; i++) {
+    for (int i = 0; i < ZERO_COUNT(empty); i++) {
         if (is_absent(model, empty[i])) continue;
         ZERO_TRY(zero_json_text(path, model, empty[i], &text));
         if (text[0] != '\0') return unsupported(path, "model", empty[i]);
     }
-    return zero_json_only(path, model, sizeof keys / sizeof keys[0], keys);
+    return zero_json_only(path, model, ZERO_COUNT(keys), keys);
 }
 
 zero_status zero_tokenizer_take_parts(const char *path, const json_t *root,
@@ -304,7 +304,7 @@ zero_status zero_tokenizer_take_parts(const char *path, const json_t *root,
                                        "post_processor", "decoder",    "model"};
     const json_t *model = NULL;
     ZERO_TRY(zero_json_object(path, root, "model", &model));
-    ZERO_TRY(zero_json_only(path, root, sizeof keys / sizeof keys[0], keys));
+    ZERO_TRY(zero_json_only(path, root, ZERO_COUNT(keys), keys));
     ZERO_TRY(take_model(path, model, tok));
     ZERO_TRY(take_normalizer(path, json_object_get(root, "normalizer"), tok));
     const json_t *decoder = json_object_get(root, "decoder");

@@ -85,7 +85,7 @@ zero_status zero_tokens_read_index(const char *path, const unsigned char *bytes,
     bool is_index = len >= INDEX_BYTES && memcmp(bytes, "MMIDIDX\0\0", 9) == 0 &&
                     zero_little_endian(bytes + 9, 8) == 1;
     unsigned type = is_index ? bytes[INDEX_TYPE_AT] : 0;
-    if (type < sizeof bytes_of / sizeof bytes_of[0] && bytes_of[type] > 0) {
+    if (type < (unsigned)ZERO_COUNT(bytes_of) && bytes_of[type] > 0) {
         *token_bytes = bytes_of[type];
         return ZERO_OK;
     }

@@ -44,8 +44,7 @@ zero_status zero_rank_bytes_gather(const zero_engine *e, zero_rank_bytes *bytes)
     ZERO_TRY(zero_agree(comm, count(e, &made)));
     ZERO_TRY(zero_comm_sum(comm, cells, made.planned));
     ZERO_TRY(zero_comm_sum(comm, cells, made.sent));
-    *bytes = made;
-    made = (zero_rank_bytes){0};
+    ZERO_GIVE(bytes, made);
     return ZERO_OK;
 }
 
@@ -130,8 +129,7 @@ zero_status zero_rank_seconds_gather(const zero_engine *e, zero_rank_seconds *se
         }
         made.mean[t] = sum / made.n;
     }
-    *seconds = made;
-    made = (zero_rank_seconds){0};
+    ZERO_GIVE(seconds, made);
     return ZERO_OK;
 }
 

@@ -64,8 +64,7 @@ zero_status zero_tell_open(const zero_schedule *s, zero_told **list)
         memcpy(made[at].sent_to, bytes.sent, sizeof made->sent_to);
         memcpy(made[at].read_from, bytes.read, sizeof made->read_from);
     }
-    *list = made;
-    made = NULL;
+    ZERO_GIVE(list, made);
     return ZERO_OK;
 }
 
@@ -169,7 +168,8 @@ static bool tell_loss(const zero_walk *w, const zero_instruction *i, zero_told *
 /* Before the last part of a pass its results are not there. */
 static bool is_last_part(const zero_walk *w, const zero_instruction *i)
 {
-    return i->part == ZERO_PART_ALL || zero_work_part(w->r->schedule, i, i->part).is_last;
+    return i->part == ZERO_PART_ALL ||
+           zero_work_part(w->r->schedule, ZERO_PROGRAM_STEP, i, i->part).is_last;
 }
 
 static void tell_forward(const zero_walk *w, const zero_instruction *i, zero_told *told)

@@ -49,23 +49,24 @@ static zero_status cannot_list(const char *path)
                      strerror(errno));
 }
 
+static void close_stream(DIR **stream)
+{
+    if (*stream) closedir(*stream);
+}
+
 static zero_status add_directory(zero_files *files, const char *path)
 {
-    DIR *directory;
+    ZERO_AT_END(close_stream) DIR *directory = NULL;
     ZERO_WATCHED(path, "listed", directory = opendir(path));
     if (!directory) return cannot_list(path);
-    zero_status st = ZERO_OK;
-    while (st == ZERO_OK) {
+    files->has_directory = true;
+    for (;;) {
         const struct dirent *e;
         errno = 0; /* NULL is the end or an error; half a list must not pass for all */
         ZERO_WATCHED(path, "listed", e = readdir(directory));
-        if (!e && errno != 0) st = cannot_list(path);
-        if (!e) break;
-        if (e->d_name[0] != '.') st = add_entry(files, path, e->d_name);
+        if (!e) return errno == 0 ? ZERO_OK : cannot_list(path);
+        if (e->d_name[0] != '.') ZERO_TRY(add_entry(files, path, e->d_name));
     }
-    closedir(directory);
-    files->has_directory = true;
-    return st;
 }
 
 static zero_status add_path(zero_files *files, const char *path)
@@ -116,8 +117,7 @@ zero_status zero_files_list(const char *option, const char *others, const char *
             ZERO_ERR_IO,
             "%s: no regular file below this directory (hidden ones do not count)", spec);
     qsort(found.paths, (size_t)found.n, sizeof *found.paths, by_path);
-    *files = found;
-    found = (zero_files){0};
+    ZERO_GIVE(files, found);
     return ZERO_OK;
 }
 

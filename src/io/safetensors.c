@@ -8,6 +8,7 @@
 #include "base/fail.h"
 #include "base/grow.h"
 #include "base/legible.h"
+#include "base/number.h"
 #include "io/json_input.h"
 #include "io/little_endian.h"
 
@@ -26,7 +27,7 @@ static const struct {
 const char *zero_safetensors_measure(zero_safetensors_entry *entry, uint64_t *bytes)
 {
     int item = 0;
-    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
+    for (int i = 0; i < ZERO_COUNT(types); i++)
         if (strcmp(entry->type, types[i].name) == 0) item = types[i].bytes;
     if (item == 0)
         return "expected one of the types F32, F16, BF16, F64, I8 to I64, U8 to U64, BOOL, "
@@ -119,7 +120,6 @@ static zero_status take_tensor(const char *where, const json_t *tensor, uint64_t
 {
     static const char *const keys[] = {"dtype", "shape", "data_offsets"};
     uint64_t bytes = 0;
-    char shown[ZERO_JSON_SHOWN];
     ZERO_TRY(zero_json_text(where, tensor, "dtype", &entry->type));
     const json_t *shape = NULL;
     ZERO_TRY(zero_json_array(where, tensor, "shape", &shape));
@@ -155,7 +155,7 @@ static zero_status take_tensor(const char *where, const json_t *tensor, uint64_t
     const char *wrong = zero_safetensors_measure(entry, &bytes);
     if (wrong)
         return zero_fail(ZERO_ERR_FORMAT, "%s, dtype \"%s\": %s", where,
-                         zero_json_shown(entry->type, shown), wrong);
+                         ZERO_SHOWN_SHORT(entry->type), wrong);
     if (bytes != entry->end - entry->begin)
         return zero_fail(ZERO_ERR_FORMAT,
                          "%s: %" PRId64 " elements of %s make %" PRIu64
@@ -168,7 +168,6 @@ static zero_status check_metadata(const char *path, json_t *metadata)
 {
     const char *key;
     json_t *value;
-    char shown[ZERO_JSON_SHOWN];
     if (!json_is_object(metadata))
         return zero_fail(ZERO_ERR_FORMAT,
                          "%s: \"" METADATA "\": expected an object of texts", path);
@@ -178,7 +177,7 @@ static zero_status check_metadata(const char *path, json_t *metadata)
             return zero_fail(ZERO_ERR_FORMAT,
                              "%s: \"" METADATA
                              "\": expected a text as \"%s\", found another type",
-                             path, zero_json_shown(key, shown));
+                             path, ZERO_SHOWN_SHORT(key));
     }
     return ZERO_OK;
 }
@@ -186,10 +185,9 @@ static zero_status check_metadata(const char *path, json_t *metadata)
 static zero_status take_member(const char *path, const char *name, json_t *value,
                                uint64_t data, uint64_t file_bytes, zero_safetensors *table)
 {
-    char shown[ZERO_JSON_SHOWN], where[600];
+    char where[600];
     if (strcmp(name, METADATA) == 0) return check_metadata(path, value);
-    snprintf(where, sizeof where, "%.480s: tensor \"%s\"", path,
-             zero_json_shown(name, shown));
+    snprintf(where, sizeof where, "%.480s: tensor \"%s\"", path, ZERO_SHOWN_SHORT(name));
     if (!json_is_object(value))
         return zero_fail(ZERO_ERR_FORMAT,
                          "%s: expected an object of dtype, shape and data_offsets", where);
@@ -222,7 +220,6 @@ zero_status zero_safetensors_parse(const char *path, uint64_t file_bytes,
         ZERO_TRY(take_member(path, name, value, header->len, file_bytes, &t));
     }
     qsort(t.entries, (size_t)t.n, sizeof *t.entries, by_place);
-    char shown[ZERO_JSON_SHOWN];
     uint64_t at = header->len;
     for (int i = 0; i < t.n; i++) {
         const zero_safetensors_entry *entry = &t.entries[i];
@@ -231,7 +228,7 @@ zero_status zero_safetensors_parse(const char *path, uint64_t file_bytes,
                 ZERO_ERR_FORMAT,
                 "%s: tensor \"%s\" begins at byte %" PRIu64 " of the file, %s byte %" PRIu64
                 ", where the one before it ends",
-                path, zero_json_shown(entry->name, shown), entry->begin,
+                path, ZERO_SHOWN_SHORT(entry->name), entry->begin,
                 entry->begin < at ? "overlapping: expected" : "leaving a hole: expected",
                 at);
         at = entry->end;
@@ -246,8 +243,7 @@ zero_status zero_safetensors_parse(const char *path, uint64_t file_bytes,
         ZERO_TRY(zero_allocated(json_object_set_new(tensor, PLACE, json_integer(i)) == 0,
                                 "no memory for a table of %d tensors", t.n));
     }
-    *table = t;
-    t = (zero_safetensors){0};
+    ZERO_GIVE(table, t);
     return ZERO_OK;
 }
 

@@ -48,7 +48,6 @@ zero_status zero_safetensors_write_header(int n, zero_safetensors_entry *entries
     for (int i = 0; i < n; i++) {
         /* begin and end become offsets in the data. */
         zero_safetensors_entry *entry = &entries[i];
-        char shown[ZERO_JSON_SHOWN];
         uint64_t bytes = 0;
         bool many = entry->n_dims < 0 || entry->n_dims > ZERO_SAFETENSORS_DIMS;
         const char *wrong =
@@ -58,7 +57,7 @@ zero_status zero_safetensors_write_header(int n, zero_safetensors_entry *entries
             wrong = "expected at most 2^63 - 1 bytes in all";
         if (wrong || strcmp(entry->name, ZERO_SAFETENSORS_METADATA) == 0)
             return zero_fail(ZERO_ERR_INVALID, "tensor \"%s\": %s",
-                             zero_json_shown(entry->name, shown),
+                             ZERO_SHOWN_SHORT(entry->name),
                              wrong ? wrong : "the format keeps this name for texts");
         entry->end = at;
         ZERO_TRY(add_member(root, entries[i].name, describe(&entries[i])));

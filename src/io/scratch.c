@@ -161,8 +161,7 @@ zero_status zero_scratch_open(const zero_scratch_input *input, zero_scratch **ou
     pthread_cond_init(&s->ended, NULL);
     s->has_lock = true;
     ZERO_TRY(start_threads(s, input->threads));
-    *out = s;
-    s = NULL;
+    ZERO_GIVE(out, s);
     return ZERO_OK;
 }
 

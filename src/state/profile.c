@@ -133,8 +133,7 @@ zero_status zero_profile_gather(const zero_profile *p, zero_program_kind program
             row->most = fmax(row->most, all[(int64_t)r * n + i]);
         }
     }
-    *ranks = made;
-    made = (zero_profile_ranks){0};
+    ZERO_GIVE(ranks, made);
     return ZERO_OK;
 }
 

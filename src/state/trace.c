@@ -15,20 +15,6 @@ static int64_t count_flights(const zero_schedule *s, const zero_instruction *i)
     return zero_exchange_collectives(s, i->op, zero_exchange_number(i));
 }
 
-/* A block of states may move with its parameters (run_offload.c). */
-static int64_t count_transfers(const zero_schedule *s, const zero_instruction *i)
-{
-    bool is_fp32 = s->input.type == ZERO_FP32;
-    switch (i->op) {
-    case ZERO_OP_FETCH: return 1 + (is_fp32 && zero_offload_has_parameters(s, i->group));
-    case ZERO_OP_STORE: return 1 + zero_offload_has_parameters(s, i->group);
-    case ZERO_OP_FETCH_PARAM: return s->groups[i->group].n_blocks;
-    case ZERO_OP_SAVE:
-    case ZERO_OP_RESTORE: return 1;
-    default: return 0;
-    }
-}
-
 static void add_program(const zero_schedule *s, zero_program_kind kind,
                         zero_trace_size *size)
 {
@@ -36,7 +22,8 @@ static void add_program(const zero_schedule *s, zero_program_kind kind,
     size->spans += p->length;
     for (int at = 0; at < p->length; at++) {
         size->flights += count_flights(s, &p->code[at]);
-        size->transfers += count_transfers(s, &p->code[at]);
+        zero_file_traffic moved = zero_offload_moved(s, &p->code[at]);
+        size->transfers += (int64_t)(moved.reads + moved.writes);
     }
 }
 
