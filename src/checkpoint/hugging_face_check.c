@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "base/number.h"
 #include "base/text.h"
 #include "checkpoint/hugging_face.h"
@@ -68,13 +69,20 @@ static bool read_names(const zero_safetensors *table, const zero_architecture *k
     return false;
 }
 
+const char *zero_hugging_face_head(const zero_architecture *kind)
+{
+    const zero_tensor_row *last = &kind->final[kind->n_final - 1];
+    return last->needs & ZERO_HAS_OWN_WORDS ? last->name : "lm_head.weight";
+}
+
 static const zero_safetensors_entry *find(const struct names *names, const char *name)
 {
     char prefixed[NAME];
     const char *own = names->kind->prefix;
     size_t n = strlen(names->prefix);
     /* The head is not within the transformer. */
-    if (strcmp(name, ZERO_HUGGING_FACE_HEAD) == 0 && zero_ends_in(names->prefix, own))
+    if (strcmp(name, zero_hugging_face_head(names->kind)) == 0 &&
+        zero_ends_in(names->prefix, own))
         n -= strlen(own);
     snprintf(prefixed, sizeof prefixed, "%.*s%s", (int)n, names->prefix, name);
     return zero_safetensors_find(names->table, prefixed);
@@ -184,8 +192,8 @@ zero_status zero_hugging_face_match(const char *path, const zero_safetensors *ta
 {
     struct problems p = {0};
     struct names names;
-    bool *used = calloc((size_t)table->n + 1, sizeof *used);
-    ZERO_TRY(zero_allocated(used, "no memory to check %d tensors", table->n));
+    ZERO_FREED bool *used = NULL;
+    ZERO_TRY(zero_new(&used, table->n + 1, "tensors"));
     const zero_shape *shape = model->shape;
     (void)read_names(table, shape->kind, &names); /* without words they are missing below */
     for (int i = 0; i < model->n_tensors; i++) {
@@ -195,22 +203,21 @@ zero_status zero_hugging_face_match(const char *path, const zero_safetensors *ta
         if (e) used[e - table->entries] = true;
     }
     *head = (zero_hugging_face_place){0};
-    const zero_safetensors_entry *e = find(&names, ZERO_HUGGING_FACE_HEAD);
+    const char *own = zero_hugging_face_head(shape->kind);
+    const zero_safetensors_entry *e = find(&names, own);
     if (e && !used[e - table->entries]) {
-        check_tensor(shape->kind, &model->tensors[ZERO_WTE], ZERO_HUGGING_FACE_HEAD, e,
-                     head, &p);
+        check_tensor(shape->kind, &model->tensors[ZERO_WTE], own, e, head, &p);
         used[e - table->entries] = true;
     }
     for (int i = 0; i < table->n; i++) {
-        char text[320], dims[64], shown[ZERO_JSON_SHOWN];
+        char text[320], dims[64];
         e = &table->entries[i];
         if (used[i] || is_ignored(&names, e->name)) continue;
         print_dims(e->n_dims, e->dims, dims);
         snprintf(text, sizeof text, "%.160s %s is not one of the model's",
-                 zero_json_shown(e->name, shown), dims);
+                 ZERO_SHOWN_SHORT(e->name), dims);
         add(&p, text);
     }
-    free(used);
     char more[32] = "";
     if (p.n == 0) return ZERO_OK;
     if (p.n > p.n_named) snprintf(more, sizeof more, "; and %d more", p.n - p.n_named);
@@ -223,7 +230,6 @@ zero_status zero_hugging_face_shape(const char *path, const zero_safetensors *ta
 {
     const zero_architecture *kind = shape->kind;
     struct names names;
-    char shown[ZERO_JSON_SHOWN] = "none";
     const bool has_positions = kind->has & ZERO_HAS_POSITIONS;
     const char *words = kind->embedding[ZERO_WTE].name;
     const char *positions = has_positions ? kind->embedding[ZERO_WPE].name : "";
@@ -231,13 +237,13 @@ zero_status zero_hugging_face_shape(const char *path, const zero_safetensors *ta
     const zero_safetensors_entry *wte = find(&names, words), *wpe = find(&names, positions);
     bool has_wpe = !has_positions || (wpe && wpe->n_dims == 2);
     if (!has_names || wte->n_dims != 2 || !has_wpe)
-        return zero_fail(
-            ZERO_ERR_FORMAT,
-            "%s: not the weights of a %s: expected matrices %s%s%s, after any one prefix; "
-            "its first tensor is %s%s",
-            path, kind->about, words, has_positions ? " and " : "", positions,
-            table->n > 0 ? zero_json_shown(table->entries[0].name, shown) : shown,
-            has_positions ? "; other architectures need their config.json" : "");
+        return zero_fail(ZERO_ERR_FORMAT,
+                         "%s: not the weights of a %s: expected matrices %s%s%s, after any "
+                         "one prefix; its first tensor is %s%s",
+                         path, kind->about, words, has_positions ? " and " : "", positions,
+                         table->n > 0 ? ZERO_SHOWN_SHORT(table->entries[0].name) : "none",
+                         has_positions ? "; other architectures need their config.json"
+                                       : "");
     zero_shape s = {.kind = kind, .vocab = wte->dims[0], .hidden = wte->dims[1]};
     if (has_positions) s.seq = wpe->dims[0];
     for (int i = 0; i < table->n; i++)
@@ -248,8 +254,8 @@ zero_status zero_hugging_face_shape(const char *path, const zero_safetensors *ta
 
 /* ---- comparing ---- */
 
-/* Numbers that differ, as options that give what was found, where there is one, and as words
- * for what was wanted. */
+/* Numbers that differ, as options that give what was found, where there is one, and as
+ * words for what was wanted. */
 struct differences {
     char found[256], wanted[256];
 };
@@ -266,7 +272,10 @@ static bool differ(const zero_shape *found, const zero_shape *wanted, struct dif
         if ((found->kind->has & f->needs) != f->needs || theirs == ours) continue;
         if (theirs == 0.0 && f->kind != ZERO_SHAPE_FLAG) continue;
         zero_shape_option(f, option);
-        if (f->kind != ZERO_SHAPE_FLAG)
+        if (f->kind == ZERO_SHAPE_FLAG)
+            snprintf(d->found + n, sizeof d->found - n, " --%s %s", option,
+                     theirs > 0.0 ? "on" : "off");
+        else
             snprintf(d->found + n, sizeof d->found - n, " --%s %.15g", option, theirs);
         snprintf(d->wanted + k, sizeof d->wanted - k, "%s%s %.15g", k > 0 ? ", " : "",
                  option, ours);
@@ -287,8 +296,8 @@ zero_status zero_hugging_face_compare(const char *path, const zero_shape *found,
     if (wanted->seq < read.seq) read.seq = 0; /* the first positions are read */
     if (!differ(&read, wanted, &d)) return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,
-                     "%s holds a %s of another shape than this run's (%s): give%s%s "
-                     "the --model that has all of it",
+                     "%s holds a %s of another shape than this run's (%s): give%s%s the "
+                     "--model that has all of it",
                      path, found->kind->about, d.wanted, d.found, d.found[0] ? ", or" : "");
 }
 

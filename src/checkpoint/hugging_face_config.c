@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
+#include "base/number.h"
 #include "checkpoint/hugging_face.h"
 #include "io/json_input.h"
 
@@ -38,27 +40,31 @@ static const struct row {
      ZERO_HAS_POSITIONS,
      0,
      {"\"gelu_new\"", "\"gelu_pytorch_tanh\"", "\"gelu_fast\""}},
-    {"hidden_act", EXPECTED, ZERO_HAS_ROTARY, 0, {"\"silu\"", "\"swish\""}},
+    {"hidden_act", EXPECTED, ZERO_HAS_RMS, 0, {"\"silu\"", "\"swish\""}},
+    {"hidden_act", EXPECTED, ZERO_HAS_ERF, 0, {"\"gelu\""}},
+    {"use_parallel_residual", EXPECTED, ZERO_HAS_ERF, 0, {"true"}},
     {"layer_norm_epsilon", EXPECTED, ZERO_HAS_POSITIONS, 0, {"1e-5"}},
     {"initializer_range", WRITTEN, 0, 0, {"0.02"}},
     {"embd_pdrop", DROPOUT, ZERO_HAS_POSITIONS, 0, {0}},
     {"attn_pdrop", DROPOUT, ZERO_HAS_POSITIONS, 0, {0}},
     {"resid_pdrop", DROPOUT, ZERO_HAS_POSITIONS, 0, {0}},
     {"attention_dropout", DROPOUT, ZERO_HAS_ROTARY, 0, {0}},
+    {"hidden_dropout", DROPOUT, ZERO_HAS_ERF, 0, {0}},
     {"scale_attn_weights", EXPECTED, ZERO_HAS_POSITIONS, 0, {"true"}},
     {"scale_attn_by_inverse_layer_idx", EXPECTED, ZERO_HAS_POSITIONS, 0, {"false"}},
     {"reorder_and_upcast_attn", WRITTEN, ZERO_HAS_POSITIONS, 0, {"false"}},
     {"tie_word_embeddings", EXPECTED, ZERO_HAS_POSITIONS, 0, {"true"}},
-    {"attention_bias", EXPECTED, ZERO_HAS_ROTARY, ZERO_HAS_QKV_BIAS, {"false"}},
-    {"mlp_bias", EXPECTED, ZERO_HAS_ROTARY, 0, {"false"}},
-    {"sliding_window", WRITTEN, ZERO_HAS_ROTARY, 0, {"null"}},
-    {"use_sliding_window", WRITTEN, ZERO_HAS_ROTARY, 0, {"false"}},
+    {"attention_bias", EXPECTED, ZERO_HAS_RMS, ZERO_HAS_QKV_BIAS, {"false"}},
+    {"attention_bias", EXPECTED, ZERO_HAS_ERF, 0, {"true"}},
+    {"mlp_bias", EXPECTED, ZERO_HAS_RMS, 0, {"false"}},
+    {"sliding_window", WRITTEN, ZERO_HAS_RMS, 0, {"null"}},
+    {"use_sliding_window", WRITTEN, ZERO_HAS_RMS, 0, {"false"}},
     {"torch_dtype", TYPE, 0, 0, {0}},
     {"bos_token_id", END, 0, 0, {0}},
     {"eos_token_id", END, 0, 0, {0}},
 };
 
-enum { N_ROWS = sizeof rows / sizeof rows[0] };
+enum { N_ROWS = ZERO_COUNT(rows) };
 
 static bool is_of(const struct row *row, const zero_architecture *kind)
 {
@@ -82,7 +88,8 @@ static bool number_of(const zero_architecture *kind, int i, number *n)
         f->offset >= scaling && f->offset < scaling + sizeof((zero_shape *)NULL)->scaling;
     if (is_scaling || (kind->has & f->needs) != f->needs) return false;
     const char *other = zero_architectures[ZERO_LLAMA].keys[i];
-    *n = (number){f, kind->keys[i], strcmp(other, kind->keys[i]) == 0 ? NULL : other};
+    if (other && strcmp(other, kind->keys[i]) == 0) other = NULL;
+    *n = (number){f, kind->keys[i], other};
     return true;
 }
 
@@ -94,7 +101,7 @@ static zero_status find_kind(const char *path, const json_t *root,
     const char *type = json_string_value(json_object_get(root, "model_type"));
     const json_t *class = json_array_get(json_object_get(root, "architectures"), 0);
     const char *name = type ? type : json_string_value(class);
-    char all[128] = "", shown[ZERO_JSON_SHOWN];
+    char all[128] = "";
     *kind = &zero_architectures[ZERO_GPT2];
     /* Old files of a GPT-2 have one of its classes alone. */
     if (!name || strncmp(name, "GPT2", 4) == 0) return ZERO_OK;
@@ -107,7 +114,7 @@ static zero_status find_kind(const char *path, const json_t *root,
     }
     return zero_fail(ZERO_ERR_UNSUPPORTED,
                      "%s: describes a model of the type %s: this program computes %s", path,
-                     zero_json_shown(name, shown), all);
+                     ZERO_SHOWN_SHORT(name), all);
 }
 
 /* Any of a row's values, or nothing. */
@@ -117,18 +124,14 @@ static zero_status check_row(const char *path, const json_t *root, const struct 
     const json_t *found = json_object_get(root, row->key);
     if (!found || json_is_null(found)) return ZERO_OK;
     const size_t flags = JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(15);
-    char *text = json_dumps(found, flags), shown[ZERO_JSON_SHOWN];
-    zero_status st = zero_allocated(text, "no memory for %s", path);
-    bool is_same = false;
-    for (int i = 0; text && i < 3 && row->values[i]; i++)
-        is_same |= strcmp(text, row->values[i]) == 0;
-    if (st == ZERO_OK && !is_same)
-        st = zero_fail(
-            ZERO_ERR_UNSUPPORTED,
-            "%s: \"%s\" is %s: this program computes %s as it was released, with %s", path,
-            row->key, zero_json_shown(text, shown), kind->about, row->values[0]);
-    free(text);
-    return st;
+    ZERO_FREED char *text = json_dumps(found, flags);
+    ZERO_TRY(zero_allocated(text, "no memory for %s", path));
+    for (int i = 0; i < 3 && row->values[i]; i++)
+        if (strcmp(text, row->values[i]) == 0) return ZERO_OK;
+    return zero_fail(
+        ZERO_ERR_UNSUPPORTED,
+        "%s: \"%s\" is %s: this program computes %s as it was released, with %s", path,
+        row->key, ZERO_SHOWN_SHORT(text), kind->about, row->values[0]);
 }
 
 /* NAN: the file does not say it, or says null. */
@@ -150,42 +153,13 @@ static zero_status read_number(const char *path, const json_t *root, const char 
     return ZERO_OK;
 }
 
-/* Tensors show a GPT-2's sizes; another architecture's file must say them. */
-static zero_status read_numbers(const char *path, const json_t *root, zero_shape *s)
-{
-    const bool is_gpt2 = s->kind->has & ZERO_HAS_POSITIONS;
-    double said, other;
-    number n;
-    for (int i = 0; i < ZERO_SHAPE_FIELDS; i++) {
-        if (!number_of(s->kind, i, &n)) continue;
-        size_t at = n.field->offset;
-        bool is_needed = !is_gpt2 && n.field->kind == ZERO_SHAPE_WHOLE &&
-                         at != offsetof(zero_shape, kv_heads) &&
-                         at != offsetof(zero_shape, head_size);
-        ZERO_TRY(read_number(path, root, n.key, n.field->kind, is_needed, &said));
-        ZERO_TRY(read_number(path, root, n.also, n.field->kind, false, &other));
-        if (!isnan(said) && !isnan(other) && said != other)
-            return zero_fail(
-                ZERO_ERR_FORMAT,
-                "%s: \"%s\" is %.15g, but \"%s\", which means the same, is %.15g", path,
-                n.key, said, n.also, other);
-        if (isnan(said)) said = other;
-        if (!isnan(said)) zero_shape_set(s, n.field, said);
-    }
-    ZERO_TRY(read_number(path, root, "n_inner", ZERO_SHAPE_WHOLE, false, &said));
-    if (!is_gpt2 || isnan(said) || said == 4.0 * (double)s->hidden) return ZERO_OK;
-    return zero_fail(ZERO_ERR_UNSUPPORTED,
-                     "%s: \"n_inner\" is %.15g: this program's blocks have 4 n_embd = "
-                     "%" PRId64 " there",
-                     path, said, 4 * s->hidden);
-}
-
 static zero_status read_rotary(const char *path, const json_t *root, zero_shape *s)
 {
     const char *key = "rope_parameters", *type = "default";
     const json_t *rope = json_object_get(root, key);
+    const bool has_part = s->kind->has & ZERO_HAS_PART;
     const double said = s->theta;
-    double part = 1.0;
+    double part = has_part && s->rotary > 0.0 ? s->rotary : 1.0;
     if (rope && !json_is_null(rope)) {
         ZERO_TRY(zero_json_object(path, root, key, &rope));
         ZERO_TRY(zero_json_real(path, rope, "rope_theta", &s->theta));
@@ -199,13 +173,15 @@ static zero_status read_rotary(const char *path, const json_t *root, zero_shape 
     }
     for (int i = 0; i < 2; i++) {
         const json_t *in = i == 0 ? root : rope;
-        if (json_object_get(in, "partial_rotary_factor"))
-            ZERO_TRY(zero_json_real(path, in, "partial_rotary_factor", &part));
-        if (part != 1.0)
+        const double wanted = part;
+        if (!json_object_get(in, "partial_rotary_factor")) continue;
+        ZERO_TRY(zero_json_real(path, in, "partial_rotary_factor", &part));
+        if (part != wanted && !(has_part && s->rotary == 0.0))
             return zero_fail(ZERO_ERR_UNSUPPORTED,
-                             "%s: \"partial_rotary_factor\" is %g: this program turns all "
+                             "%s: \"partial_rotary_factor\" is %g: this program turns %s "
                              "channels of a head",
-                             path, part);
+                             path, part, has_part ? "\"rotary_pct\" of the" : "all");
+        if (has_part) s->rotary = part;
     }
     if (json_object_get(rope, "rope_type"))
         ZERO_TRY(zero_json_text(path, rope, "rope_type", &type));
@@ -218,26 +194,12 @@ static zero_status read_rotary(const char *path, const json_t *root, zero_shape 
         return zero_json_whole(path, rope, "original_max_position_embeddings", 1,
                                INT64_C(1) << 24, &s->scaling.seq);
     }
-    char shown[ZERO_JSON_SHOWN];
     if (strcmp(type, "default") == 0) return ZERO_OK;
     return zero_fail(ZERO_ERR_UNSUPPORTED,
                      "%s: \"%s\" is of the type \"%s\": this program computes \"default\" "
                      "and \"llama3\"; for texts of the length that the model was first "
                      "trained on, take it out of the file",
-                     path, key, zero_json_shown(type, shown));
-}
-
-/* Where a layer sees the last positions alone, a model of as many positions sees them
- * all. */
-static zero_status read_window(const char *path, const json_t *root, zero_shape *s)
-{
-    double window, first;
-    ZERO_TRY(read_number(path, root, "sliding_window", ZERO_SHAPE_WHOLE, false, &window));
-    ZERO_TRY(read_number(path, root, "max_window_layers", ZERO_SHAPE_WHOLE, false, &first));
-    bool is_off = json_is_false(json_object_get(root, "use_sliding_window")) ||
-                  first >= (double)s->layers;
-    if (!is_off && window < (double)s->seq) s->seq = (int64_t)window;
-    return ZERO_OK;
+                     path, key, ZERO_SHOWN_SHORT(type));
 }
 
 static zero_status read_root(const char *path, const json_t *root, zero_shape *shape)
@@ -255,11 +217,47 @@ static zero_status read_root(const char *path, const json_t *root, zero_shape *s
     for (int i = 0; i < N_ROWS; i++)
         if (rows[i].use == EXPECTED && is_of(&rows[i], s.kind))
             ZERO_TRY(check_row(path, root, &rows[i], s.kind));
-    if (s.kind->has & ZERO_HAS_ROTARY) s.theta = 1e4, s.eps = 1e-6; /* transformers' */
-    ZERO_TRY(read_numbers(path, root, &s));
+    if (s.kind->has & ZERO_HAS_ROTARY) s.theta = 1e4; /* transformers', as the next */
+    if (s.kind->has & ZERO_HAS_RMS) s.eps = 1e-6;
+    /* Tensors show a GPT-2's sizes; another architecture's file must say them. */
+    const bool is_gpt2 = s.kind->has & ZERO_HAS_POSITIONS;
+    double said, other;
+    number n;
+    for (int i = 0; i < ZERO_SHAPE_FIELDS; i++) {
+        if (!number_of(s.kind, i, &n)) continue;
+        size_t at = n.field->offset;
+        bool is_needed = !is_gpt2 && n.field->kind == ZERO_SHAPE_WHOLE &&
+                         at != offsetof(zero_shape, kv_heads) &&
+                         at != offsetof(zero_shape, head_size);
+        ZERO_TRY(read_number(path, root, n.key, n.field->kind, is_needed, &said));
+        ZERO_TRY(read_number(path, root, n.also, n.field->kind, false, &other));
+        if (!isnan(said) && !isnan(other) && said != other)
+            return zero_fail(
+                ZERO_ERR_FORMAT,
+                "%s: \"%s\" is %.15g, but \"%s\", which means the same, is %.15g", path,
+                n.key, said, n.also, other);
+        if (isnan(said)) said = other;
+        if (!isnan(said)) zero_shape_set(&s, n.field, said);
+    }
+    ZERO_TRY(read_number(path, root, "n_inner", ZERO_SHAPE_WHOLE, false, &said));
+    if (is_gpt2 && !isnan(said) && said != 4.0 * (double)s.hidden)
+        return zero_fail(
+            ZERO_ERR_UNSUPPORTED,
+            "%s: \"n_inner\" is %.15g: this program's blocks have 4 n_embd = %" PRId64
+            " there",
+            path, said, 4 * s.hidden);
     if (s.kind->has & ZERO_HAS_ROTARY) {
         ZERO_TRY(read_rotary(path, root, &s));
-        ZERO_TRY(read_window(path, root, &s));
+        /* Where a layer sees the last positions alone, a model of as many positions sees
+         * them all. */
+        double window, first;
+        ZERO_TRY(
+            read_number(path, root, "sliding_window", ZERO_SHAPE_WHOLE, false, &window));
+        ZERO_TRY(
+            read_number(path, root, "max_window_layers", ZERO_SHAPE_WHOLE, false, &first));
+        bool is_off = json_is_false(json_object_get(root, "use_sliding_window")) ||
+                      first >= (double)s.layers;
+        if (!is_off && window < (double)s.seq) s.seq = (int64_t)window;
         if (zero_shape_check(&s) != ZERO_OK)
             return zero_fail(ZERO_ERR_FORMAT, "%s: %s", path, zero_last_error());
         s = zero_shape_complete(&s);
@@ -271,11 +269,9 @@ static zero_status read_root(const char *path, const json_t *root, zero_shape *s
 zero_status zero_hugging_face_read_config(const char *path, const zero_bytes *text,
                                           zero_shape *shape)
 {
-    json_t *root = NULL;
+    json_auto_t *root = NULL;
     ZERO_TRY(zero_json_parse(path, text->bytes, text->len, &root));
-    zero_status st = read_root(path, root, shape);
-    json_decref(root);
-    return st;
+    return read_root(path, root, shape);
 }
 
 /* ---- writing ---- */
