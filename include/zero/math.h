@@ -30,7 +30,8 @@ typedef struct zero_math zero_math;       /* the state that they are given */
  * 1. Not together with accumulate.
  *
  * slices >= 1: the bits of an element depend on its factors and k alone, so any cut of m or
- * n has those of the whole. 0: that is not promised, because BLAS has its own rules. */
+ * n has those of the whole. 0: that is not promised, as BLAS has its own rules (bits
+ * "fastest"). */
 #define ZERO_GEMM_PARTS 4 /* that may have lengths of their own */
 typedef struct {
     bool transpose_a, transpose_b, accumulate;

@@ -13,10 +13,8 @@
  *
  * With one microbatch per rank, or with `reproducible`, the stage, the bucket, the
  * partition, overlap, recompute and the collectives (except "mpi") change no bit of losses
- * and parameters. All ranks then need the same BLAS with the same number of threads, which
- * is the program's choice (OPENBLAS_NUM_THREADS=1). With a core per rank one thread is
- * faster, too: only then does the library use its own matrix products (zero info says
- * which).
+ * and parameters; nor do threads, machines and their CPUs, but for the products in bf16
+ * (`bits`).
  *
  * Functions are collective over the trainer's group and block, unless they say otherwise.
  * All ranks call them in the same order with equal arguments and get the same status. NULL,
@@ -103,6 +101,10 @@ typedef struct {
      * calling thread alone, within a parallel region: their own ones have one thread
      * [1]. */
     int threads;
+    /* Of the products of `backend` "cpu": "auto": in fp32 every CPU has the same bits, in
+     * bf16 the fastest kernels decide; "portable": also in bf16; "fastest": BLAS multiplies
+     * in fp32 where it is faster [auto]. */
+    const char *bits;
 } zero_trainer_spec;
 
 /* The source of samples. Writes sample i of a step: T positions of inputs and of targets,

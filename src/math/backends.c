@@ -32,6 +32,15 @@ zero_status zero_backend_find(const char *name, const zero_backend **found)
                      name, choice);
 }
 
+bool zero_bits_find(const char *name, zero_bits *bits)
+{
+    static const char *const names[ZERO_BITS] = {"auto", "portable", "fastest"};
+    int i = 0;
+    while (i < ZERO_BITS && strcmp(names[i], name) != 0) i++;
+    *bits = (zero_bits)i;
+    return i < ZERO_BITS;
+}
+
 const char *zero_backend_name_at(int i)
 {
     return i < BACKENDS ? backends[i]->name : NULL;

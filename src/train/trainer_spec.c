@@ -135,7 +135,12 @@ zero_status zero_trainer_read_spec(const zero_trainer_spec *spec, zero_comm *com
         plan.check_replicas = spec->check_replicas > 0 ? spec->check_replicas : 0;
     plan.check_memory = spec->check_memory;
     plan.threads = zero_or_else(spec->threads, plan.threads);
+    zero_bits bits = ZERO_BITS_AUTO;
+    if (spec->bits && !zero_bits_find(spec->bits, &bits))
+        return zero_fail(ZERO_ERR_INVALID, "bits '%s': expected auto, portable or fastest",
+                         spec->bits);
     *e = (zero_engine_spec){.plan = plan,
+                            .bits = bits,
                             .seed = spec->seed,
                             .eval_batches = zero_or_else(spec->eval_batches, 1),
                             .memory_limit = spec->memory_limit};
