@@ -7,15 +7,14 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "lists/algorithm.h"
 #include "report/plan_program.h"
 #include "report/text.h"
 #include "sharding/compile.h"
 #include "sharding/schedule_exchange.h"
-#include "sharding/schedule_memory.h"
 #include "sharding/work.h"
 #include "trace/trace_file.h"
-#include "trace/trace_name.h"
 #include "zero/version.h"
 
 /* A rank's step program: what the file says of each instruction. Ranks of a TP group have
@@ -48,15 +47,10 @@ static bool is_traced(const zero_simulation_trace *t, int rank)
 static zero_status take_program(const zero_schedule *s, program *to)
 {
     const zero_program *p = &s->programs[ZERO_PROGRAM_STEP];
-    to->live = calloc((size_t)p->length + 1, sizeof *to->live);
-    to->bytes = calloc((size_t)p->length + 1, sizeof *to->bytes);
-    if (!to->live || !to->bytes)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for a trace of %d instructions",
-                         p->length);
-    zero_schedule_live(s, ZERO_PROGRAM_STEP, to->live);
+    ZERO_TRY(zero_new(&to->bytes, p->length + 1, "instructions of a trace"));
     for (int at = 0; at < p->length; at++)
         to->bytes[at] = zero_plan_instruction_bytes(s, &p->code[at]);
-    return ZERO_OK;
+    return zero_trace_live(s, ZERO_PROGRAM_STEP, &to->live);
 }
 
 static zero_status compile_program(zero_simulation_trace *t, int data_rank)
@@ -137,7 +131,7 @@ static void take_span(void *trace, const zero_simulated_span *span)
 static void take_flight(void *trace, const zero_simulated_flight *flight)
 {
     zero_simulation_trace *t = trace;
-    char name[ZERO_TRACE_COLLECTIVE];
+    char name[ZERO_TRACE_NAME];
     zero_traffic traffic;
     if (!is_traced(t, flight->rank)) return;
     zero_status st =

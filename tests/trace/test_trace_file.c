@@ -7,7 +7,6 @@
 #include "base/fail.h"
 #include "io/bytes.h"
 #include "trace/trace_file.h"
-#include "trace/trace_name.h"
 #include "trace/trace_read.h"
 
 static char place[] = "/tmp/zero_test_trace_XXXXXX"; /* also the current directory */
