@@ -7,7 +7,8 @@
  *   stages/0/memory/needed     a path: members of objects and numbers of items, joined by
  *                              /. Its first name is looked up in the innermost scope that
  *                              has it. ~ stands for a blank in a key. key, index and item
- *                              name what the innermost {each} is at
+ *                              name what the innermost {each} is at, outer the index of
+ *                              the one around it
  *   classes/@key/own_peak      after @ a name: the member that this text, or the item that
  *                              this number, names
  *   12  1.5e9  "bf16"  true    constants
@@ -37,6 +38,7 @@ typedef struct zero_scope {
     const char *key; /* of the item that `node` is, in an object; else NULL */
     size_t index;    /* of the item */
     const struct zero_scope *outer;
+    bool is_bound; /* `node` has names for values, and is no item */
 } zero_scope;
 
 /* The next item of a list or member of an object becomes the scope's node; false after the
@@ -70,6 +72,9 @@ const json_t *zero_fact_at(const json_t *tree, const char *path);
 /* The number that an expression over the tree gives; NAN if it is missing or wrong. */
 double zero_fact_number(const json_t *tree, const char *expression);
 
+/* The fact as a value of a tree, which is new or shared; null if it is missing or not
+ * finite. */
+json_t *zero_fact_value(const zero_fact *fact);
 /* An object of facts, "name; name = expression; name? = condition": what is missing or
  * not finite is null. The nodes of the tree are shared. NULL without memory. */
 json_t *zero_facts_pick(const zero_scope *scope, const char *spec);

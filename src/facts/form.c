@@ -55,8 +55,8 @@ static bool is_word(hole h, const char *word, hole *rest)
 
 static bool is_control(hole h)
 {
-    static const char *const words[] = {"if",   "elif", "else", "end", "each",
-                                        "with", "show", "wrap", "pad", "trim"};
+    static const char *const words[] = {"if",   "elif", "else", "end",  "each", "with",
+                                        "show", "wrap", "pad",  "trim", "let"};
     hole rest;
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         if (is_word(h, words[i], &rest)) return true;
@@ -291,9 +291,25 @@ static zero_status print_shaped(printer *p, bool is_shown, char how, hole size)
 
 static zero_status print_section(const printer *from, const char *name, size_t n);
 
-/* Prints up to a word that ends a body, which is *last, or to the section's end: then
- * last->text is NULL. */
-static zero_status print_body(printer *p, bool is_shown, hole *last)
+/* After {let NAME = x}. */
+static zero_status bind(printer *p, hole h, zero_scope *names)
+{
+    zero_fact fact;
+    char name[80];
+    size_t n = strcspn(h.text, " "), skipped = n + strlen(" = ");
+    if (skipped >= h.length || h.text[n + 1] != '=')
+        return fail(p, h.text, "expected {let NAME = x}");
+    ZERO_TRY(evaluate(p, (hole){h.text + skipped, h.length - skipped}, &fact));
+    snprintf(name, sizeof name, "%.*s", (int)n, h.text);
+    json_t *all = names->node ? (json_t *)names->node : json_object();
+    names->node = all;
+    p->scope = names;
+    if (json_object_set_new(all, name, zero_fact_value(&fact)) == 0) return ZERO_OK;
+    return zero_fail(ZERO_ERR_NOMEM, "no memory for the name of a value");
+}
+
+/* `names`: what {let} binds. */
+static zero_status print_parts(printer *p, bool is_shown, hole *last, zero_scope *names)
 {
     hole h, rest;
     for (;;) {
@@ -310,16 +326,30 @@ static zero_status print_body(printer *p, bool is_shown, hole *last)
         else if (is_word(h, "wrap", &rest) || is_word(h, "pad", &rest) ||
                  is_word(h, "trim", &rest))
             ZERO_TRY(print_shaped(p, is_shown, *h.text, rest));
-        else if (is_control(h) && !is_word(h, "show", &rest)) {
+        else if (is_word(h, "end", &rest) || is_word(h, "else", &rest) ||
+                 is_word(h, "elif", &rest)) {
             *last = h;
             return ZERO_OK;
         } else if (!is_shown)
             continue;
         else if (is_word(h, "show", &rest))
             ZERO_TRY(print_section(p, rest.text, rest.length));
+        else if (is_word(h, "let", &rest))
+            ZERO_TRY(bind(p, rest, names));
         else
             ZERO_TRY(print_value(p, h));
     }
+}
+
+/* Prints up to a word that ends a body, which is *last, or to the section's end: then
+ * last->text is NULL. */
+static zero_status print_body(printer *p, bool is_shown, hole *last)
+{
+    zero_scope names = {.outer = p->scope, .is_bound = true};
+    zero_status st = print_parts(p, is_shown, last, &names);
+    p->scope = names.outer;
+    json_decref((json_t *)names.node);
+    return st;
 }
 
 /* ---- sections ---- */

@@ -44,7 +44,8 @@ static zero_status write_details(const zero_page *page, int run, FILE *out)
     if (program) ZERO_TRY(zero_page_stairs(program, out));
     ZERO_TRY(zero_page_form("run", "page_memory", json_incref(tree), out));
     ZERO_TRY(zero_page_form("page", "peers", json_incref(tree), out));
-    if (peers) ZERO_TRY(zero_page_matrix(peers, out));
+    if (peers)
+        ZERO_TRY(zero_page_form("picture", "matrix", json_incref((json_t *)peers), out));
     fputs("</section>\n", out);
     return zero_page_form("run", "page_collectives", json_incref(tree), out);
 }

@@ -19,7 +19,5 @@ ZERO_NODISCARD zero_status zero_page_curves(const zero_page *page, FILE *out);
 ZERO_NODISCARD zero_status zero_page_timeline(const zero_traced *trace, FILE *out);
 /* The staircase of memory of a program that has instructions. */
 ZERO_NODISCARD zero_status zero_page_stairs(const json_t *program, FILE *out);
-/* Bytes from rank to rank, and their sums. */
-ZERO_NODISCARD zero_status zero_page_matrix(const json_t *peers, FILE *out);
 /* A scaling study. */
 ZERO_NODISCARD zero_status zero_page_study(json_t *study, FILE *out);
