@@ -7,7 +7,7 @@
 
 #include "base/fail.h"
 
-#define KEY_BYTES 80
+#define KEY_BYTES ZERO_FACT_NAME
 
 /* An expression being read. The first error is kept; what is read after it has no
  * meaning. */
@@ -183,7 +183,8 @@ static const struct {
     {"abs", 1, fabs, NULL},    {"ceil", 1, ceil, NULL}, {"floor", 1, floor, NULL},
     {"round", 1, round, NULL}, {"log2", 1, log2, NULL}, {"sqrt", 1, sqrt, NULL},
     {"min", 2, NULL, fmin},    {"max", 2, NULL, fmax},  {"count", 1, NULL, NULL},
-    {"or", 2, NULL, NULL},     {"at", 2, NULL, NULL}};
+    {"or", 2, NULL, NULL},     {"at", 2, NULL, NULL},   {"whole", 1, NULL, NULL},
+    {"amount", 1, NULL, NULL}};
 
 /* How the values of items become one. */
 typedef double fold(double so_far, double x);
@@ -264,6 +265,12 @@ static zero_fact read_call(reader *r, const char *name, size_t n)
         a = number_fact(functions[i].of_two(known_number(r, &a), known_number(r, &b)));
     else if (is_name(name, n, "count"))
         a = number_fact((double)(json_array_size(a.node) + json_object_size(a.node)));
+    else if (is_name(name, n, "whole"))
+        a = number_fact(json_is_integer(a.node) ? a.number : NAN);
+    else if (is_name(name, n, "amount"))
+        a = number_fact(json_is_null(a.node)     ? 0.0
+                        : json_is_number(a.node) ? a.number
+                                                 : NAN);
     else if (is_name(name, n, "at")) {
         snprintf(key, sizeof key, "%.*s", (int)b.length, b.text ? b.text : "");
         a = node_fact(json_object_get(a.node, key));
@@ -405,25 +412,33 @@ json_t *zero_fact_value(const zero_fact *fact)
     return is_known ? json_real(fact->number) : json_null();
 }
 
+bool zero_spec_next(const char **spec, zero_spec_part *part)
+{
+    const char *at = *spec + strspn(*spec, " "), *end = at + strcspn(at, ";"), *x;
+    const size_t n = strcspn(at, " ?=;");
+    if (!*at) return false;
+    *part = (zero_spec_part){.text = *spec, .is_flag = at[n] == '?'};
+    snprintf(part->name, sizeof part->name, "%.*s", (int)n, at);
+    x = memchr(at, '=', (size_t)(end - at));
+    part->x = x ? x + 1 : at;
+    part->length = (size_t)(end - part->x);
+    *spec = end + (*end == ';');
+    return true;
+}
+
+json_t *zero_spec_value(const zero_spec_part *part, const zero_scope *scope)
+{
+    zero_fact fact;
+    if (zero_fact_of(part->x, part->length, scope, &fact) != ZERO_OK) return json_null();
+    return part->is_flag ? json_boolean(zero_fact_is_true(&fact)) : zero_fact_value(&fact);
+}
+
 json_t *zero_facts_pick(const zero_scope *scope, const char *spec)
 {
+    zero_spec_part part;
     json_t *all = json_object();
-    for (const char *at = spec, *end; *at; at = end + (*end == ';')) {
-        zero_fact fact;
-        char name[KEY_BYTES];
-        at += strspn(at, " ");
-        end = at + strcspn(at, ";");
-        size_t n = strcspn(at, " ?=;");
-        snprintf(name, sizeof name, "%.*s", (int)n, at);
-        bool is_flag = at[n] == '?';
-        const char *x = memchr(at, '=', (size_t)(end - at));
-        x = x ? x + 1 : at;
-        zero_status st = zero_fact_of(x, (size_t)(end - x), scope, &fact);
-        json_object_set_new(all, name,
-                            st != ZERO_OK ? json_null()
-                            : is_flag     ? json_boolean(zero_fact_is_true(&fact))
-                                          : zero_fact_value(&fact));
-    }
+    while (zero_spec_next(&spec, &part))
+        json_object_set_new(all, part.name, zero_spec_value(&part, scope));
     return all;
 }
 

@@ -19,6 +19,7 @@
  *   first(path, x)             the first item for which x is true
  *   or(x, y)                   y where x is missing
  *   at(path, x)                the member of an object whose name is the text x
+ *   whole(x)  amount(x)        x if it is a whole number; a number, or 0 of null; else none
  *   min(x, y)  max(x, y)  abs(x)  ceil(x)  floor(x)  round(x)  log2(x)  sqrt(x)
  *
  * A missing fact is false in a condition, equal to nothing, and an error where it is
@@ -75,8 +76,20 @@ double zero_fact_number(const json_t *tree, const char *expression);
 /* The fact as a value of a tree, which is new or shared; null if it is missing or not
  * finite. */
 json_t *zero_fact_value(const zero_fact *fact);
-/* An object of facts, "name; name = expression; name? = condition": what is missing or
- * not finite is null. The nodes of the tree are shared. NULL without memory. */
+/* A spec names values: "name; name = expression; name? = condition". */
+#define ZERO_FACT_NAME 80
+typedef struct {
+    const char *text, *x; /* where the part and its expression begin */
+    size_t length;        /* of the expression */
+    bool is_flag;
+    char name[ZERO_FACT_NAME];
+} zero_spec_part;
+
+/* The next part; false after the last. */
+bool zero_spec_next(const char **spec, zero_spec_part *part);
+/* Its value, which is new or shared: null for what is missing or not finite. */
+json_t *zero_spec_value(const zero_spec_part *part, const zero_scope *scope);
+/* An object of all values. NULL without memory. */
 json_t *zero_facts_pick(const zero_scope *scope, const char *spec);
 /* A list of them, of all items of a list or members of an object. */
 json_t *zero_facts_each(const json_t *tree, const char *path, const char *spec);

@@ -311,15 +311,12 @@ static zero_status draw_trace(timeline *p, const json_t *facts, FILE *out)
 
 zero_status zero_page_timeline(const zero_traced *trace, FILE *out)
 {
-    zero_breakdown breakdown;
+    json_t *facts;
     timeline picture = {.trace = trace};
-    ZERO_TRY(zero_breakdown_of(trace, &breakdown));
+    ZERO_TRY(zero_breakdown_of(trace, &facts));
     picture.spent = calloc(RANKS, sizeof *picture.spent);
-    json_t *facts = zero_breakdown_facts(&breakdown);
-    zero_breakdown_destroy(&breakdown);
-    zero_status st = picture.spent && facts
-                         ? draw_trace(&picture, facts, out)
-                         : zero_fail(ZERO_ERR_NOMEM, "no memory for a timeline");
+    zero_status st = picture.spent ? draw_trace(&picture, facts, out)
+                                   : zero_fail(ZERO_ERR_NOMEM, "no memory for a timeline");
     json_decref(facts);
     free(picture.spent);
     fputs("</section>\n", out);
