@@ -19,7 +19,6 @@ typedef struct {
 typedef enum {
     ZERO_EVENT_NETWORK, /* `which`: the network's own number */
     ZERO_EVENT_RANK,    /* rank `which` goes on */
-    ZERO_EVENT_DISK,    /* node `which`'s disk has ended a transfer */
 } zero_event_kind;
 
 typedef struct {

@@ -119,6 +119,11 @@ void zero_exchange_send(zero_exchanges *x, int from, int to, int64_t bytes, int6
     zero_network_send(x->network, from, to, bytes, cookie * 4 + ZERO_COOKIE_CALLER);
 }
 
+void zero_exchange_transfer(zero_exchanges *x, int rank, double seconds, int64_t cookie)
+{
+    zero_network_transfer(x->network, rank, seconds, cookie * 4 + ZERO_COOKIE_CALLER);
+}
+
 void zero_exchange_on_arrival(zero_exchanges *x, zero_message_arrived *arrived, void *arg)
 {
     x->arrived = arrived;

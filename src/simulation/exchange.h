@@ -80,6 +80,8 @@ void zero_exchange_happens(zero_exchanges *x, const zero_event *event);
  * caller in rounds of messages between ranks of the world; `arrived` is called for each. 0
  * <= cookie < 2^61. */
 void zero_exchange_send(zero_exchanges *x, int from, int to, int64_t bytes, int64_t cookie);
+/* The same for a transfer of a rank and its node's disk. */
+void zero_exchange_transfer(zero_exchanges *x, int rank, double seconds, int64_t cookie);
 void zero_exchange_on_arrival(zero_exchanges *x, zero_message_arrived *arrived, void *arg);
 
 /* ZERO_ERR_NOMEM if memory has run out since the last call. */
