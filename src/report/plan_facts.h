@@ -14,12 +14,8 @@
 json_t *zero_plan_facts(const zero_plan_report *report);
 /* What the plan is for: model, ranks, batch, options. */
 json_t *zero_plan_setup_facts(const zero_plan_report *report);
-/* Adds the facts of a scheme of partition over all ranks, or a few of many: none where an
- * option needs the other scheme. */
-ZERO_NODISCARD zero_status zero_plan_put_partition(const zero_plan_report *report,
-                                                   zero_plan_input input,
-                                                   zero_partition_scheme scheme,
-                                                   json_t *partitions);
+/* The data of a step, by kind of exchange. */
+json_t *zero_plan_communication_facts(const zero_schedule *s, const zero_plan_ledger *l);
 /* A step of alpha-beta. */
 json_t *zero_plan_time_facts(const zero_plan_report *report, const zero_plan_time *time);
 

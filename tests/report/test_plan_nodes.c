@@ -145,8 +145,9 @@ TEST(partitions_are_bounded_over_all_ranks)
                        ? zero_traffic_sent(&data.traffic)
                        : sent;
         }
-        const json_t *of = json_object_get(
-            r.stages[0].partitions, zero_partition_scheme_name((zero_partition_scheme)k));
+        const json_t *of =
+            json_object_get(json_object_get(r.stages[0].facts, "partitions"),
+                            zero_partition_scheme_name((zero_partition_scheme)k));
         assert_int_equal(zero_fact_number(of, "ranks_looked_at"), 4);
         assert_int_equal(zero_fact_number(of, "needed/least"), least);
         assert_int_equal(zero_fact_number(of, "needed/most"), most);
