@@ -81,7 +81,7 @@ static zero_status add_steps(const zero_traced *t, json_t *tree)
 /* A rank's part of a collective. */
 typedef struct {
     int64_t at; /* trace->ranks[at] */
-    const zero_traced_flight *flight;
+    const zero_traced_span *flight;
 } part;
 
 /* A rank's part in the collectives of several ranks. */
@@ -91,7 +91,7 @@ typedef struct {
 } lateness;
 
 /* Parts of one collective are equal. */
-static int compare_collectives(const zero_traced_flight *a, const zero_traced_flight *b)
+static int compare_collectives(const zero_traced_span *a, const zero_traced_span *b)
 {
     if (a->step != b->step) return a->step < b->step ? -1 : 1;
     if (a->sequence != b->sequence) return a->sequence < b->sequence ? -1 : 1;
@@ -113,7 +113,7 @@ static int compare_parts(const void *x, const void *y)
 static json_t *take_collective(const zero_traced *t, const part *parts, int64_t n,
                                lateness *late)
 {
-    const zero_traced_flight *first = parts[0].flight, *last = parts[n - 1].flight;
+    const zero_traced_span *first = parts[0].flight, *last = parts[n - 1].flight;
     lateness *latest = &late[parts[n - 1].at];
     int64_t end = first->end, delay = 0;
     for (int64_t i = 0; i < n; i++) {

@@ -50,20 +50,21 @@ static bool has_step(const timeline *t, int64_t step)
 
 /* ---- measuring ---- */
 
-static int64_t count_wide(const timeline *p)
+static bool is_wide(const timeline *t, const zero_traced_span *s)
+{
+    return at_time(t, s->end) - at_time(t, s->begin) >= t->least;
+}
+
+static int64_t count_wide(const timeline *t)
 {
     int64_t n = 0;
-    double scale = (p->x.to - p->x.from) / (double)(p->end - p->begin);
-    for (int64_t r = 0; r < p->n; r++)
-        for (int64_t i = 0; i < p->trace->ranks[r].n_spans; i++) {
-            const zero_traced_span *s = &p->trace->ranks[r].spans[i];
-            n += has_step(p, s->step) && (double)(s->end - s->begin) * scale >= p->least;
-        }
-    for (int64_t r = 0; r < p->n; r++)
-        for (int64_t i = 0; i < p->trace->ranks[r].n_flights; i++) {
-            const zero_traced_flight *f = &p->trace->ranks[r].flights[i];
-            n += has_step(p, f->step) && (double)(f->end - f->begin) * scale >= p->least;
-        }
+    for (int64_t r = 0; r < t->n; r++) {
+        const zero_traced_rank *rank = &t->trace->ranks[r];
+        for (int64_t i = 0; i < rank->n_spans; i++)
+            n += has_step(t, rank->spans[i].step) && is_wide(t, &rank->spans[i]);
+        for (int64_t i = 0; i < rank->n_flights; i++)
+            n += has_step(t, rank->flights[i].step) && is_wide(t, &rank->flights[i]);
+    }
     return n;
 }
 
@@ -168,17 +169,17 @@ static void add_flights(const timeline *t, const zero_traced_rank *rank, double 
     signed char marks[LANES][COLUMNS] = {{0}};
     double free_from[LANES] = {0.0}, pitch = t->lane + 1.0;
     for (int64_t i = 0; i < rank->n_flights; i++) {
-        const zero_traced_flight *f = &rank->flights[i];
+        const zero_traced_span *f = &rank->flights[i];
         double from = at_time(t, f->begin), to = at_time(t, f->end);
         if (!has_step(t, f->step)) continue;
         int lane = choose_lane(free_from, from, to);
         if (to - from >= t->least)
             json_array_append_new(
-                flights,
-                json_pack("{s:f, s:f, s:f, s:I, s:s, s:f, s:I}", "x", from, "y",
-                          top + lane * pitch, "width", to - from, "step",
-                          (json_int_t)f->step, "name", f->name, "took",
-                          (double)(f->end - f->begin) * 1e-9, "sent", (json_int_t)f->sent));
+                flights, json_pack("{s:f, s:f, s:f, s:I, s:s, s:f, s:I}", "x", from, "y",
+                                   top + lane * pitch, "width", to - from, "step",
+                                   (json_int_t)f->step, "name", f->name, "took",
+                                   (double)(f->end - f->begin) * 1e-9, "sent",
+                                   (json_int_t)f->bytes));
         else
             for (int k = column_of(t, from); k <= column_of(t, to); k++) marks[lane][k] = 1;
     }
@@ -207,10 +208,20 @@ static json_t *rank_facts(const timeline *t, int64_t r)
 
 /* ---- the picture ---- */
 
+static json_t *kinds_of(void)
+{
+    json_t *kinds = json_array();
+    for (int k = 0; k < ZERO_KINDS; k++)
+        json_array_append_new(kinds, json_pack("{s:s, s:s}", "class",
+                                               zero_kind_class((zero_page_kind)k), "name",
+                                               zero_kind_name((zero_page_kind)k)));
+    return kinds;
+}
+
 static json_t *picture_facts(const timeline *t)
 {
     const zero_traced_rank *rank = &t->trace->ranks[0];
-    json_t *ranks = json_array(), *steps = json_array(), *kinds = json_array();
+    json_t *ranks = json_array(), *steps = json_array();
     int64_t before = 0;
     for (int64_t r = 0; r < t->n; r++) json_array_append_new(ranks, rank_facts(t, r));
     for (int64_t i = 0; i < rank->n_spans; i++) {
@@ -220,42 +231,28 @@ static json_t *picture_facts(const timeline *t)
         json_array_append_new(steps, json_pack("{s:f, s:I}", "x", at_time(t, s->begin),
                                                "step", (json_int_t)s->step));
     }
-    for (int k = 0; k < ZERO_KINDS; k++)
-        json_array_append_new(kinds, json_pack("{s:s, s:s}", "class",
-                                               zero_kind_class((zero_page_kind)k), "name",
-                                               zero_kind_name((zero_page_kind)k)));
     return json_pack("{s:f, s:f, s:f, s:f, s:f, s:I, s:I, s:o, s:o, s:o, s:o}", "left",
                      LEFT, "right", RIGHT, "bottom", TOP + (double)t->n * t->pitch,
                      "height", t->row, "lane", t->lane, "first", (json_int_t)t->first_step,
                      "last", (json_int_t)t->last_step, "x", zero_axis_facts(&t->x), "ranks",
-                     ranks, "steps", steps, "kinds", kinds);
+                     ranks, "steps", steps, "kinds", kinds_of());
 }
 
 /* ---- what is around it ---- */
 
-/* Rows of the table: what each rank did in these steps. */
+/* Rows of the table: seconds of what each rank did in these steps, by kind. */
 static json_t *sums_of(const timeline *p)
 {
-    json_t *rows = json_array(), *names = json_array();
-    for (int k = 0; k < ZERO_KINDS; k++)
-        json_array_append_new(
-            names, json_pack("{s:s}", "name", zero_kind_name((zero_page_kind)k)));
+    json_t *rows = json_array();
     for (int64_t r = 0; r < p->n; r++) {
-        json_t *kinds = json_array();
-        double all = 0.0;
-        for (int k = 0; k < ZERO_KINDS; k++) {
-            json_array_append_new(kinds,
-                                  json_pack("{s:s, s:f, s:f}", "class",
-                                            zero_kind_class((zero_page_kind)k), "seconds",
-                                            1e-9 * p->spent[r][k], "before", 1e-9 * all));
-            all += p->spent[r][k];
-        }
-        json_array_append_new(rows,
-                              json_pack("{s:i, s:f, s:o}", "rank", p->trace->ranks[r].rank,
-                                        "time", 1e-9 * all, "kinds", kinds));
+        json_t *spent = json_array();
+        for (int k = 0; k < ZERO_KINDS; k++)
+            json_array_append_new(spent, json_real(1e-9 * p->spent[r][k]));
+        json_array_append_new(
+            rows, json_pack("{s:i, s:o}", "rank", p->trace->ranks[r].rank, "spent", spent));
     }
-    return json_pack("{s:I, s:o, s:o}", "drawn", (json_int_t)p->n, "kinds", names, "rows",
-                     rows);
+    return json_pack("{s:I, s:o, s:o}", "drawn", (json_int_t)p->n, "names", kinds_of(),
+                     "rows", rows);
 }
 
 static zero_status draw_trace(timeline *p, const json_t *facts, FILE *out)

@@ -22,9 +22,6 @@ json_t *zero_plan_time_facts(const zero_plan_report *report, const zero_plan_tim
 /* One stage in full, with advice if it does not fit; or all side by side; in 100
  * columns. */
 ZERO_NODISCARD zero_status zero_plan_show(const zero_plan_report *report, FILE *out);
-/* The section "title", in 80 columns: WHAT "a training step of gpt2, ...". */
-ZERO_NODISCARD zero_status zero_plan_show_title(const zero_plan_report *report,
-                                                const char *what, FILE *out);
 /* The memory of a plan that belongs to no report. `context`: bytes that a device's library
  * takes there. */
 ZERO_NODISCARD zero_status zero_plan_show_memory(const zero_schedule *schedule,

@@ -100,7 +100,7 @@ void zero_network_close(zero_network *net)
 {
     if (!net) return;
     for (int i = 0; net->links && i < net->first[LINK_KINDS]; i++)
-        free(net->links[i].served);
+        free(net->links[i].served.list);
     free(net->links);
     zero_pool_destroy(&net->messages);
     zero_queues_destroy(&net->connections);
@@ -140,7 +140,7 @@ static void find_way(const zero_network *net, message *m, int from, int to)
 static void expect(zero_network *net, int32_t l)
 {
     zero_link *link = &net->links[l];
-    if (link->n == 0) return;
+    if (link->served.n == 0) return;
     double due = zero_link_next(link);
     if (link->event >= 0 && link->due <= due) return;
     link->event = net->events->added;
@@ -275,7 +275,7 @@ zero_link_use zero_network_use(const zero_network *net, zero_link_kind kind, int
     zero_link_use use = {.kind = kind, .which = which};
     if (net->first[kind] == net->first[kind + 1]) return use;
     const zero_link *link = &net->links[net->first[kind] + which];
-    use.busy = link->busy + (link->n > 0 ? net->events->now - link->at : 0.0);
+    use.busy = link->busy + (link->served.n > 0 ? net->events->now - link->at : 0.0);
     use.bytes = link->bytes;
     return use;
 }

@@ -20,7 +20,7 @@ static zero_traced_span spans[RANKS][3] = {
      {.begin = 140, .end = 150, .kind = ZERO_TRACED_COMPUTE, .step = 5}},
     {{.begin = 5, .end = 100, .kind = ZERO_TRACED_COMPUTE, .step = 4}},
 };
-static zero_traced_flight flights[RANKS][3] = {
+static zero_traced_span flights[RANKS][3] = {
     {{.begin = 10, .end = 90, .name = "gather", .step = 4, .sequence = 1},
      {.begin = 40, .end = 95, .name = "reduce", .step = 4, .sequence = 2},
      {.begin = 110, .end = 120, .name = "gather", .step = 5, .sequence = 1}},
@@ -100,7 +100,7 @@ TEST(the_last_rank_of_a_collective_is_named_with_its_delay)
 /* Two TP groups take the same steps: their collectives have one sequence and one name. */
 TEST(groups_count_for_themselves)
 {
-    static zero_traced_flight of[4] = {
+    static zero_traced_span of[4] = {
         {.begin = 10, .end = 30, .name = "reduce", .step = 1, .sequence = 2, .first = 0},
         {.begin = 12, .end = 30, .name = "reduce", .step = 1, .sequence = 2, .first = 0},
         {.begin = 50, .end = 70, .name = "reduce", .step = 1, .sequence = 2, .first = 2},
@@ -131,9 +131,9 @@ TEST(sums_of_delays_do_not_overflow)
     enum { MANY = 20 };
     (void)state;
     const int64_t late = INT64_C(1000000000000000000);
-    zero_traced_flight early[MANY], last[MANY];
+    zero_traced_span early[MANY], last[MANY];
     for (int k = 0; k < MANY; k++) {
-        early[k] = (zero_traced_flight){.name = "reduce", .step = 1, .sequence = k};
+        early[k] = (zero_traced_span){.name = "reduce", .step = 1, .sequence = k};
         last[k] = early[k];
         last[k].begin = last[k].end = late;
     }
