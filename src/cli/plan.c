@@ -92,12 +92,13 @@ static zero_status check(void *options, const zero_options *given)
 
 static zero_status show(const zero_plan_report *r, const zero_plan_options *options)
 {
-    zero_plan_nodes nodes;
+    json_t *nodes;
     const zero_plan_request *asked = &r->request;
     if (options->n_per_node > 0) {
         ZERO_TRY(
             zero_plan_nodes_make(r, options->n_per_node, options->ranks_per_node, &nodes));
-        return zero_plan_show_nodes(r, &nodes, options->json, stdout);
+        return options->json ? zero_json_print(nodes, JSON_INDENT(2), stdout)
+                             : zero_report_print("nodes", nodes, stdout);
     }
     if (options->json) return zero_json_print(zero_plan_facts(r), JSON_INDENT(2), stdout);
     if (asked->ablation) return zero_plan_show(r, stdout);

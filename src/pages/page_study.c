@@ -2,7 +2,6 @@
  * which doubles from tick to tick. Dashed: what a machine would do that loses nothing. */
 #include <math.h>
 
-#include "base/fail.h"
 #include "pages/page_parts.h"
 #include "pages/svg_axis.h"
 
@@ -132,12 +131,13 @@ static json_t *plot_facts(const json_t *stages, int what)
         zero_axis_facts(&p.y), "x", "ticks", ticks, "series", series);
 }
 
-zero_status zero_page_study(json_t *study, FILE *out)
+json_t *zero_page_study(const json_t *study)
 {
-    ZERO_TRY(zero_page_form("study", "page_begin", json_incref(study), out));
+    json_t *tree = json_copy((json_t *)study), *drawn = json_array();
     for (int what = 0; what < PLOTS; what++) {
         json_t *facts = plot_facts(json_object_get(study, "stages"), what);
-        if (facts) ZERO_TRY(zero_page_form("picture", "study", facts, out));
+        if (facts) json_array_append_new(drawn, facts);
     }
-    return zero_page_form("study", "page_table", json_incref(study), out);
+    json_object_set_new(tree, "plots", drawn);
+    return tree;
 }

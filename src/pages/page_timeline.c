@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/fail.h"
 #include "base/number.h"
 #include "pages/breakdown.h"
 #include "pages/page_kind.h"
@@ -255,7 +254,8 @@ static json_t *sums_of(const timeline *p)
                      "rows", rows);
 }
 
-static zero_status draw_trace(timeline *p, const json_t *facts, FILE *out)
+/* Adds what is drawn to the facts. */
+static void draw(timeline *p, json_t *facts)
 {
     double spent = 0.0, length;
     p->n = zero_min(p->trace->n_ranks, RANKS);
@@ -278,21 +278,12 @@ static zero_status draw_trace(timeline *p, const json_t *facts, FILE *out)
         }
     length = (double)(p->end - p->begin);
     for (int k = 0; k < ZERO_KINDS; k++) spent += p->spent[0][k];
-    json_t *head = json_copy((json_t *)facts);
-    json_object_set_new(head, "drawn", json_integer(p->n));
-    json_object_set_new(head, "first", json_integer(p->first_step));
-    json_object_set_new(head, "last", json_integer(p->last_step));
     /* The first rank spends a twentieth of the time outside of steps. */
-    json_object_set_new(head, "has_blanks",
-                        json_boolean(p->n > 0 && spent > 0.0 && spent < 0.95 * length));
-    ZERO_TRY(zero_page_form("trace", "page_begin", head, out));
-    if (p->end <= p->begin) {
-        fputs(
-            "<p class=\"missing\">The trace has no spans: it was cut off before the first "
-            "one.</p>\n",
-            out);
-        return ZERO_OK;
-    }
+    json_object_update_new(
+        facts, json_pack("{s:I, s:I, s:I, s:b}", "drawn", (json_int_t)p->n, "first",
+                         (json_int_t)p->first_step, "last", (json_int_t)p->last_step,
+                         "has_blanks", p->n > 0 && spent > 0.0 && spent < 0.95 * length));
+    if (p->end <= p->begin) return;
     bool is_few = p->n <= 12;
     p->row = is_few ? 22.0 : p->n <= 32 ? 14.0 : 9.0;
     p->lane = is_few ? 4.0 : 2.0;
@@ -301,21 +292,15 @@ static zero_status draw_trace(timeline *p, const json_t *facts, FILE *out)
     p->x = zero_axis_make(ZERO_AXIS_EXACT, 0.0, (double)(p->end - p->begin) * 1e-6, 10,
                           LEFT, RIGHT);
     for (p->least = 3.0; count_wide(p) > MARKS; p->least *= 1.5) continue;
-    ZERO_TRY(zero_page_form("picture", "timeline", picture_facts(p), out));
-    ZERO_TRY(zero_page_form("trace", "page_sums", sums_of(p), out));
-    return zero_page_form("trace", "page_late", json_incref((json_t *)facts), out);
+    json_object_update_new(
+        facts, json_pack("{s:o, s:o}", "picture", picture_facts(p), "sums", sums_of(p)));
 }
 
-zero_status zero_page_timeline(const zero_traced *trace, FILE *out)
+json_t *zero_page_timeline(const zero_traced *trace)
 {
-    json_t *facts;
-    timeline picture = {.trace = trace};
-    ZERO_TRY(zero_breakdown_of(trace, &facts));
-    picture.spent = calloc(RANKS, sizeof *picture.spent);
-    zero_status st = picture.spent ? draw_trace(&picture, facts, out)
-                                   : zero_fail(ZERO_ERR_NOMEM, "no memory for a timeline");
-    json_decref(facts);
+    json_t *facts = NULL;
+    timeline picture = {.trace = trace, .spent = calloc(RANKS, sizeof *picture.spent)};
+    if (picture.spent && zero_breakdown_of(trace, &facts) == ZERO_OK) draw(&picture, facts);
     free(picture.spent);
-    fputs("</section>\n", out);
-    return st;
+    return facts;
 }

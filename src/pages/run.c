@@ -91,6 +91,9 @@ static zero_step_time median_of(const zero_run *run, zero_step_column column, do
 
 #define OF_STEPS NULL /* the number is computed from the steps */
 #define DATA     "collective == \"control\" ? 0 : "
+#define SEVERAL  "run/ranks == 1 ? 0 / 0 : " /* one rank sends nothing */
+#define PEAK \
+    "final/memory/measured_peak_bytes > 0 ? final/memory/measured_peak_bytes : 0 / 0"
 
 /* Expressions over the tree, of all ranks, and of rank 0 where the file has no seconds
  * by rank: an older version's, or of a run that has not ended. */
@@ -103,8 +106,7 @@ static const struct {
     {"tokens_per_second", "tokens per second", "number", OF_STEPS, OF_STEPS,
      "median of the steps without the first ones, all ranks together"},
     {"step_seconds", "step", "seconds", OF_STEPS, OF_STEPS, "median of the same steps"},
-    {"peak_bytes", "memory", "bytes", "final/memory/measured_peak_bytes",
-     "final/memory/measured_peak_bytes",
+    {"peak_bytes", "memory", "bytes", PEAK, PEAK,
      "bytes of rank 0 at the peak of the run, measured; planned before step 1"},
     {"waited", "waited for others", "share",
      "final/rank_seconds/exposed/mean / final/rank_seconds/step/mean", "more/exposed",
@@ -124,13 +126,13 @@ static const struct {
      "final/rank_seconds/compute/most / final/rank_seconds/compute/mean - 1", "none",
      "most / mean - 1 of the ranks' seconds of arithmetic"},
     {"overlap", "overlap", "share",
-     "1 - final/rank_seconds/awaited/mean / final/rank_seconds/in_flight/mean",
-     "1 - sum(communication, " DATA "exposed_seconds) / sum(communication, " DATA
-     "seconds)",
+     SEVERAL "1 - final/rank_seconds/awaited/mean / final/rank_seconds/in_flight/mean",
+     SEVERAL "1 - sum(communication, " DATA "exposed_seconds) / sum(communication, " DATA
+             "seconds)",
      "share of the time that collectives on data are in flight in which a rank does "
      "something else than wait for them; with evaluations and samples"},
 };
-enum { FIGURES = sizeof figures / sizeof figures[0], SIX = 6, MEMORY = 4 };
+enum { FIGURES = sizeof figures / sizeof figures[0], SIX = 6 };
 
 /* Adds "figures", in order of --json, and "more/six" and "more/numbers", each with its
  * words. */
@@ -159,24 +161,16 @@ static zero_status add_figures(zero_run *run, int64_t val_step)
                                val_at < 0 ? NAN : run->steps[ZERO_STEP_VAL_LOSS][val_at],
                                rate, time.median};
     bool of_all_ranks = zero_fact_at(tree, "final/rank_seconds") != NULL;
-    bool is_alone = zero_run_whole(run, "run/ranks") == 1;
     for (int i = 0; i < FIGURES; i++) {
         const char *key = figures[i].key,
                    *way = of_all_ranks ? figures[i].of_ranks : figures[i].of_rank_0;
         double value = way ? zero_fact_number(tree, way) : of_steps[i];
-        bool sends_nothing = is_alone && strcmp(key, "overlap") == 0;
-        if (sends_nothing || (i == MEMORY && value == 0.0)) value = NAN;
-        const char *why = !json_is_true(json_object_get(tree, "ended"))
-                              ? "The metrics do not have it: the run did not end."
-                          : sends_nothing
-                              ? "One rank sends nothing that computing could hide."
-                              : "The metrics do not have it.";
         json_object_set_new(all, key, real(value));
         json_array_append_new(rows[i >= SIX],
-                              json_pack("{s:s, s:s, s:o, s:s, s:s, s:s}", "key", key,
-                                        "name", figures[i].name, "value", real(value),
-                                        "unit", figures[i].unit, "definition",
-                                        figures[i].definition, "why", why));
+                              json_pack("{s:s, s:s, s:o, s:s, s:s}", "key", key, "name",
+                                        figures[i].name, "value", real(value), "unit",
+                                        figures[i].unit, "definition",
+                                        figures[i].definition));
     }
     json_object_update_new(
         all, json_pack("{s:I, s:I, s:o, s:o, s:I, s:I, s:b}", "step",

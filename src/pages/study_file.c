@@ -258,31 +258,19 @@ static bool is_csv(const unsigned char *text, size_t len)
     return len >= n && memcmp(text, CSV_BEGINNING, n) == 0;
 }
 
-/* study.json begins with an object whose first key is "study". */
-static bool is_json(const unsigned char *text, size_t len)
-{
-    static const char *const parts[] = {"{", "\"study\""};
-    size_t at = 0;
-    for (int k = 0; k < 2; k++) {
-        size_t n = strlen(parts[k]);
-        while (at < len && text[at] && strchr(" \t\r\n", text[at])) at++;
-        if (len - at < n || memcmp(text + at, parts[k], n) != 0) return false;
-        at += n;
-    }
-    return true;
-}
-
 zero_status zero_study_is(const char *path, bool *is)
 {
     zero_file file;
-    unsigned char begin[256];
+    unsigned char begin[256] = "";
     size_t n;
+    int key = 0; /* study.json begins with an object whose first key is "study" */
     *is = zero_path_look(path) == ZERO_PATH_OF_DIRECTORY;
     if (*is) return ZERO_OK;
     ZERO_TRY(zero_file_open(path, &file));
-    zero_status st = zero_file_read_some(&file, 0, begin, sizeof begin, &n);
+    zero_status st = zero_file_read_some(&file, 0, begin, sizeof begin - 1, &n);
     zero_file_close(&file);
-    if (st == ZERO_OK) *is = is_csv(begin, n) || is_json(begin, n);
+    sscanf((char *)begin, " { \"study\"%n", &key);
+    if (st == ZERO_OK) *is = is_csv(begin, n) || key > 0;
     return st;
 }
 

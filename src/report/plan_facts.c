@@ -222,27 +222,28 @@ static json_t *input_facts(const zero_plan_input *input)
     return object;
 }
 
-static json_t *program_facts(const zero_plan_report *r, const zero_schedule *s)
+json_t *zero_plan_program_facts(const zero_schedule *s, zero_program_kind kind,
+                                bool of_pipeline)
 {
-    json_t *programs = json_object();
-    for (int p = 0; p < ZERO_PROGRAMS; p++) {
-        json_t *program = json_array();
-        for (int at = 0; at < s->programs[p].length; at++) {
-            const zero_instruction *i = &s->programs[p].code[at];
-            int64_t bytes = zero_plan_instruction_bytes(s, i);
-            json_t *one = json_pack("{s:s, s:s}", "op", zero_op_name(i->op), "operand",
-                                    zero_text_operand(&r->model, i));
-            if (i->part != ZERO_PART_ALL) put_whole(one, "part", i->part);
-            if (zero_ops[i->op].has_microbatch) put_whole(one, "microbatch", i->microbatch);
-            if (bytes >= 0) put_whole(one, "bytes", bytes);
-            put_whole(one, "live_bytes", (int64_t)i->live_bytes);
-            if (i->host != ZERO_NO_BUFFER)
-                put_whole(one, "host_bytes", (int64_t)s->buffers[i->host].bytes);
-            json_array_append_new(program, one);
-        }
-        json_object_set_new(programs, zero_program_name((zero_program_kind)p), program);
+    const zero_program *p = &s->programs[kind];
+    json_t *program = json_array();
+    for (int at = 0; at < p->length; at++) {
+        const zero_instruction *i = &p->code[at];
+        zero_traffic sent = {0};
+        if (of_pipeline) sent = zero_instruction_traffic(s, i);
+        int64_t bytes =
+            of_pipeline ? zero_traffic_sent(&sent) : zero_plan_instruction_bytes(s, i);
+        json_t *one = json_pack("{s:s, s:s}", "op", zero_op_name(i->op), "operand",
+                                zero_text_operand(s->input.model, i));
+        if (i->part != ZERO_PART_ALL) put_whole(one, "part", i->part);
+        if (zero_ops[i->op].has_microbatch) put_whole(one, "microbatch", i->microbatch);
+        if (bytes >= 0) put_whole(one, of_pipeline ? "bytes_sent" : "bytes", bytes);
+        put_whole(one, "live_bytes", (int64_t)i->live_bytes);
+        if (i->host != ZERO_NO_BUFFER)
+            put_whole(one, "host_bytes", (int64_t)s->buffers[i->host].bytes);
+        json_array_append_new(program, one);
     }
-    return programs;
+    return program;
 }
 
 static json_t *stage_facts(const zero_plan_report *r, const zero_plan_stage *stage)
@@ -261,8 +262,12 @@ static json_t *stage_facts(const zero_plan_report *r, const zero_plan_stage *sta
                   s->input.device ? copies_facts(s, l) : NULL, "shards_parameters",
                   is_sharded, "parameters_once_per_node", zero_schedule_shares(s));
     json_object_update(object, stage->facts);
-    if (r->request.show_schedule)
-        json_object_set_new(object, "programs", program_facts(r, s));
+    json_t *programs = json_object();
+    for (int p = 0; p < ZERO_PROGRAMS && r->request.show_schedule; p++)
+        json_object_set_new(programs, zero_program_name((zero_program_kind)p),
+                            zero_plan_program_facts(s, (zero_program_kind)p, false));
+    if (r->request.show_schedule) json_object_set(object, "programs", programs);
+    json_decref(programs);
     return object;
 }
 

@@ -16,6 +16,9 @@ json_t *zero_plan_facts(const zero_plan_report *report);
 json_t *zero_plan_setup_facts(const zero_plan_report *report);
 /* The data of a step, by kind of exchange. */
 json_t *zero_plan_communication_facts(const zero_schedule *s, const zero_plan_ledger *l);
+/* A program, an object for each instruction. */
+json_t *zero_plan_program_facts(const zero_schedule *s, zero_program_kind kind,
+                                bool of_pipeline);
 /* A step of alpha-beta. */
 json_t *zero_plan_time_facts(const zero_plan_report *report, const zero_plan_time *time);
 

@@ -67,7 +67,8 @@ static void send(zero_agreements *a, int rank)
     int stride = m->gathers ? a->tp : 1;
     int to = (int)((rank / stride + distance) % size_of(a, m)) * stride + rank % stride;
     int64_t cookie = ((int64_t)to * WINDOW + (m->begun - 1) % WINDOW) * 32 + m->round;
-    zero_exchange_send(a->w->exchanges, rank, to, times * m->bytes, 2 * cookie);
+    zero_network_send(zero_exchanges_network(a->w->exchanges), rank, to, times * m->bytes,
+                      ZERO_EXCHANGE_COOKIE(2 * cookie));
 }
 
 /* Goes on as far as messages are here. True if the agreement is over. */

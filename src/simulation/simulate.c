@@ -69,6 +69,7 @@ static zero_status open_exchanges(zero_walkers *w)
         .memory_bandwidth = in->memory_bandwidth,
         .stir = zero_walkers_stir,
         .ended = in->flight ? zero_walker_exchange_ended : NULL,
+        .arrived = zero_walkers_arrived,
         .arg = w};
     ZERO_TRY(zero_exchanges_open(&w->exchanges, &input, &w->events));
     return zero_groups_add(&w->groups, &w->actions[0], w->exchanges);
@@ -108,7 +109,6 @@ static zero_status open_ranks(zero_walkers *w)
         w->files = (int)zero_max(w->files, w->actions[k].n_files);
     if (w->files > 0 && w->input->machine.disk_read > 0.0)
         ZERO_TRY(zero_new(&w->moves, (int64_t)w->ranks * w->files, "transfers of ranks"));
-    zero_exchange_on_arrival(w->exchanges, zero_walkers_arrived, w);
     return zero_agreements_open(&w->agreements, w);
 }
 

@@ -155,7 +155,8 @@ void zero_walker_begin_transfer(zero_walkers *w, int rank, const zero_action *a)
     if (!w->moves || a->seconds <= 0.0) return;
     assert(!w->moves[i]);
     w->moves[i] = true;
-    zero_exchange_transfer(w->exchanges, rank, a->seconds, 2 * i + 1);
+    zero_network_transfer(zero_exchanges_network(w->exchanges), rank, a->seconds,
+                          ZERO_EXCHANGE_COOKIE(2 * i + 1));
 }
 
 bool zero_walker_transfer_is_over(const zero_walkers *w, int rank, const zero_action *a)

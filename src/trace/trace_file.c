@@ -193,18 +193,6 @@ void zero_trace_file_span(zero_trace_file *f, const zero_trace_span *span)
     put_span(f, thread_of(span->rank, 0), span);
 }
 
-static zero_status fail_lane(int rank, int lanes)
-{
-    if (lanes + 1 < ZERO_TRACE_QUEUES)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for row %d of rank %d in a trace",
-                         lanes + 1, rank);
-    return zero_fail(
-        ZERO_ERR_INVALID,
-        "--trace: rank %d has more than %d collectives in flight at once, for which a "
-        "trace has no rows: trace a job of fewer ranks, or --partition slice",
-        rank, lanes);
-}
-
 /* The row in which the last flight ended last of those that ended before `begin`, or a new
  * one; -1 without memory, or with too many in flight. */
 static int find_lane(zero_trace_file *f, int rank, int64_t begin)
@@ -215,7 +203,15 @@ static int find_lane(zero_trace_file *f, int rank, int64_t begin)
         if (l->end[k] <= begin && (best < 0 || l->end[k] > l->end[best])) best = k;
     if (best >= 0) return best;
     if (l->n + 1 >= ZERO_TRACE_QUEUES || !zero_grow(l->end, l->n, &l->room)) {
-        zero_trace_file_fail(f, fail_lane(rank, l->n));
+        zero_trace_file_fail(
+            f, l->n + 1 < ZERO_TRACE_QUEUES
+                   ? zero_fail(ZERO_ERR_NOMEM, "no memory for row %d of rank %d in a trace",
+                               l->n + 1, rank)
+                   : zero_fail(ZERO_ERR_INVALID,
+                               "--trace: rank %d has more than %d collectives in flight at "
+                               "once, for which a trace has no rows: trace a job of fewer "
+                               "ranks, or --partition slice",
+                               rank, l->n));
         return -1;
     }
     l->end[l->n] = 0;

@@ -45,7 +45,7 @@ static void show(const zero_traced *t)
     FUZZ_LAW(all != NULL);
     json_decref(all);
     json_decref(breakdown);
-    FUZZ_LAW(zero_page_timeline(t, out) == ZERO_OK);
+    FUZZ_LAW(zero_page_form("trace", zero_page_timeline(t), out) == ZERO_OK);
     fclose(out);
 }
 

@@ -78,6 +78,7 @@ TEST(a_run_without_its_end_says_so)
     assert_has(text, "The end is missing");
     assert_has(text, "4 steps</p>");
     assert_has(text, "this run has none: it did not end");
+    assert_has(text, "The metrics do not have it: the run did not end.");
     assert_null(strstr(text, "planned = used"));
     free(text);
 }

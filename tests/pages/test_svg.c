@@ -227,7 +227,7 @@ TEST(titles_and_labels_are_escaped)
                   zero_axis_facts(&y), "x", "ticks", "series");
     FILE *out = fmemopen(text, ROOM, "w");
     assert_non_null(out);
-    assert_ok(zero_page_form("picture", "study", facts, out));
+    assert_ok(zero_page_form("study", facts, out));
     assert_int_equal(fclose(out), 0);
     assert_non_null(
         strstr(text, "aria-label=\"a &quot;&lt;b&gt;&quot; over 1 to 2 ranks\""));

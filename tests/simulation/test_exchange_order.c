@@ -146,7 +146,8 @@ static bool run_trial(trial *t)
     zero_event event;
     for (int r = 0; r < t->layout.size; r++) expect_begin(t, r);
     while (zero_events_next(&t->run.events, &event)) {
-        if (event.kind == ZERO_EVENT_NETWORK) zero_exchange_happens(t->run.x, &event);
+        if (event.kind == ZERO_EVENT_NETWORK)
+            zero_network_happens(zero_exchanges_network(t->run.x), &event);
         if (event.kind == ZERO_EVENT_RANK) look(t, event.which);
         if (event.kind == EVENT_OF_BEGIN) begin(t, event.which);
     }
