@@ -273,7 +273,10 @@ static bool differ(const zero_shape *found, const zero_shape *wanted, struct dif
         if ((found->kind->has & f->needs) != f->needs || theirs == ours) continue;
         if (theirs == 0.0 && f->kind != ZERO_SHAPE_FLAG) continue;
         zero_shape_option(f, option);
-        if (f->kind != ZERO_SHAPE_FLAG)
+        if (f->kind == ZERO_SHAPE_FLAG)
+            snprintf(d->found + n, sizeof d->found - n, " --%s %s", option,
+                     theirs > 0.0 ? "on" : "off");
+        else
             snprintf(d->found + n, sizeof d->found - n, " --%s %.15g", option, theirs);
         snprintf(d->wanted + k, sizeof d->wanted - k, "%s%s %.15g", k > 0 ? ", " : "",
                  option, ours);

@@ -48,9 +48,23 @@ while read -r name numbers; do
     runs 1 generate "$name" --prompt a --tokens 5
 done <shapes
 
+# A head of its own words, and the embedding's
+run="--dtype fp32 --steps 1 --global-batch 2 --hidden 32 --heads 2 $common"
+for model in tiny-llama tiny-neox; do
+    for tied in on off; do
+        runs 1 train --model $model $run --tied $tied --checkpoint $model-$tied --save-every 1
+        runs 1 checkpoint export $model-$tied --to $model-$tied-out
+        case $tied in on) says=true ;; *) says=false ;; esac
+        grep -q "\"tie_word_embeddings\": $says" $model-$tied-out/config.json ||
+            complain "$model --tied $tied is not what config.json says"
+        runs 1 train --resume --checkpoint $model-$tied --steps 2
+    done
+done
+refuses 2 "tied 0" 0 train --resume --checkpoint tiny-llama-on --tied off
 refuses 2 "architecture gpt2 has no such number" 0 train --kv-heads 2
 refuses 2 "not a multiple of --kv-heads 3" 0 train --model tiny-llama --kv-heads 3
 refuses 2 "expected one of gpt2, llama" 0 train --architecture lama
+refuses 2 "words of a gpt2's head are the embedding's" 0 train --tied off
 refuses 2 "even --head-size" 0 train --model tiny-llama --head-size 9
 refuses 2 "another --rotary" 0 train --model tiny-neox --rotary 0.1
 refuses 2 "gpt_neox has no such number" 0 train --model tiny-neox --kv-heads 2
