@@ -324,7 +324,11 @@ static zero_fact read_atom(reader *r)
     if (n == 0) return missing;
     if (r->at < r->end && *r->at == '(') {
         r->at++;
-        return read_call(r, begin, n);
+        zero_fact found = read_call(r, begin, n);
+        const char *path = r->at;
+        if (r->at == r->end || *r->at != '/') return found;
+        while (r->at < r->end && is_of_path(*r->at)) r->at++;
+        return node_fact(descend(found.node, path + 1, r->at, r->scope));
     }
     if (is_name(begin, n, "true")) return number_fact(1.0);
     if (is_name(begin, n, "false")) return number_fact(0.0);

@@ -16,7 +16,7 @@
  *   < <= > >= == != && || ? :
  *   count(path)                items of an array, members of an object; 0 without it
  *   sum(path, x)  least(path, x)  largest(path, x)  any(path, x)  all(path, x)   x of each item
- *   first(path, x)             the first item for which x is true
+ *   first(path, x)             the first item for which x is true; a / after it goes on
  *   or(x, y)                   y where x is missing
  *   at(path, x)                the member of an object whose name is the text x
  *   whole(x)  amount(x)        x if it is a whole number; a number, or 0 of null; else none

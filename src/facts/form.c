@@ -116,21 +116,19 @@ static zero_status print_value(const printer *p, hole h)
     }
     bool is_known = zero_unit_write(&fact, unit, text, sizeof text);
     if (!is_known) return fail(p, h.text, "there is no such unit");
-    if (fact.kind != ZERO_FACT_TEXT || !p->put) {
-        if (fact.kind == ZERO_FACT_TEXT && width == 0)
-            fwrite(fact.text, 1, fact.length, p->out);
-        else
-            fprintf(p->out, "%*s", width, text);
-        return ZERO_OK;
-    }
-    int pad = abs(width) - (int)fact.length;
-    if (width > 0 && pad > 0) fprintf(p->out, "%*s", pad, "");
-    char *whole = strndup(fact.text, fact.length);
-    if (!whole)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for %zu bytes of text", fact.length);
-    p->put(whole, p->out);
+    const bool is_text = fact.kind == ZERO_FACT_TEXT;
+    const int length = (int)(is_text ? fact.length : strlen(text));
+    const int pad = abs(width) > length ? abs(width) - length : 0;
+    char *whole = is_text && p->put ? strndup(fact.text, fact.length) : NULL;
+    if (is_text && p->put && !whole)
+        return zero_fail(ZERO_ERR_NOMEM, "no memory for %d bytes of text", length);
+    fprintf(p->out, "%*s", width > 0 ? pad : 0, "");
+    if (whole)
+        p->put(whole, p->out);
+    else
+        fwrite(is_text ? fact.text : text, 1, (size_t)length, p->out);
+    fprintf(p->out, "%*s", width < 0 ? pad : 0, "");
     free(whole);
-    if (width < 0 && pad > 0) fprintf(p->out, "%*s", pad, "");
     return ZERO_OK;
 }
 
