@@ -38,7 +38,7 @@ static bool put(json_t *tree, const char *key, json_t *part)
 static json_t *page_facts(const zero_page *page)
 {
     const char *name = page->trace ? page->trace->path : "";
-    json_t *runs = json_array(), *studies = json_array(), *part;
+    json_t *runs = json_array(), *studies = json_array();
     if (page->n_studies > 0)
         name = json_string_value(zero_fact_at(page->studies[0], "more/path"));
     if (page->n_runs > 0)
@@ -55,11 +55,8 @@ static json_t *page_facts(const zero_page *page)
     }
     if (is_whole && page->n_runs > 0)
         is_whole = put(tree, "curves", zero_page_curves(page));
-    if (is_whole && page->n_runs > 1) { /* in what they differ */
-        part = zero_runs_compare(page->runs, 1, page->n_runs);
-        is_whole = put(part, "settings", zero_runs_settings(page->runs, page->n_runs)) &&
-                   put(tree, "compared", part);
-    }
+    if (is_whole && page->n_runs > 1) /* in what they differ */
+        is_whole = put(tree, "settings", zero_runs_settings(page->runs, page->n_runs));
     if (is_whole && page->trace)
         is_whole = put(tree, "timeline", zero_page_timeline(page->trace));
     for (int k = 0; k < page->n_studies && is_whole; k++)

@@ -132,13 +132,13 @@ static const struct {
      "share of the time that collectives on data are in flight in which a rank does "
      "something else than wait for them; with evaluations and samples"},
 };
-enum { FIGURES = sizeof figures / sizeof figures[0], SIX = 6 };
+enum { FIGURES = sizeof figures / sizeof figures[0] };
 
-/* Adds "figures", in order of --json, and "more/six" and "more/numbers", each with its
+/* Adds "figures", in order of --json, and "more/rows", each with its
  * words. */
 static zero_status add_figures(zero_run *run, int64_t val_step)
 {
-    json_t *all = json_object(), *rows[2] = {json_array(), json_array()};
+    json_t *all = json_object(), *rows = json_array();
     json_t *tree = run->tree, *more = json_object_get(tree, "more");
     double *room = malloc((size_t)run->n * sizeof *room), exposed = 0.0, seconds = 0.0;
     if (!room)
@@ -166,11 +166,10 @@ static zero_status add_figures(zero_run *run, int64_t val_step)
                    *way = of_all_ranks ? figures[i].of_ranks : figures[i].of_rank_0;
         double value = way ? zero_fact_number(tree, way) : of_steps[i];
         json_object_set_new(all, key, real(value));
-        json_array_append_new(rows[i >= SIX],
-                              json_pack("{s:s, s:s, s:o, s:s, s:s}", "key", key, "name",
-                                        figures[i].name, "value", real(value), "unit",
-                                        figures[i].unit, "definition",
-                                        figures[i].definition));
+        json_array_append_new(rows, json_pack("{s:s, s:s, s:o, s:s, s:s}", "key", key,
+                                              "name", figures[i].name, "value", real(value),
+                                              "unit", figures[i].unit, "definition",
+                                              figures[i].definition));
     }
     json_object_update_new(
         all, json_pack("{s:I, s:I, s:o, s:o, s:I, s:I, s:b}", "step",
@@ -181,8 +180,7 @@ static zero_status add_figures(zero_run *run, int64_t val_step)
                        (json_int_t)zero_run_whole(run, "final/memory/planned_peak_bytes"),
                        "of_all_ranks", of_all_ranks));
     json_object_set_new(tree, "figures", all);
-    json_object_set_new(more, "six", rows[0]);
-    json_object_set_new(more, "numbers", rows[1]);
+    json_object_set_new(more, "rows", rows);
     json_object_set_new(more, "left_out", json_integer(time.first));
     return ZERO_OK;
 }
@@ -242,7 +240,6 @@ static json_t *tables_of(const json_t *tree)
 static void add_more(const zero_run *run, const zero_metrics_file *file)
 {
     json_t *tree = run->tree, *more = json_object_get(tree, "more"), *row;
-    const json_t *config = zero_fact_at(tree, "run/config");
     const double *steps = run->steps[ZERO_STEP];
     int64_t undefined = 0, first = 0, skipped = 0;
     size_t i;
@@ -254,10 +251,9 @@ static void add_more(const zero_run *run, const zero_metrics_file *file)
     }
     json_object_update_new(
         more,
-        json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "path",
+        json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "path",
                   ZERO_SHOWN(file->path), "steps", (json_int_t)run->n, "first",
-                  (json_int_t)steps[0], "last", (json_int_t)steps[run->n - 1], "wanted",
-                  json_integer_value(json_object_get(config, "steps")), "undefined",
+                  (json_int_t)steps[0], "last", (json_int_t)steps[run->n - 1], "undefined",
                   (json_int_t)undefined, "undefined_at", (json_int_t)first, "skipped",
                   (json_int_t)skipped, "n_runs", (json_int_t)file->n_runs));
     const char *path = json_string_value(json_object_get(more, "path")),
@@ -265,27 +261,12 @@ static void add_more(const zero_run *run, const zero_metrics_file *file)
     json_object_set_new(more, "name", json_string(slash && slash[1] ? slash + 1 : path));
     json_t *program = zero_run_program(zero_fact_at(tree, "run/schedule"));
     if (program) json_object_set_new(more, "program", program);
-    json_array_foreach(program, i, row)
-    {
-        if (json_equal(json_object_get(row, "number"),
-                       zero_run_member(tree, "run/schedule/peak")))
-            json_object_set(more, "peak", row);
-    }
     if (!file->final) return;
     json_object_set_new(
         more, "digest",
         json_sprintf("%.8s...", json_string_value(json_object_get(file->final, "digest"))));
     json_object_set_new(more, "ledgers", tables_of(tree));
-    json_t *spent = json_array(),
-           *profile = json_deep_copy(json_object_get(tree, "profile"));
-    for (int t = 0; t < ZERO_RANK_TIMES && zero_fact_at(tree, "final/rank_seconds"); t++) {
-        const char *name = zero_rank_time_name((zero_rank_time)t);
-        json_array_append_new(
-            spent, zero_run_pick(
-                       json_object_get(zero_run_member(tree, "final/rank_seconds"), name),
-                       "name; least; mean; most", "name", name, "", ""));
-    }
-    json_object_set_new(more, "spent", spent);
+    json_t *profile = json_deep_copy(json_object_get(tree, "profile"));
     json_array_foreach(profile, i, row)
     {
         const char *op = json_string_value(json_object_get(row, "op"));

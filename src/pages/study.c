@@ -209,41 +209,10 @@ void zero_study_compare(json_t *study)
 
 /* ---- texts ---- */
 
-/* The first point that was measured, and in what others differ
- * from it, so that they cannot be compared. */
-json_t *zero_study_more(const json_t *points)
-{
-    static const char *const keys[] = {"cpu", "node_cores", "mpi", "commit", "arithmetic"};
-    json_t *another = json_array(), *first = NULL, *point;
-    size_t i;
-    json_array_foreach((json_t *)points, i, point)
-    {
-        if (!first && zero_point_is(point, "measured")) first = point;
-    }
-    for (size_t k = 0; first && k < sizeof keys / sizeof keys[0]; k++)
-        json_array_foreach((json_t *)points, i, point)
-        {
-            char words[ZERO_POINT_TEXT];
-            const json_t *a = json_object_get(json_object_get(first, "run"), keys[k]),
-                         *b = json_object_get(json_object_get(point, "run"), keys[k]);
-            if (!zero_point_is(point, "measured") || (a && b ? json_equal(a, b) : a == b))
-                continue;
-            json_array_append_new(another, json_pack("{s:s, s:s}", "point",
-                                                     zero_point_words(point, words), "fact",
-                                                     keys[k]));
-            break;
-        }
-    const json_t *load = json_array_get(json_object_get(first, "load"), 0);
-    return json_pack("{s:O, s:o, s:O*, s:o*}", "points", points, "another", another,
-                     "began", first, "load",
-                     json_is_number(load) ? json_real(json_number_value(load)) : NULL);
-}
-
 zero_status zero_study_show(const json_t *study, bool has_plan, bool has_simulation,
                             FILE *out)
 {
     json_t *tree = json_copy((json_t *)study);
-    json_object_set_new(tree, "more", zero_study_more(json_object_get(study, "points")));
     json_object_set_new(tree, "has_plan", json_boolean(has_plan));
     if (json_object_set_new(tree, "has_simulation", json_boolean(has_simulation)) != 0) {
         json_decref(tree);

@@ -238,10 +238,8 @@ static zero_status make_report(const char *path, const char *file, const json_t 
                            zero_point_words(sorted[i], words));
     }
     if (st == ZERO_OK) st = add_stages(new, file, sorted, n);
-    json_t *more = zero_study_more(list);
-    json_object_set_new(more, "path", json_string(ZERO_SHOWN(path)));
-    json_object_set_new(new, "more", more);
-    json_decref(list);
+    json_object_set_new(new, "more",
+                        json_pack("{s:s, s:o}", "path", ZERO_SHOWN(path), "points", list));
     free(sorted);
     if (st == ZERO_OK)
         *report = new;
