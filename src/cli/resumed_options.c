@@ -7,6 +7,7 @@
 #include "base/fail.h"
 #include "base/legible.h"
 #include "base/number.h"
+#include "cli/record.h"
 #include "nn/shape.h"
 #include "train/learning_rate.h"
 
@@ -51,10 +52,11 @@ static bool is_free(const zero_session *s, const json_t *saved, const zero_optio
     bool of_data = strcmp(name, "val-data") == 0 || strcmp(name, "token-bytes") == 0;
     if (s->config.new_data && of_data) return true;
     bool of_shape = row->offset - offsetof(zero_config, shape) < sizeof s->config.shape;
-    const char *leader = of_shape || strcmp(name, "architecture") == 0 ? "model"
-                         : strcmp(name, "lr-min") == 0                 ? "lr"
-                         : strcmp(name, "activations") == 0            ? "dtype"
-                                                                       : NULL;
+    of_shape |= strcmp(name, "architecture") == 0 || strcmp(name, "tied") == 0;
+    const char *leader = of_shape                           ? "model"
+                         : strcmp(name, "lr-min") == 0      ? "lr"
+                         : strcmp(name, "activations") == 0 ? "dtype"
+                                                            : NULL;
     return leader && has_changed(s, saved, leader);
 }
 
@@ -259,7 +261,7 @@ void zero_resumed_options_tell(zero_session *s, const zero_manifest *m)
     json_decref(now);
     if (!zero_comm_is_root(&s->world)) return;
     char arithmetic[256];
-    zero_show_arithmetic(&s->view, arithmetic, sizeof arithmetic);
+    zero_record_arithmetic(s, arithmetic, sizeof arithmetic);
     if (strcmp(arithmetic, m->arithmetic) != 0)
         fprintf(
             stderr,

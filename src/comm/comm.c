@@ -6,6 +6,7 @@
 #include "base/grow.h"
 #include "comm/check.h"
 #include "comm/deadline.h"
+#include "comm/heap.h"
 #include "comm/local.h"
 #include "comm/mpi_error.h"
 #include "comm/thread.h"
@@ -39,8 +40,7 @@ static zero_status describe(MPI_Comm mpi, const char *name, zero_comm *comm)
     return st;
 }
 
-/* Takes over a new communicator: *out owns it, or it is freed. */
-static zero_status adopt(MPI_Comm mpi, const char *name, zero_comm *out)
+zero_status zero_comm_adopt(MPI_Comm mpi, const char *name, zero_comm *out)
 {
     zero_comm comm;
     zero_status st = describe(mpi, name, &comm);
@@ -59,7 +59,7 @@ static zero_status duplicate(MPI_Comm theirs, const char *name, zero_comm *out)
 {
     MPI_Comm mpi;
     ZERO_TRY(zero_mpi(MPI_Comm_dup(theirs, &mpi)));
-    return adopt(mpi, name, out);
+    return zero_comm_adopt(mpi, name, out);
 }
 
 zero_status zero_comm_world(zero_comm *out)
@@ -87,7 +87,7 @@ zero_status zero_comm_split(const zero_comm *parent, int color, int key, zero_co
     MPI_Comm mpi;
     int mpi_color = color < 0 ? MPI_UNDEFINED : color;
     ZERO_TRY(zero_mpi(MPI_Comm_split(parent->mpi, mpi_color, key, &mpi)));
-    if (color >= 0) return adopt(mpi, "zero group", out);
+    if (color >= 0) return zero_comm_adopt(mpi, "zero group", out);
     *out = (zero_comm){0};
     return ZERO_OK;
 }
@@ -163,6 +163,7 @@ static void release(zero_comm *comm)
     if (!zero_mpi_is_up()) comm->size = 0; /* nothing of MPI's is left to free */
     if (comm->signal_window) zero_window_destroy(comm->signal_window);
     free(comm->signal_window);
+    zero_heap_free(comm->heap);
     zero_layout_destroy(&comm->layout);
     if (comm->size > 0) MPI_Comm_free(&comm->node);
     if (comm->size > 0) MPI_Comm_free(&comm->control);
