@@ -616,7 +616,7 @@ static void close_groups(job *j)
 
 int main(int argc, char **argv)
 {
-    job j = {.rounds = test_rounds_of(argc, argv, 120)};
+    job j = {.rounds = test_rounds_of(argc, argv, 80)};
     around.begin(&argc, &argv);
     around.state = &j;
     open_groups(&j);
