@@ -9,6 +9,7 @@ if(ZERO_PROGRAM)
 endif()
 install(TARGETS zero_static zero_shared EXPORT zero
   INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(TARGETS zero_collective LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 if(zero_has_cuda)
   # Beside libzero, which looks there; the program looks in the folder of libraries, too.
   zero_installed(zero_cuda)

@@ -85,6 +85,20 @@ void zero_tree_sum(int n, const zero_tree_term *terms, int64_t len, zero_type ty
     if (stream) zero_stream_fence();
 }
 
+void zero_tree_mean(int n, const zero_tree_term *terms, int64_t len, int divisor,
+                    zero_type type, void *out)
+{
+    float mean[ZERO_VECTOR_TILE];
+    slice s = {.kernels = zero_vector_kernels_best()};
+    for (; s.at < len; s.at += s.len) {
+        zero_vector_sum sum = {0};
+        s.len = zero_min(len - s.at, ZERO_VECTOR_TILE);
+        sum_slice(&s, n, terms, &sum, ZERO_FP32, mean, false);
+        for (int64_t i = 0; i < s.len; i++) mean[i] /= (float)divisor;
+        zero_convert(ZERO_FP32, type, s.len, mean, zero_type_to(type, out, s.at));
+    }
+}
+
 static int cover(zero_tree_term subtree, int first, int end, zero_tree_term *terms)
 {
     int subtree_end = subtree.first + subtree.count;

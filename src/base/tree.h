@@ -45,6 +45,9 @@ typedef struct {
  * only NaN payloads may. */
 void zero_tree_sum(int n, const zero_tree_term *terms, int64_t len, zero_type type,
                    void *out, bool stream);
+/* The same sum divided by `divisor` before it is rounded. */
+void zero_tree_mean(int n, const zero_tree_term *terms, int64_t len, int divisor,
+                    zero_type type, void *out);
 
 #define ZERO_TREE_COVER_MAX 64
 

@@ -3,19 +3,34 @@
 #include <string.h>
 
 #include "base/vector.h"
+#include "zero/number.h"
 
+/* Of all numbers; the first are the types. */
 static const struct {
     const char *name;
     size_t size;
-} types[ZERO_TYPES] = {
-    [ZERO_FP32] = {"fp32", 4},
-    [ZERO_BF16] = {"bf16", 2},
-    [ZERO_FP16] = {"fp16", 2},
+} types[] = {
+    [ZERO_NUMBER_FP32] = {"fp32", 4},   [ZERO_NUMBER_BF16] = {"bf16", 2},
+    [ZERO_NUMBER_FP16] = {"fp16", 2},   [ZERO_NUMBER_FP64] = {"fp64", 8},
+    [ZERO_NUMBER_INT8] = {"int8", 1},   [ZERO_NUMBER_UINT8] = {"uint8", 1},
+    [ZERO_NUMBER_INT16] = {"int16", 2}, [ZERO_NUMBER_INT32] = {"int32", 4},
+    [ZERO_NUMBER_INT64] = {"int64", 8},
 };
+#define NUMBERS (sizeof types / sizeof *types)
 
 static bool is_known(zero_type type)
 {
     return (unsigned)type < ZERO_TYPES;
+}
+
+size_t zero_number_size(zero_number number)
+{
+    return (unsigned)number < NUMBERS ? types[number].size : 0;
+}
+
+const char *zero_number_name(zero_number number)
+{
+    return (unsigned)number < NUMBERS ? types[number].name : "unknown";
 }
 
 size_t zero_type_size(zero_type type)

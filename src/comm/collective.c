@@ -3,6 +3,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include <xxhash.h>
+
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/grow.h"
@@ -32,6 +34,17 @@ static zero_status allocate_messages(zero_collective *op)
     return zero_new(&op->messages, ZERO_COLLECTIVE_REQUESTS, "messages");
 }
 
+/* Of what all ranks have in common. */
+static uint32_t hash_of(const zero_collective_spec *spec)
+{
+    const int64_t common[] = {
+        spec->kind,      spec->algorithm,
+        spec->type,      spec->result,
+        spec->reduction, spec->count,
+        spec->tail,      zero_collective_has_root(spec->kind) ? spec->root : spec->stride};
+    return (uint32_t)XXH3_64bits(common, sizeof common);
+}
+
 static zero_status build(zero_collective *op, zero_comm *comm,
                          const zero_collective_spec *spec, const zero_copier *copier)
 {
@@ -46,6 +59,7 @@ static zero_status build(zero_collective *op, zero_comm *comm,
                          zero_algorithm_name(spec->algorithm));
     ZERO_TRY(zero_steps_init(&new.steps, spec, &comm->layout, comm->rank));
     new.until_sent = zero_steps_until_sent(&new.steps);
+    new.hash = hash_of(spec);
     int64_t most = 1;
     for (int64_t i = 0; i < new.steps.n_sums; i++)
         most = zero_max(most, new.steps.sums[i].n);

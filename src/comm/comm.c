@@ -39,8 +39,7 @@ static zero_status describe(MPI_Comm mpi, const char *name, zero_comm *comm)
     return st;
 }
 
-/* Takes over a new communicator: *out owns it, or it is freed. */
-static zero_status adopt(MPI_Comm mpi, const char *name, zero_comm *out)
+zero_status zero_comm_adopt(MPI_Comm mpi, const char *name, zero_comm *out)
 {
     zero_comm comm;
     zero_status st = describe(mpi, name, &comm);
@@ -59,7 +58,7 @@ static zero_status duplicate(MPI_Comm theirs, const char *name, zero_comm *out)
 {
     MPI_Comm mpi;
     ZERO_TRY(zero_mpi(MPI_Comm_dup(theirs, &mpi)));
-    return adopt(mpi, name, out);
+    return zero_comm_adopt(mpi, name, out);
 }
 
 zero_status zero_comm_world(zero_comm *out)
@@ -87,7 +86,7 @@ zero_status zero_comm_split(const zero_comm *parent, int color, int key, zero_co
     MPI_Comm mpi;
     int mpi_color = color < 0 ? MPI_UNDEFINED : color;
     ZERO_TRY(zero_mpi(MPI_Comm_split(parent->mpi, mpi_color, key, &mpi)));
-    if (color >= 0) return adopt(mpi, "zero group", out);
+    if (color >= 0) return zero_comm_adopt(mpi, "zero group", out);
     *out = (zero_comm){0};
     return ZERO_OK;
 }

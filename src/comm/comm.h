@@ -16,6 +16,9 @@ ZERO_NODISCARD zero_status zero_comm_world(zero_comm *out);
  * intercommunicator. */
 ZERO_NODISCARD zero_status zero_comm_from(MPI_Comm mpi, zero_comm *out);
 
+/* Makes a new communicator of MPI's a group of our own: *out owns it, or it is freed. */
+ZERO_NODISCARD zero_status zero_comm_adopt(MPI_Comm mpi, const char *name, zero_comm *out);
+
 /* The ranks of `parent` that name the same color, ordered by key, then by rank in `parent`.
  * A rank with a negative color takes part in the call only: its *out is zeroed, a group of
  * size 0. */

@@ -19,7 +19,7 @@ zero_status zero_device_begin(zero_collective *op, const zero_collective_step *s
     const zero_copier *c = op->copier;
     zero_device_tickets *copies =
         step->kind == ZERO_STEP_FETCH ? &op->fetches : &op->stores;
-    size_t bytes = (size_t)step->len * zero_type_size(step->type);
+    size_t bytes = (size_t)step->len * zero_element_size(step->type);
     if (c->since) c->since(c->arg, op->place);
     int64_t i = copies->begun++ % ZERO_COLLECTIVE_COPIES;
     copies->step[i] = op->next_step;

@@ -32,11 +32,13 @@ ZERO_NODISCARD static inline zero_status zero_family_check_whole(const zero_comm
                      helper);
 }
 
-/* True if a collective is in flight on any of the family's groups. */
+/* True if something is in flight on any of the family's groups. */
 static inline bool zero_family_is_active(const zero_comm *whole)
 {
-    bool is_active = whole->active != NULL;
+    bool is_active = whole->active || whole->requests;
     for (int i = 0; i < whole->n_parts && !is_active; i++)
         is_active = whole->parts[i].active != NULL;
+    for (const zero_comm *g = whole->named; g && !is_active; g = g->next_named)
+        is_active = g->active || g->requests;
     return is_active;
 }

@@ -7,6 +7,7 @@
 #include "base/fail.h"
 #include "comm/device.h"
 #include "comm/family.h"
+#include "comm/mpi_error.h"
 #include "comm/operation.h"
 #include "comm/signal.h"
 #include "comm/spans.h"
@@ -49,6 +50,7 @@ static zero_status advance(zero_collective *op)
             op->duration.total += op->ended - op->begun;
             zero_comm_spans_end(op);
             zero_flight_leave(op);
+            if (op->done) *op->done = true;
         }
     }
     return ZERO_OK;
@@ -58,6 +60,9 @@ zero_operation zero_flight_operation(const zero_collective *op)
 {
     zero_operation what = zero_operation_collective(&op->steps.spec, op->sequence);
     what.member = op->comm->member;
+    zero_operation_set_group(&what, op->comm->name);
+    if (op->steps.spec.kind == ZERO_ALL_REDUCE)
+        what.count = op->comm->size * what.count + op->steps.spec.tail;
     return what;
 }
 
@@ -80,10 +85,8 @@ zero_status zero_flight_begin(zero_collective *op)
     op->in_flight = 0;
     op->fetches = op->stores = (zero_device_tickets){0};
     for (int i = 0; i < ZERO_COLLECTIVE_REQUESTS; i++) op->requests[i] = MPI_REQUEST_NULL;
-    if (!zero_family_is_active(whole)) {
-        whole->last_poll = op->begun;
-        zero_thread_wake(whole);
-    }
+    if (!zero_family_is_active(whole)) whole->last_poll = op->begun;
+    zero_thread_wake(whole);
     zero_collective **end = &op->comm->active;
     while (*end) end = &(*end)->next_active;
     *end = op;
@@ -108,6 +111,24 @@ static zero_status advance_group(const zero_comm *comm, zero_collective *only)
     return ZERO_OK;
 }
 
+static zero_status advance_requests(zero_comm *comm)
+{
+    for (zero_requests **at = &comm->requests; *at;) {
+        zero_requests *r = *at;
+        int ended = 0;
+        ZERO_TRY(zero_mpi_check(MPI_Testall(r->n, r->list, &ended, MPI_STATUSES_IGNORE),
+                                "a message"));
+        if (ended) {
+            *at = r->next;
+            *r->done = true;
+            zero_family_whole(comm)->advanced++;
+        } else {
+            at = &r->next;
+        }
+    }
+    return ZERO_OK;
+}
+
 zero_status zero_flight_poll(zero_comm *comm, zero_collective *only)
 {
     zero_comm *whole = zero_family_whole(comm);
@@ -121,5 +142,10 @@ zero_status zero_flight_poll(zero_comm *comm, zero_collective *only)
     ZERO_TRY(advance_group(only ? only->comm : whole, only));
     for (int i = 0; !only && i < whole->n_parts; i++)
         ZERO_TRY(advance_group(&whole->parts[i], NULL));
+    if (!only) ZERO_TRY(advance_requests(whole));
+    for (zero_comm *g = whole->named; g && !only; g = g->next_named) {
+        ZERO_TRY(advance_group(g, NULL));
+        ZERO_TRY(advance_requests(g));
+    }
     return zero_watch_look(whole);
 }

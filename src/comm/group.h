@@ -10,13 +10,16 @@
 #include <stdint.h>
 
 #include <mpi.h>
+#include <pthread.h>
 
 #include "base/tree.h"
 #include "lists/copier.h"
 #include "lists/member.h"
 #include "lists/peers.h"
 #include "lists/step.h"
-#include "zero/comm.h"
+#include "zero/collective.h"
+
+#define ZERO_OPERATION_GROUP 64 /* bytes of a group's name, with the last 0 */
 
 #define ZERO_CONTROL       ZERO_COLLECTIVE_KINDS /* small messages */
 #define ZERO_TRAFFIC_KINDS (ZERO_COLLECTIVE_KINDS + 1)
@@ -29,6 +32,14 @@ typedef struct {
     double total;   /* from begin to end */
     double exposed; /* of these, spent waiting and doing nothing else */
 } zero_duration;
+
+/* Requests of MPI's that end together. */
+typedef struct zero_requests {
+    int n;
+    MPI_Request *list; /* [n], owned by who begins them */
+    bool *done;        /* borrowed; becomes true when all have ended */
+    struct zero_requests *next;
+} zero_requests;
 
 struct zero_comm {
     /* Owned; with `local` ranks are threads, and there are no communicators (local.h). */
@@ -46,6 +57,17 @@ struct zero_comm {
     zero_comm *parts; /* owned; [n_parts], by zero_family_part; NULL: never divided */
     int n_parts;
     zero_member member;
+
+    /* Groups of ranks of their own choice (works.h) are of the family, too: a list. */
+    zero_comm *named;                /* (whole) the first; borrowed */
+    zero_comm *next_named;           /* a named group: the next one of its family */
+    char name[ZERO_OPERATION_GROUP]; /* as errors say it; "": the group serves no works */
+    pthread_mutex_t starting;        /* (whole) of its thread; used by works alone */
+    struct zero_works *works;        /* owned; NULL before the first one */
+    zero_requests *requests;         /* begun and not yet ended; borrowed */
+    zero_traffic exchanged;          /* by requests */
+    zero_tell *tell;                 /* (whole) where this rank computes; NULL: unknown */
+    void *tell_arg;                  /* (whole) borrowed */
 
     struct zero_window *signal_window; /* owned; NULL before the group's first window */
     void *signals;                     /* the counters of signal.h, in that window */
@@ -68,6 +90,7 @@ struct zero_comm {
     zero_peer_bytes peers; /* of all kinds but ZERO_CONTROL, by rank of the group */
     double last_poll;      /* (whole) when; while collectives are active */
     double largest_gap;    /* (whole) longest time between two polls, in seconds */
+    bool started_mpi;      /* zero_world_open() did */
     int users;             /* trainers and optimizers that work on the group */
     bool is_closed;        /* the program has closed it: it ends with its last user */
     double
@@ -90,6 +113,7 @@ typedef struct zero_collective {
     const zero_copier *copier;  /* borrowed; NULL: `in` and `out` are the host's */
     size_t in_apart, out_apart; /* of neighbours' `in` and `out`, or their mirrors */
     int64_t until_sent;         /* zero_steps_until_sent() */
+    uint32_t hash;              /* of what it does, for the tags of its messages */
     int64_t label;              /* the caller's, set before begin: what spans.h records */
 
     /* All runs of this collective so far. The group's counters have them, too. */
@@ -98,6 +122,7 @@ typedef struct zero_collective {
 
     /* while it runs */
     bool is_active;
+    bool *done;     /* borrowed; becomes true when it ends; NULL: nobody asks */
     const void *in; /* with a copier: the mirrors, and the algorithm's part of staging */
     void *out, *staging;
     const void *device_in;

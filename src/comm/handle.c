@@ -5,7 +5,9 @@
 #include "base/grow.h"
 #include "comm/comm.h"
 #include "comm/mpi_error.h"
+#include "comm/named.h"
 #include "comm/watch.h"
+#include "comm/works.h"
 
 /* ---- may it be used ---- */
 
@@ -39,6 +41,7 @@ zero_status zero_comm_open(MPI_Comm mpi, double watchdog, zero_comm **comm)
     st = zero_agree(&own, st);
     if (st == ZERO_OK) {
         *kept = own; /* the watchdog keeps its address */
+        kept->starting = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
         st = zero_watch_start(kept, watchdog);
     }
     if (st == ZERO_OK) {
@@ -53,6 +56,11 @@ zero_status zero_comm_open(MPI_Comm mpi, double watchdog, zero_comm **comm)
 static void end_if_unused(zero_comm *comm)
 {
     if (!comm->is_closed || comm->users > 0) return;
+    if (comm->whole) {
+        zero_named_close(comm);
+        return;
+    }
+    if (!zero_works_end(comm)) return;
     zero_comm_destroy(comm);
     free(comm);
 }

@@ -149,6 +149,12 @@ zero_status zero_launch_start_threaded(int *argc, char ***argv)
         MPI_THREAD_MULTIPLE, library, level);
 }
 
+zero_status zero_launch_start_serialized(void)
+{
+    int level;
+    return start(NULL, NULL, MPI_THREAD_SERIALIZED, &level);
+}
+
 zero_status zero_launch_stop(void)
 {
     return zero_mpi(MPI_Finalize());

@@ -29,6 +29,9 @@ ZERO_NODISCARD zero_status zero_launch_start(int *argc, char ***argv);
  * ZERO_ERR_UNSUPPORTED if this MPI cannot; MPI is up then all the same. */
 ZERO_NODISCARD zero_status zero_launch_start_threaded(int *argc, char ***argv);
 
+/* The same at level SERIALIZED or higher, for programs with works (works.h). */
+ZERO_NODISCARD zero_status zero_launch_start_serialized(void);
+
 /* Ends MPI; collective over MPI_COMM_WORLD. All groups are destroyed before. */
 ZERO_NODISCARD zero_status zero_launch_stop(void);
 

@@ -9,6 +9,7 @@
 /* MPI adds floats itself; 16-bit values travel as bits. */
 MPI_Datatype zero_mpi_type(zero_type type)
 {
+    if (type > ZERO_FP16) return MPI_BYTE;
     return type == ZERO_FP32 ? MPI_FLOAT : MPI_UINT16_T;
 }
 
@@ -67,9 +68,12 @@ zero_status zero_mpi_call_post(zero_collective *op, const zero_collective_step *
     case ZERO_ALL_GATHER:
         /* MPI must be told if a piece is in place already. */
         if (from == (const char *)to + (size_t)op->comm->rank * (size_t)step->len *
-                                           zero_type_size(step->type))
+                                           zero_element_size(step->type))
             from = MPI_IN_PLACE;
         return zero_mpi(MPI_Iallgather(from, len, type, to, len, type, mpi, request));
+    case ZERO_ALL_REDUCE:
+        return zero_mpi(MPI_Iallreduce(from == to ? MPI_IN_PLACE : from, to, len, type, add,
+                                       mpi, request));
     case ZERO_BROADCAST: return zero_mpi(MPI_Ibcast(to, len, type, root, mpi, request));
     }
     return zero_mpi_check(MPI_ERR_OTHER, "a collective of an unknown kind");

@@ -16,5 +16,5 @@ ZERO_NODISCARD zero_status zero_mpi_call_post(zero_collective *op,
                                               const void *from, void *to,
                                               MPI_Request *request);
 
-/* The MPI type in which values travel. */
+/* The MPI type in which values travel: bytes, if they are no zero_type. */
 MPI_Datatype zero_mpi_type(zero_type type);

@@ -7,7 +7,7 @@
 
 #include "lists/algorithm.h"
 
-_Static_assert(sizeof(zero_operation) == 4 * 8 + 12 * 4,
+_Static_assert(sizeof(zero_operation) == 4 * 8 + 12 * 4 + ZERO_OPERATION_GROUP,
                "no padding: operations travel, and are compared, as bytes");
 
 zero_operation zero_operation_collective(const zero_collective_spec *spec, int64_t sequence)
@@ -37,22 +37,22 @@ zero_operation zero_operation_control(zero_operation_kind kind, int64_t sequence
                             .root = root};
 }
 
+void zero_operation_set_group(zero_operation *op, const char *name)
+{
+    strncpy(op->group, name, sizeof op->group - 1);
+}
+
 bool zero_operation_equal(const zero_operation *a, const zero_operation *b)
 {
     return memcmp(a, b, sizeof *a) == 0;
 }
 
-static const char *const control_names[] = {"agreement",
-                                            "vote",
-                                            "gathering of numbers",
-                                            "or of words",
-                                            "maximum",
-                                            "sum",
-                                            "merging of spans",
-                                            "message to all",
-                                            "barrier",
-                                            "the end of the group",
-                                            "the start"};
+static const char *const control_names[] = {
+    "agreement",        "vote",           "gathering of numbers",
+    "or of words",      "maximum",        "sum",
+    "merging of spans", "message to all", "barrier",
+    "exchange",         "opening",        "the end of the group",
+    "the start"};
 _Static_assert(sizeof control_names / sizeof *control_names ==
                    ZERO_OPERATION_NONE + 1 - ZERO_COLLECTIVE_KINDS,
                "a name for each kind");
@@ -78,6 +78,12 @@ static void add_numbers(const zero_operation *op, char text[ZERO_OPERATION_TEXT]
     if (op->kind == ZERO_OPERATION_NONE || op->kind == ZERO_OPERATION_END) return;
     add(text, " %" PRId64, op->sequence);
     if (op->unit != ZERO_NO_UNIT) add(text, " of %s %d", unit, (int)op->unit);
+    if (op->group[0] == '\0') return;
+    if (op->kind < ZERO_COLLECTIVE_KINDS)
+        add(text, " of %" PRId64 " %s", op->count,
+            op->type == ZERO_NUMBER_UINT8 ? "bytes"
+                                          : zero_number_name((zero_number)op->type));
+    add(text, " in group '%s'", op->group);
 }
 
 static void add_place(const zero_operation *op, char text[ZERO_OPERATION_TEXT])
@@ -101,7 +107,7 @@ void zero_operation_describe(const zero_operation *op, char text[ZERO_OPERATION_
         add(text, " (%" PRId64 " bytes", op->count);
     } else if (!is_control) {
         add(text, " (%s, %s", zero_algorithm_name((zero_algorithm)op->algorithm),
-            zero_type_name((zero_type)op->type));
+            zero_number_name((zero_number)op->type));
         if (op->result != op->type)
             add(text, " to %s", zero_type_name((zero_type)op->result));
         add(text, ", %" PRId64 " elements", op->count);

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "comm/group.h"
 #include "lists/member.h"
 #include "lists/spec.h"
 
@@ -23,8 +24,10 @@ typedef enum {
     ZERO_OPERATION_SPANS,   /* merged */
     ZERO_OPERATION_MESSAGE, /* bytes of one rank to all ranks */
     ZERO_OPERATION_BARRIER,
-    ZERO_OPERATION_END, /* of the group, or of what watches it */
-    ZERO_OPERATION_NONE /* before the first one */
+    ZERO_OPERATION_EXCHANGE, /* of messages between any ranks */
+    ZERO_OPERATION_OPENING,  /* of a group of some ranks */
+    ZERO_OPERATION_END,      /* of the group, or of what watches it */
+    ZERO_OPERATION_NONE      /* before the first one */
 } zero_operation_kind;
 
 typedef struct {
@@ -36,7 +39,8 @@ typedef struct {
     int32_t type, result, algorithm;
     int32_t root; /* -1 without one */
     int32_t on_device, in_place;
-    zero_member member; /* of the group */
+    zero_member member;               /* of the group */
+    char group[ZERO_OPERATION_GROUP]; /* its name, if it has one: zeros after it */
 } zero_operation;
 
 #define ZERO_OPERATION_TEXT 256 /* bytes for either text below */
@@ -45,6 +49,8 @@ zero_operation zero_operation_collective(const zero_collective_spec *spec,
                                          int64_t sequence);
 zero_operation zero_operation_control(zero_operation_kind kind, int64_t sequence,
                                       int64_t bytes, int root);
+
+void zero_operation_set_group(zero_operation *op, const char *name);
 
 bool zero_operation_equal(const zero_operation *a, const zero_operation *b);
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/number.h"
 #include "base/stream.h"
 #include "comm/device.h"
 #include "comm/local.h"
@@ -18,7 +19,8 @@
 
 static size_t element_size(const zero_collective *op, zero_place place)
 {
-    return zero_type_size(place == ZERO_OUT ? op->steps.spec.result : op->steps.spec.type);
+    return zero_element_size(place == ZERO_OUT ? op->steps.spec.result
+                                               : op->steps.spec.type);
 }
 
 static char *address(const zero_collective *op, zero_spot spot)
@@ -139,6 +141,15 @@ static int take_slot(zero_collective *op)
     return i;
 }
 
+/* Messages of different operations do not meet, even if they have the same number: then
+ * ranks wait, and nothing is cut off or taken for something else. The fewer tags MPI has,
+ * the less of the hash is left. */
+static int tag_of(const zero_collective *op)
+{
+    const int64_t hashes = zero_max(op->comm->tag_limit / ZERO_SIGNALS, 1);
+    return (int)(op->sequence % ZERO_SIGNALS * hashes + (int64_t)op->hash % hashes);
+}
+
 /* In a reduce all ranks send to the root. Its MPI would have to keep what it has not asked
  * for, so these sends end when the root receives. */
 static zero_status post(zero_collective *op, const zero_collective_step *step)
@@ -148,13 +159,14 @@ static zero_status post(zero_collective *op, const zero_collective_step *step)
     MPI_Comm mpi = op->comm->mpi;
     MPI_Datatype type = zero_mpi_type(step->type);
     int slot = take_slot(op), len = (int)step->len, peer = step->peer;
-    int tag = (int)(op->sequence % op->comm->tag_limit);
+    int tag = tag_of(op);
     MPI_Request *request = &op->requests[slot];
     if (op->messages) {
         zero_local_post(op, slot, is_send, peer, at,
-                        (size_t)step->len * zero_type_size(step->type));
+                        (size_t)step->len * zero_element_size(step->type));
         return ZERO_OK;
     }
+    if (type == MPI_BYTE) len *= (int)zero_element_size(step->type);
     if (!is_send) return zero_mpi(MPI_Irecv(at, len, type, peer, tag, mpi, request));
     if (op->steps.spec.kind == ZERO_REDUCE)
         return zero_mpi(MPI_Issend(at, len, type, peer, tag, mpi, request));
@@ -180,10 +192,19 @@ static size_t add(zero_collective *op, const zero_collective_step *step)
     const zero_sum *sum = find_terms(op, step);
     char *to = address(op, step->to);
     if (sum->n == 1 && op->terms[0].data == to) return 0;
-    bool stream = step->to.place == ZERO_OUT &&
-                  (size_t)op->steps.spec.count * zero_type_size(step->type) >= STREAM_BYTES;
-    zero_tree_sum((int)sum->n, op->terms, step->len, step->type, to, stream);
-    return (size_t)(sum->n * step->len) * zero_type_size(op->steps.spec.type);
+    bool stream =
+        step->to.place == ZERO_OUT &&
+        (size_t)op->steps.spec.count * zero_element_size(step->type) >= STREAM_BYTES;
+    const zero_collective_spec *spec = &op->steps.spec;
+    const int size = op->comm->size;
+    if (!zero_reduction_is_tree(spec->reduction, (zero_number)spec->type))
+        zero_reduce_terms(spec->reduction, (zero_number)spec->type, (int)sum->n, op->terms,
+                          step->len, size, to);
+    else if (spec->reduction == ZERO_MEAN && step->to.place == ZERO_OUT)
+        zero_tree_mean((int)sum->n, op->terms, step->len, size, step->type, to);
+    else /* partial sums of a mean as well */
+        zero_tree_sum((int)sum->n, op->terms, step->len, step->type, to, stream);
+    return (size_t)(sum->n * step->len) * zero_element_size(op->steps.spec.type);
 }
 
 /* Returns the bytes read: none in place. */
@@ -191,9 +212,9 @@ static size_t copy(zero_collective *op, const zero_collective_step *step)
 {
     const char *from = address(op, step->from);
     char *to = address(op, step->to);
-    size_t bytes = (size_t)step->len * zero_type_size(step->type);
+    size_t bytes = (size_t)step->len * zero_element_size(step->type);
     if (to == from) return 0;
-    if ((size_t)op->steps.spec.count * zero_type_size(step->type) >= STREAM_BYTES)
+    if ((size_t)op->steps.spec.count * zero_element_size(step->type) >= STREAM_BYTES)
         zero_stream_copy(to, from, bytes);
     else
         memcpy(to, from, bytes);
@@ -203,7 +224,7 @@ static size_t copy(zero_collective *op, const zero_collective_step *step)
 /* Begins the step on the device, unless a copy has nothing to move. */
 static zero_status run_there(zero_collective *op, const zero_collective_step *step)
 {
-    size_t size = zero_type_size(step->type);
+    size_t size = zero_element_size(step->type);
     char *to = NULL;
     const char *from = NULL;
     if (step->kind == ZERO_STEP_STORE)

@@ -1,14 +1,18 @@
-/* thread.h - a thread that keeps collectives moving while the program does not poll.
+/* thread.h - a thread that keeps collectives moving while nobody polls or waits.
  *
- * For programs that cannot poll often enough. It sleeps while nothing is in flight and
- * polls the group once per period otherwise; with a watchdog it also answers the other
- * ranks, ten times a second. MPI must run at thread level MULTIPLE
- * (zero_launch_start_threaded).
+ * For programs that cannot poll often enough. It sleeps while nothing is in flight, and
+ * longer the longer that lasts; otherwise it polls the family once per period, unless a
+ * thread of the program waits and so polls anyway. With a watchdog it also answers the
+ * other ranks, ten times a second.
  *
- * The owner is the one other thread that uses the group. Both hold the group's lock while
- * they work on it. A family (divide.h) has one thread and one lock. A group without a
- * thread has no lock to take. */
+ * All threads that use a group hold the family's lock while they work on it. A group
+ * without a thread has no lock to take. With works (works.h) every call of MPI's is made
+ * under the lock, so level SERIALIZED does; small messages (control.h) are posted without
+ * it, so with them MPI must run at level MULTIPLE (zero_launch_start_threaded), and their
+ * owner is the one other thread that uses the group. */
 #pragma once
+
+#include <stdbool.h>
 
 #include "comm/group.h"
 #include "zero/status.h"
@@ -20,6 +24,10 @@
  * reported by the group's next poll or wait. */
 ZERO_NODISCARD zero_status zero_progress_start(zero_comm *comm, double period_seconds);
 
+/* The same for works: polls often, and needs level SERIALIZED only (else
+ * ZERO_ERR_UNSUPPORTED). Does nothing if there is a thread. Any thread may call it. */
+ZERO_NODISCARD zero_status zero_thread_need(zero_comm *comm);
+
 /* Local; accepts a group without a thread. */
 void zero_progress_stop(zero_comm *comm);
 
@@ -29,8 +37,19 @@ void zero_progress_stop(zero_comm *comm);
 void zero_thread_lock(const zero_comm *comm);
 void zero_thread_unlock(const zero_comm *comm);
 
+/* Takes the lock if no other thread has it. One that waits for an end gives way to one that
+ * begins, which would otherwise seldom find it free. */
+bool zero_thread_try_lock(const zero_comm *comm);
+
 /* Tells the thread that there is work now. The caller holds the lock. */
 void zero_thread_wake(const zero_comm *comm);
 
-/* The failure that ended the thread, if any. The caller holds the lock. */
+/* From here on, until it says so again with -1, one more thread waits and polls. */
+void zero_thread_waits(const zero_comm *comm, int one);
+
+/* Keeps a failure for all who ask from here on, unless there is one. The caller holds the
+ * lock. */
+void zero_thread_fail(const zero_comm *comm, zero_status st);
+
+/* That failure, if any: it also ended the thread. The caller holds the lock. */
 ZERO_NODISCARD zero_status zero_thread_failure(const zero_comm *comm);

@@ -1,7 +1,9 @@
 #include "comm/wait.h"
 
 #include <sched.h>
+#include <time.h>
 
+#include "base/clock.h"
 #include "base/fail.h"
 #include "comm/family.h"
 #include "comm/flight.h"
@@ -11,7 +13,8 @@
 #include "comm/thread.h"
 #include "comm/watch.h"
 
-#define SPINS 200 /* turns before a waiting rank yields the processor */
+#define SPINS      200 /* turns before a waiting rank yields the processor */
+#define NAPS_AFTER 4   /* turns before one beside a thread that computes sleeps */
 
 static void note(zero_comm *comm, zero_watch_state state, const zero_operation *what)
 {
@@ -20,53 +23,89 @@ static void note(zero_comm *comm, zero_watch_state state, const zero_operation *
     zero_thread_unlock(comm);
 }
 
-/* Waits for the end of a collective or, if that is NULL, of a request. Between threads of
- * one process it sleeps if nothing could move. */
-static zero_status wait_for(const zero_collective *op, MPI_Request *request,
-                            zero_comm *group, zero_watch_state state,
-                            const zero_operation *what)
+static bool is_idle(const zero_comm *comm)
+{
+    return comm->whole ? !comm->active && !comm->requests : !zero_family_is_active(comm);
+}
+
+/* One look, under the lock. */
+static zero_status look(zero_comm *comm, const zero_awaited *awaited, bool *ended)
+{
+    int request_ended = 0;
+    ZERO_TRY(zero_flight_poll(comm, NULL));
+    if (awaited->request)
+        ZERO_TRY(
+            zero_mpi_check(MPI_Test(awaited->request, &request_ended, MPI_STATUS_IGNORE),
+                           "a message to all ranks"));
+    *ended = (awaited->done && *awaited->done) || request_ended ||
+             (awaited->op && !awaited->op->is_active) ||
+             (awaited->idle && is_idle(awaited->idle));
+    return *ended ? ZERO_OK : zero_watch_turn(comm);
+}
+
+/* Between looks: spins, then yields the processor. */
+static void rest(const zero_awaited *awaited, int turns)
+{
+    static const struct timespec nap = {.tv_nsec = 50000};
+    if (awaited->naps && turns > NAPS_AFTER)
+        nanosleep(&nap, NULL);
+    else if (turns >= SPINS)
+        sched_yield();
+}
+
+/* Between threads of one process it sleeps if nothing could move. */
+zero_status zero_wait_until(zero_comm *group, zero_watch_state state,
+                            const zero_operation *what, const zero_awaited *awaited,
+                            bool *ended)
 {
     zero_comm *comm = zero_family_whole(group);
-    bool reached = false;
+    zero_status st = ZERO_OK;
     zero_sigterm sigterm = {.last_look = 0.0};
+    *ended = false;
     note(comm, state, what);
-    for (int turns = 0; !reached;) {
+    zero_thread_waits(comm, 1);
+    for (int turns = 0; !*ended; turns += turns < SPINS) {
         int64_t moves = comm->local ? zero_local_moves(comm) : 0;
         int64_t advanced = comm->advanced;
-        zero_thread_lock(comm);
-        zero_status st = zero_flight_poll(comm, NULL);
-        int ended = op && !op->is_active;
-        if (st == ZERO_OK && !op)
-            st = zero_mpi_check(MPI_Test(request, &ended, MPI_STATUS_IGNORE),
-                                "a message to all ranks");
-        reached = st == ZERO_OK && ended;
-        if (st == ZERO_OK && !reached) st = zero_watch_turn(comm);
-        if (turns == SPINS && !reached)
-            zero_sigterm_turn(&sigterm, comm->advanced, comm->patience);
-        zero_thread_unlock(comm);
-        ZERO_TRY(st);
-        if (reached) break;
+        if (zero_thread_try_lock(comm)) {
+            st = look(comm, awaited, ended);
+            if (turns == SPINS && !*ended)
+                zero_sigterm_turn(&sigterm, comm->advanced, comm->patience);
+            if (st != ZERO_OK) zero_thread_fail(comm, st);
+            zero_thread_unlock(comm);
+        }
+        if (st != ZERO_OK || *ended) break;
+        if (awaited->until > 0.0 && zero_clock_seconds() >= awaited->until) break;
         if (comm->local && comm->advanced == advanced)
-            ZERO_TRY(zero_local_rest(comm, moves));
-        else if (!comm->local && turns < SPINS)
-            turns++;
+            st = zero_local_rest(comm, moves);
         else if (!comm->local)
-            sched_yield();
+            rest(awaited, turns);
+        if (st != ZERO_OK) break;
     }
-    note(comm, ZERO_WATCH_COMPUTING, what);
-    return ZERO_OK;
+    zero_thread_waits(comm, -1);
+    if (*ended) note(comm, ZERO_WATCH_COMPUTING, what);
+    return st;
+}
+
+static zero_status wait_for(zero_comm *comm, zero_watch_state state,
+                            const zero_operation *what, const zero_awaited *awaited)
+{
+    bool ended;
+    return zero_wait_until(comm, state, what, awaited, &ended);
 }
 
 zero_status zero_wait_collective(zero_collective *op)
 {
     zero_operation what = zero_flight_operation(op);
-    return wait_for(op, NULL, op->comm, ZERO_WATCH_WAITING, &what);
+    const zero_awaited awaited = {.op = op};
+    return wait_for(op->comm, ZERO_WATCH_WAITING, &what, &awaited);
 }
 
 zero_status zero_wait_request(zero_comm *comm, zero_watch_state state,
                               const zero_operation *what, MPI_Request *request)
 {
-    return wait_for(NULL, request, comm, state, what);
+    const zero_awaited awaited = {.request = request};
+    return wait_for(comm, state, what, &awaited);
 }
 
 zero_status zero_wait_message(zero_comm *comm, const zero_operation *what,

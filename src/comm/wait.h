@@ -10,6 +10,22 @@
 #include "comm/verdict.h"
 #include "zero/status.h"
 
+/* What to wait for: that *done, which the poll sets, is true, or that the request or the
+ * collective has ended, or that nothing is in flight on a group; a whole with its family. */
+typedef struct {
+    const bool *done;
+    MPI_Request *request;
+    const zero_collective *op;
+    const zero_comm *idle;
+    double until; /* on the clock (base/clock.h); 0: without a limit */
+    bool naps;    /* beside a thread that computes: sleeps between looks */
+} zero_awaited;
+
+/* *ended: false if the limit of time came first. A caller that holds the lock keeps it. */
+ZERO_NODISCARD zero_status zero_wait_until(zero_comm *comm, zero_watch_state state,
+                                           const zero_operation *what,
+                                           const zero_awaited *awaited, bool *ended);
+
 /* Waits until the collective has ended. */
 ZERO_NODISCARD zero_status zero_wait_collective(zero_collective *op);
 

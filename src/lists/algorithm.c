@@ -155,7 +155,7 @@ static zero_status count_steps(const zero_collective_spec *spec, const zero_layo
     return st;
 }
 
-/* All chunks take the same steps, whose bytes are proportional to the chunk's length. So
+/* All chunks take the same steps, but in an all-reduce, whose bytes are proportional to the chunk's length. So
  * the steps of one chunk of one element tell all. */
 static zero_status take_unit(zero_traffic_memo *memo, const zero_collective_spec *spec,
                              const zero_layout *layout, int rank)
@@ -183,6 +183,7 @@ zero_status zero_collective_traffic_again(zero_traffic_memo *memo,
 {
     *traffic = (zero_traffic){0};
     ZERO_TRY(zero_collective_check(spec, layout));
+    if (spec->kind == ZERO_ALL_REDUCE) return count_steps(spec, layout, rank, traffic);
     if (spec->count == 0) return ZERO_OK;
     ZERO_TRY(take_unit(memo, spec, layout, rank));
     int64_t chunk = tables[spec->algorithm]->chunk(spec, layout);

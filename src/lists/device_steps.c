@@ -237,7 +237,7 @@ static int64_t moved(const writer *w, int64_t until)
 /* Whole chunks: a copy of a few bytes takes as long as one of many. */
 static int64_t grain(const zero_steps *s)
 {
-    int64_t most = (int64_t)(ZERO_STEP_CHUNK / zero_type_size(s->spec.type));
+    int64_t most = (int64_t)(ZERO_STEP_CHUNK / zero_element_size(s->spec.type));
     return zero_max(zero_min(most / s->chunk, CHUNKS), 1) * s->chunk;
 }
 

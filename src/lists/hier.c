@@ -24,6 +24,7 @@
  *     all-gather       each piece goes once to each other node, to the delegate; neighbours
  *                      copy it from there, or find it in the one `out` of their node
  *     broadcast        a chain over the nodes' leaders, and from each to its neighbours
+ *     all-reduce       a reduce-scatter, each piece to its place, then an all-gather
  *
  * Messages are ordered by chunk, round (distance between nodes), local rank and subtree, on
  * all ranks. Both partners of the first message that has not ended wait for earlier
@@ -101,14 +102,14 @@ static int64_t count_slots(const zero_collective_spec *spec, const zero_layout *
 /* Bytes of a value that travels: partial sums are fp32. */
 static size_t largest_value(const zero_collective_spec *spec)
 {
-    return zero_type_size(zero_collective_sums(spec->kind) ? ZERO_FP32 : spec->type);
+    return zero_element_size(zero_collective_sums(spec->kind) ? ZERO_FP32 : spec->type);
 }
 
 static int64_t chunk(const zero_collective_spec *spec, const zero_layout *layout)
 {
     bool stays = spec->direct && layout->n_nodes == 1; /* on devices */
     size_t bytes = stays ? ZERO_DIRECT_CHUNK : ZERO_STEP_CHUNK;
-    int64_t most = (int64_t)(bytes / zero_type_size(spec->type));
+    int64_t most = (int64_t)(bytes / zero_element_size(spec->type));
     if (spec->max_chunk > 0) most = spec->max_chunk;
     if (spec->algorithm == ZERO_ALGORITHM_HIER)
         most = zero_step_message(spec, most, largest_value(spec));
@@ -128,6 +129,20 @@ static size_t staging(const zero_collective_spec *spec, const zero_layout *layou
     return (size_t)(count_slots(spec, layout, chunks) * len) * largest_value(spec);
 }
 
+/* Partial sums are fp32, and there is no room for a tail. */
+static zero_status check_sum(const zero_collective_spec *spec)
+{
+    bool tree = zero_reduction_is_tree(spec->reduction, (zero_number)spec->type);
+    bool one_out = spec->kind == ZERO_ALL_REDUCE && spec->one_out;
+    if ((!zero_collective_sums(spec->kind) || tree) && spec->tail == 0 && !one_out)
+        return ZERO_OK;
+    return zero_fail(
+        ZERO_ERR_UNSUPPORTED,
+        "%s does sums and means of fp32, bf16 and fp16, and all-reduces without "
+        "a tail to an 'out' of each rank: use p2p",
+        zero_algorithm_name(spec->algorithm));
+}
+
 static zero_status check_shm(const zero_collective_spec *spec, const zero_layout *layout)
 {
     if (layout->n_nodes > 1)
@@ -135,8 +150,10 @@ static zero_status check_shm(const zero_collective_spec *spec, const zero_layout
                          "shm works within one node, and %d ranks are on %d nodes: use "
                          "hier, p2p or auto",
                          layout->size, layout->n_nodes);
-    bool reads_out = spec->kind == ZERO_BROADCAST;
+    ZERO_TRY(check_sum(spec));
+    bool reads_out = spec->kind == ZERO_BROADCAST || spec->kind == ZERO_ALL_REDUCE;
     size_t apart = reads_out ? spec->out_apart : spec->in_apart;
+    if (spec->kind == ZERO_ALL_REDUCE && spec->in_apart == 0) apart = 0;
     bool reads = layout->size > 1 && spec->count > 0;
     if (reads && apart == 0 && !(spec->one_out && reads_out))
         return zero_fail(ZERO_ERR_INVALID,
@@ -152,8 +169,9 @@ static zero_status check(const zero_collective_spec *spec, const zero_layout *la
                          "hier needs the ranks of each node to be neighbours: start with "
                          "mpirun --map-by slot (srun -m block), or use p2p or auto");
     if (zero_layout_largest_node(layout) == 1 || spec->count == 0) return ZERO_OK;
+    ZERO_TRY(check_sum(spec));
     bool reads_in = spec->kind != ZERO_BROADCAST;
-    bool reads_out = !zero_collective_sums(spec->kind);
+    bool reads_out = !zero_collective_sums(spec->kind) || spec->kind == ZERO_ALL_REDUCE;
     if ((!reads_in || spec->in_apart > 0) &&
         (!reads_out || spec->out_apart > 0 || spec->one_out))
         return ZERO_OK;
@@ -178,6 +196,7 @@ static void write_steps(zero_steps *steps)
     case ZERO_ALL_GATHER: zero_hier_write_all_gather(&w); break;
     case ZERO_REDUCE: zero_hier_write_reduce(&w); break;
     case ZERO_BROADCAST: zero_hier_write_broadcast(&w); break;
+    case ZERO_ALL_REDUCE: zero_hier_write_all_reduce(&w); break;
     }
 }
 

@@ -36,6 +36,8 @@ typedef struct {
     int64_t made_chunks;              /* bridged: all whose partial sums have been made */
     int64_t *made_at, *sent_at; /* [n_places]: steps until the last of a place; owned */
 
+    int64_t before; /* phases of the reduce-scatter before an all-gather; else 0 */
+
     /* ---- an all-gather and a broadcast, bridged ---- */
     int64_t pieces;         /* of a slot of staging */
     int64_t fetched_chunks; /* so far */
@@ -68,6 +70,7 @@ void zero_hier_write_reduce_scatter(zero_hier *w);
 void zero_hier_write_all_gather(zero_hier *w);
 void zero_hier_write_reduce(zero_hier *w);
 void zero_hier_write_broadcast(zero_hier *w);
+void zero_hier_write_all_reduce(zero_hier *w);
 
 /* The maximal subtrees of a node's ranks; returns how many. */
 static inline int zero_hier_cover(const zero_layout *layout, int node,

@@ -23,7 +23,7 @@ static int64_t slot_of(const zero_hier *w, int64_t k)
 static zero_spot staged_piece(const zero_hier *w, int64_t k, int64_t n)
 {
     const zero_steps *s = w->s;
-    int64_t bytes = s->chunk * (int64_t)zero_type_size(s->spec.type);
+    int64_t bytes = s->chunk * (int64_t)zero_element_size(s->spec.type);
     return zero_steps_staged(s, (slot_of(w, k) * w->pieces + n) * bytes);
 }
 
@@ -52,11 +52,17 @@ static void store_piece(zero_hier *w, int64_t k, int64_t n, int piece, int64_t r
 
 /* ---- messages ---- */
 
+/* Chunk k of what that rank has for all. */
+static zero_spot given(const zero_hier *w, int rank, int64_t k)
+{
+    return w->before > 0 ? zero_steps_out(w->s, rank, rank, k)
+                         : zero_steps_in(w->s, rank, 0, k);
+}
+
 static void send_own(zero_hier *w, int64_t k, int to)
 {
     zero_steps *s = w->s;
-    zero_steps_send(s, k, to,
-                    w->bridged ? staged_piece(w, k, 0) : zero_steps_in(s, s->rank, 0, k));
+    zero_steps_send(s, k, to, w->bridged ? staged_piece(w, k, 0) : given(w, s->rank, k));
     zero_steps_last(s)->fetched = w->fetched[slot_of(w, k)];
     w->sent[slot_of(w, k)] = s->n;
 }
@@ -100,7 +106,7 @@ static void copy_round(zero_hier *w, int64_t k, int i)
         int owner = w->layout->first[behind] + l;
         int at = zero_layout_delegate(w->layout, w->node, l);
         if (at == s->rank) continue;
-        zero_steps_await(s, at, ZERO_HIER_WRITTEN + 1 + k, 0);
+        zero_steps_await(s, at, w->before + ZERO_HIER_WRITTEN + 1 + k, 0);
         zero_steps_copy(s, k, zero_steps_out(w->s, at, owner, k),
                         zero_steps_out(w->s, s->rank, owner, k));
     }
@@ -120,7 +126,7 @@ static void finish_chunk(zero_hier *w, int64_t k)
                                 w->posted[k % w->depth]);
         }
     }
-    zero_steps_signal(w->s, ZERO_HIER_WRITTEN + 1 + k);
+    zero_steps_signal(w->s, w->before + ZERO_HIER_WRITTEN + 1 + k);
     zero_hier_set_received(w, w->posted[k % w->depth]);
     for (int i = 1; i < w->layout->n_nodes; i++) copy_round(w, k, i);
 }
@@ -129,9 +135,9 @@ static void copy_own(zero_hier *w)
 {
     zero_steps *s = w->s;
     for (int64_t k = 0; k < zero_steps_chunks(s); k++)
-        zero_steps_copy(s, k, zero_steps_in(w->s, s->rank, 0, k),
+        zero_steps_copy(s, k, given(w, s->rank, k),
                         zero_steps_out(w->s, s->rank, s->rank, k));
-    if (!w->alone || s->spec.one_out) zero_steps_signal(s, ZERO_HIER_WRITTEN);
+    if (!w->alone || s->spec.one_out) zero_steps_signal(s, w->before + ZERO_HIER_WRITTEN);
 }
 
 /* Copies the pieces of this node from their owners; with one_out they are in place
@@ -142,12 +148,12 @@ static void copy_neighbours(zero_hier *w)
     bool one_out = s->spec.one_out;
     for (int i = 1; i < w->n_local; i++) {
         int peer = w->layout->first[w->node] + (w->local + i) % w->n_local;
-        zero_steps_await(s, peer, one_out ? ZERO_HIER_WRITTEN : ZERO_HIER_READY, 0);
+        zero_steps_await(s, peer,
+                         w->before + (one_out ? ZERO_HIER_WRITTEN : ZERO_HIER_READY), 0);
         for (int64_t k = 0; k < zero_steps_chunks(s); k++)
-            zero_steps_copy(s, k,
-                            one_out ? zero_steps_out(w->s, peer, peer, k)
-                                    : zero_steps_in(w->s, peer, 0, k),
-                            zero_steps_out(w->s, s->rank, peer, k));
+            zero_steps_copy(
+                s, k, one_out ? zero_steps_out(w->s, peer, peer, k) : given(w, peer, k),
+                zero_steps_out(w->s, s->rank, peer, k));
     }
 }
 
@@ -163,7 +169,7 @@ void zero_hier_write_all_gather(zero_hier *w)
     zero_steps *s = w->s;
     start(w);
     int64_t chunks = zero_steps_chunks(s), late = w->depth - 1;
-    zero_steps_signal_in(s, ZERO_HIER_READY, 0, chunks);
+    zero_steps_signal_in(s, w->before + ZERO_HIER_READY, 0, chunks);
     if (s->spec.one_out) zero_steps_await(s, ZERO_ALL_NEIGHBOURS, ZERO_HIER_READY, 0);
     for (int64_t k = 0; k < chunks + late; k++) {
         if (k < chunks) {
@@ -176,7 +182,7 @@ void zero_hier_write_all_gather(zero_hier *w)
         if (k == late) copy_neighbours(w);
         if (k >= late && w->layout->n_nodes > 1) finish_chunk(w, k - late);
     }
-    finish(w, ZERO_HIER_WRITTEN + chunks + 1,
+    finish(w, w->before + ZERO_HIER_WRITTEN + chunks + 1,
            (w->n_local - 1) * zero_hier_works_for(w) * s->spec.count);
 }
 

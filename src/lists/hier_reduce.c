@@ -184,7 +184,7 @@ static void make_round(zero_hier *w, int64_t k, int i)
 static void add_final(zero_hier *w, int64_t k)
 {
     zero_steps *s = w->s;
-    zero_spot out = zero_steps_out(s, s->rank, 0, k);
+    zero_spot out = zero_steps_out(s, s->rank, zero_steps_result(s, s->rank), k);
     zero_spot result =
         zero_steps_staged(s, staged_at(w, k) + (slots(w) - 1) * slot_bytes(w));
     int64_t posted = w->alone ? 0 : w->posted[k % w->depth];
@@ -276,6 +276,14 @@ static void write_reduce_scatter(zero_hier *w)
 void zero_hier_write_reduce_scatter(zero_hier *w)
 {
     with_slots(w, write_reduce_scatter);
+}
+
+/* What the neighbours read is this rank's piece of `out`, once it is there. */
+void zero_hier_write_all_reduce(zero_hier *w)
+{
+    with_slots(w, write_reduce_scatter);
+    w->before = zero_hier_read_phase(w);
+    zero_hier_write_all_gather(w);
 }
 
 /* The root, or its delegate, waits for all ranks of its node; they wait for it alone. */

@@ -12,7 +12,7 @@ static bool has_mirrors(const zero_collective_spec *spec)
 /* Bytes of the `count` elements of a piece. */
 static size_t piece_bytes(const zero_collective_spec *spec, zero_type type)
 {
-    return (size_t)spec->count * zero_type_size(type);
+    return (size_t)spec->count * zero_element_size(type);
 }
 
 zero_mirrors zero_collective_mirrors(const zero_collective_spec *spec, int size, int rank)

@@ -8,6 +8,8 @@
  *     staging    packed pieces [pieces][chunk] | the sum of this rank's piece [chunk] */
 #include "lists/algorithm.h"
 
+#include "base/fail.h"
+
 #define MAX_CHUNK ((int64_t)1 << 28) /* elements: MPI counts are ints, and count bytes */
 
 static int64_t chunk(const zero_collective_spec *spec, const zero_layout *layout)
@@ -40,20 +42,20 @@ static int64_t packed_bytes(const zero_collective_spec *spec, const zero_layout 
 {
     if (!is_packed(spec, layout)) return 0;
     return pieces(spec, layout) * chunk(spec, layout) *
-           (int64_t)zero_type_size(spec->result);
+           (int64_t)zero_element_size(spec->result);
 }
 
 static size_t staging(const zero_collective_spec *spec, const zero_layout *layout)
 {
-    if (spec->count == 0) return 0;
+    if (spec->count == 0 || spec->kind == ZERO_ALL_REDUCE) return 0;
     int64_t sum = zero_collective_sums(spec->kind) ? chunk(spec, layout) : 0;
     return (size_t)(packed_bytes(spec, layout) +
-                    sum * (int64_t)zero_type_size(spec->result));
+                    sum * (int64_t)zero_element_size(spec->result));
 }
 
 static zero_spot packed(const zero_steps *s, int piece, int64_t k)
 {
-    int64_t len = zero_steps_chunk_len(s, k) * (int64_t)zero_type_size(s->spec.result);
+    int64_t len = zero_steps_chunk_len(s, k) * (int64_t)zero_element_size(s->spec.result);
     return zero_steps_staged(s, piece * len);
 }
 
@@ -115,6 +117,18 @@ static void write_broadcast(zero_steps *s, int64_t k)
     call_mpi(s, k, zero_steps_out(s, s->rank, 0, k), zero_steps_out(s, s->rank, 0, k));
 }
 
+/* The array as one, from `in` to `out`; a step's length is that of the whole. */
+static void write_all_reduce(zero_steps *s)
+{
+    int64_t all = s->layout->size * s->spec.stride + s->spec.tail;
+    int64_t most = s->spec.max_chunk > 0 ? s->spec.max_chunk : MAX_CHUNK;
+    for (int64_t at = 0; at < all; at += most) {
+        zero_spot in = {ZERO_IN, s->rank, at}, out = {ZERO_OUT, s->rank, at};
+        call_mpi(s, 0, in, out);
+        zero_steps_last(s)->len = zero_min(all - at, most);
+    }
+}
+
 static void write_chunk(zero_steps *s, int64_t k)
 {
     switch (s->spec.kind) {
@@ -122,11 +136,16 @@ static void write_chunk(zero_steps *s, int64_t k)
     case ZERO_REDUCE: write_sum(s, k); break;
     case ZERO_ALL_GATHER: write_all_gather(s, k); break;
     case ZERO_BROADCAST: write_broadcast(s, k); break;
+    case ZERO_ALL_REDUCE: break;
     }
 }
 
 static void write_steps(zero_steps *steps)
 {
+    if (steps->spec.kind == ZERO_ALL_REDUCE) {
+        write_all_reduce(steps);
+        return;
+    }
     if (zero_collective_sums(steps->spec.kind)) {
         int arrived = zero_steps_add_sum(steps), own = zero_steps_add_sum(steps);
         zero_steps_add_term(steps, arrived,
@@ -136,7 +155,19 @@ static void write_steps(zero_steps *steps)
     for (int64_t k = 0; k < zero_steps_chunks(steps); k++) write_chunk(steps, k);
 }
 
+static zero_status check(const zero_collective_spec *spec, const zero_layout *layout)
+{
+    (void)layout;
+    bool has_gaps = spec->kind == ZERO_ALL_REDUCE && spec->count != spec->stride;
+    if (zero_collective_is_plain(spec) && !has_gaps) return ZERO_OK;
+    return zero_fail(
+        ZERO_ERR_UNSUPPORTED,
+        "mpi does sums of fp32, bf16 and fp16, and all-reduces of whole pieces: "
+        "use p2p");
+}
+
 const zero_algorithm_table zero_algorithm_mpi = {
+    .check = check,
     .chunk = chunk,
     .staging = staging,
     .write = write_steps,

@@ -5,7 +5,7 @@
 
 static int64_t size_of(const zero_steps *steps, const zero_collective_step *step)
 {
-    return step->len * (int64_t)zero_type_size(steps->spec.type);
+    return step->len * (int64_t)zero_element_size(steps->spec.type);
 }
 
 static void count_read(const zero_steps *steps, const zero_collective_step *step,
@@ -31,7 +31,7 @@ static void count_mpi_call(const zero_steps *steps, int64_t n, zero_peer_bytes *
 void zero_steps_count_peers(const zero_steps *steps, const zero_collective_step *step,
                             zero_peer_bytes *bytes)
 {
-    int64_t n = step->len * (int64_t)zero_type_size(step->type);
+    int64_t n = step->len * (int64_t)zero_element_size(step->type);
     if (steps->layout->size > ZERO_MOST_PEERS) return;
     switch (step->kind) {
     case ZERO_STEP_SEND:

@@ -10,8 +10,8 @@
 
 const char *zero_collective_kind_name(zero_collective_kind kind)
 {
-    static const char *const names[ZERO_COLLECTIVE_KINDS] = {"reduce-scatter", "all-gather",
-                                                             "reduce", "broadcast"};
+    static const char *const names[ZERO_COLLECTIVE_KINDS] = {
+        "reduce-scatter", "all-gather", "reduce", "broadcast", "all-reduce"};
     return names[kind];
 }
 
@@ -40,7 +40,22 @@ zero_status zero_collective_check_spec(const zero_collective_spec *spec, int siz
     if (has_root && (spec->root < 0 || spec->root >= size))
         return zero_fail(ZERO_ERR_INVALID, "a %s with root %d: expected a rank below %d",
                          zero_collective_kind_name(spec->kind), spec->root, size);
-    bool sums = zero_collective_sums(spec->kind);
+    bool sums = zero_collective_sums(spec->kind), to_all = spec->kind == ZERO_ALL_REDUCE;
+    if (to_all ? spec->on_device || spec->result != spec->type || spec->tail < 0 ||
+                     spec->tail > MAX_CHUNK
+               : spec->tail != 0)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "a %s%s with a tail of %" PRId64 ": expected an all-reduce on the "
+                         "host in one type, with 0 to %" PRId64 " elements, or no tail",
+                         zero_collective_kind_name(spec->kind),
+                         spec->on_device ? " on a device" : "", spec->tail, MAX_CHUNK);
+    if (sums) ZERO_TRY(zero_reduction_check(spec->reduction, (zero_number)spec->type));
+    bool is_plain = zero_collective_is_plain(spec);
+    if (!is_plain && (spec->on_device || spec->result != spec->type))
+        return zero_fail(ZERO_ERR_INVALID,
+                         "a %s other than a sum of fp32, bf16 or fp16: expected the host, "
+                         "and the type of the input",
+                         zero_collective_kind_name(spec->kind));
     if (spec->result != spec->type && !(sums && spec->result == ZERO_FP32))
         return zero_fail(ZERO_ERR_INVALID,
                          "a %s of %s with a result in %s: expected the type of the input, "

@@ -13,6 +13,9 @@
  *     all-gather       in[count]         ->  out[size][stride], out[r] = rank r's `in`
  *     reduce           in[count]         ->  out[count] of root = the sum over ranks
  *     broadcast        in[count] of root ->  out[count]
+ *     all-reduce       in[size][stride]  ->  out[size][stride] = the sums over ranks of all
+ *                      then [tail]           pieces, and of `tail` elements more, which
+ *                                            every rank adds for itself
  *
  * A reduce is a reduce-scatter in which only the root's piece takes part, at element 0 of
  * `in`: its bits are those of the piece that a reduce-scatter would give the root. */
@@ -23,6 +26,7 @@
 #include <stdint.h>
 
 #include "base/half.h"
+#include "base/reduction.h"
 #include "lists/algorithm_list.h"
 #include "lists/layout.h"
 #include "zero/status.h"
@@ -32,9 +36,10 @@ typedef enum {
     ZERO_ALL_GATHER,
     ZERO_REDUCE,
     ZERO_BROADCAST,
+    ZERO_ALL_REDUCE,
 } zero_collective_kind;
 /* Not an enumerator: a switch over kinds has no case for it. */
-#define ZERO_COLLECTIVE_KINDS (ZERO_BROADCAST + 1)
+#define ZERO_COLLECTIVE_KINDS (ZERO_ALL_REDUCE + 1)
 
 #define ZERO_COLLECTIVE_STAGING ((size_t)4 << 20) /* bytes to which staging is bounded */
 #define ZERO_LEAST_MESSAGE      256               /* bytes: 64 elements of fp32 */
@@ -43,11 +48,13 @@ typedef enum {
 typedef struct {
     zero_collective_kind kind;
     zero_algorithm algorithm;
-    zero_type type;    /* of the values that travel */
-    zero_type result;  /* of `out`: `type`, or fp32 for sums that must not be rounded */
-    int64_t count;     /* elements; 0 <= count <= stride */
-    int64_t stride;    /* elements; unused if there is a root */
-    int root;          /* reduce, broadcast */
+    zero_type type;   /* of the values that travel; or another zero_number */
+    zero_type result; /* of `out`: `type`, or fp32 for sums that must not be rounded */
+    int64_t count;    /* elements; 0 <= count <= stride */
+    int64_t stride;   /* elements; unused if there is a root */
+    int64_t tail;     /* elements, at element size * stride: all-reduce, by p2p and mpi */
+    int root;         /* reduce, broadcast */
+    zero_reduction reduction; /* other than a sum: on the host, and not by mpi */
     int64_t max_chunk; /* elements per message, at most 2^28; 0: as the algorithm likes */
     /* Bytes per message, at most: ZERO_LEAST_MESSAGE to 2^30, for algorithms that send
      * messages of their own. Ranks then keep pace with each other, too: a send waits for
@@ -97,12 +104,24 @@ typedef struct {
     int unit; /* the group that error messages name, or ZERO_NO_UNIT */
 } zero_collective_spec;
 
+static inline size_t zero_element_size(zero_type type)
+{
+    return zero_number_size((zero_number)type);
+}
+
 const char *zero_collective_kind_name(zero_collective_kind kind); /* "reduce-scatter" */
 
 /* Kinds that add the data of all ranks. */
 static inline bool zero_collective_sums(zero_collective_kind kind)
 {
-    return kind == ZERO_REDUCE_SCATTER || kind == ZERO_REDUCE;
+    return kind == ZERO_REDUCE_SCATTER || kind == ZERO_REDUCE || kind == ZERO_ALL_REDUCE;
+}
+
+/* Not a sum, or one of fp32, bf16 or fp16. */
+static inline bool zero_collective_is_plain(const zero_collective_spec *spec)
+{
+    return !zero_collective_sums(spec->kind) ||
+           (spec->reduction == ZERO_SUM && spec->type <= ZERO_FP16);
 }
 
 /* Kinds to or from one rank, of one piece. */

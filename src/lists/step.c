@@ -166,7 +166,7 @@ bool zero_steps_is_near(const zero_steps *steps, const zero_collective_step *ste
  * place. */
 static int64_t bytes_read(const zero_steps *steps, const zero_collective_step *step)
 {
-    int64_t bytes = step->len * (int64_t)zero_type_size(steps->spec.type);
+    int64_t bytes = step->len * (int64_t)zero_element_size(steps->spec.type);
     int64_t n = step->from.place != ZERO_STAGING && step->from.rank != steps->rank;
     if (step->kind != ZERO_STEP_ADD) return n * bytes;
     return steps->sums[step->sum].n_read * bytes;
@@ -191,7 +191,7 @@ static void count_mpi_call(const zero_steps *steps, int64_t bytes, zero_traffic 
 void zero_steps_count(const zero_steps *steps, const zero_collective_step *step,
                       zero_traffic *traffic)
 {
-    int64_t bytes = step->len * (int64_t)zero_type_size(step->type);
+    int64_t bytes = step->len * (int64_t)zero_element_size(step->type);
     switch (step->kind) {
     case ZERO_STEP_SEND:
         zero_traffic_count(traffic, zero_reach_of(steps->layout, steps->rank, step->peer),

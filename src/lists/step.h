@@ -176,6 +176,12 @@ static inline int zero_steps_piece(const zero_steps *steps, int owner)
     return steps->spec.kind == ZERO_REDUCE ? 0 : owner;
 }
 
+/* The piece of `out` that an owner's sum becomes: in an all-reduce there are all. */
+static inline int zero_steps_result(const zero_steps *steps, int owner)
+{
+    return steps->spec.kind == ZERO_ALL_REDUCE ? owner : 0;
+}
+
 /* Chunk k of piece `piece` in the `in` (`out`) of a rank. */
 static inline zero_spot zero_steps_in(const zero_steps *steps, int rank, int piece,
                                       int64_t k)

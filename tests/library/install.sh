@@ -13,7 +13,8 @@ grep -v "^$prefix/" "$build/install_manifest.txt" && echo "FAILED: outside $pref
 {
     echo bin/zero
     (cd "$source" && ls include/zero/*.h)
-    for file in libzero.a libzero.so libzero.so.0 libzero.so.VERSION pkgconfig/zero.pc \
+    for file in libzero.a libzero.so libzero.so.0 libzero.so.VERSION libzero_collective.so \
+        libzero_collective.so.0 libzero_collective.so.VERSION pkgconfig/zero.pc \
         cmake/zero/zeroConfig.cmake cmake/zero/zeroConfigVersion.cmake \
         cmake/zero/zeroTargets.cmake cmake/zero/zeroTargets-CONFIG.cmake; do
         echo "$libdir/$file"
@@ -27,7 +28,7 @@ grep -v "^$prefix/" "$build/install_manifest.txt" && echo "FAILED: outside $pref
     done
 } | sort >"$into.expected"
 (cd "$stage$prefix" && find . -type f -o -type l) |
-    sed 's,^\./,,; s,libzero\.so\.[0-9]*\.[0-9.]*$,libzero.so.VERSION,
+    sed 's,^\./,,; s,\(libzero[a-z_]*\)\.so\.[0-9]*\.[0-9.]*$,\1.so.VERSION,
         s,\(zeroTargets\)-[a-z]*\.cmake$,\1-CONFIG.cmake,' | sort >"$into.found"
 (cd "$stage" && find . -type f -o -type l) | grep -v "^\.$prefix/" &&
     echo "FAILED: outside $prefix" && failed=1

@@ -1,0 +1,463 @@
+#include "comm/works.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/fail.h"
+#include "base/grow.h"
+#include "base/number.h"
+#include "comm/collective.h"
+#include "comm/comm.h"
+#include "comm/family.h"
+#include "comm/flight.h"
+#include "comm/mpi_error.h"
+#include "comm/thread.h"
+#include "comm/wait.h"
+#include "comm/watch.h"
+
+#define PROGRAMS 64                  /* kept per group, unless more are in flight */
+#define BLOCKS   16                  /* of staging, kept for the next collective */
+#define AT_ONCE  ((int64_t)64 << 10) /* bytes: see zero_all_reduce_begin() */
+#define MOST     ((int64_t)1 << 30)  /* bytes of one of MPI's messages */
+#define TAGS     32768               /* of messages; numbers of exchanges of all ranks */
+
+/* A step list, and when it was begun last. */
+typedef struct program {
+    zero_collective op;
+    size_t staging;
+    int64_t used;
+    struct program *next;
+} program;
+
+typedef struct {
+    void *memory;
+    size_t bytes;
+} block;
+
+struct zero_works {
+    program *programs; /* owned */
+    int n_programs;
+    block blocks[BLOCKS]; /* owned; not in use */
+    int64_t exchanges;    /* of all ranks, begun so far */
+};
+
+struct zero_work {
+    zero_comm *comm; /* borrowed */
+    zero_operation what;
+    bool done;
+    zero_requests requests; /* of messages and barriers; their list is owned */
+};
+
+/* ---- staging ---- */
+
+static zero_status take_block(struct zero_works *w, size_t bytes, void **memory)
+{
+    block *best = NULL;
+    *memory = NULL;
+    if (bytes == 0) return ZERO_OK;
+    for (block *b = w->blocks; b < w->blocks + BLOCKS; b++)
+        if (b->bytes >= bytes && b->bytes / 4 <= bytes && (!best || b->bytes < best->bytes))
+            best = b;
+    if (best) {
+        *memory = best->memory;
+        *best = (block){0};
+        return ZERO_OK;
+    }
+    *memory = aligned_alloc(64, zero_round_up_size(bytes, 64));
+    return zero_allocated(*memory, "no memory for %zu bytes of staging", bytes);
+}
+
+/* Keeps the larger ones. */
+static void give_block(struct zero_works *w, void *memory, size_t bytes)
+{
+    block *least = w->blocks;
+    for (block *b = w->blocks; b < w->blocks + BLOCKS; b++)
+        if (b->bytes < least->bytes) least = b;
+    if (bytes <= least->bytes) {
+        free(memory);
+        return;
+    }
+    free(least->memory);
+    *least = (block){memory, bytes};
+}
+
+/* ---- step lists ---- */
+
+static bool is_same(const zero_collective_spec *a, const zero_collective_spec *b)
+{
+    return a->kind == b->kind && a->type == b->type && a->reduction == b->reduction &&
+           a->count == b->count && a->tail == b->tail && a->root == b->root &&
+           a->algorithm == b->algorithm;
+}
+
+static void drop(struct zero_works *w, program **at)
+{
+    program *p = *at;
+    *at = p->next;
+    free(p->op.staging);
+    zero_collective_destroy(&p->op);
+    free(p);
+    w->n_programs--;
+}
+
+/* Takes the staging of those that have ended, and frees the one that was begun longest ago
+ * if there are too many. */
+static void tidy(struct zero_works *w)
+{
+    program **oldest = NULL;
+    for (program **at = &w->programs; *at; at = &(*at)->next) {
+        program *p = *at;
+        if (p->op.is_active) continue;
+        void *staging = p->op.staging;
+        if (staging) give_block(w, staging, p->staging);
+        p->op.staging = NULL;
+        if (!oldest || p->used < (*oldest)->used) oldest = at;
+    }
+    if (w->n_programs >= PROGRAMS && oldest) drop(w, oldest);
+}
+
+static zero_status find_program(zero_comm *comm, const zero_collective_spec *spec,
+                                program **out)
+{
+    struct zero_works *w = comm->works;
+    program *p = w->programs;
+    while (p && (p->op.is_active || !is_same(&p->op.steps.spec, spec))) p = p->next;
+    if (!p) {
+        ZERO_TRY(zero_new(&p, 1, "a collective"));
+        zero_status st = zero_collective_init(&p->op, comm, spec);
+        if (st != ZERO_OK) {
+            free(p);
+            return st;
+        }
+        tidy(w);
+        p->staging = zero_collective_staging(spec, &comm->layout);
+        p->next = w->programs;
+        w->programs = p;
+        w->n_programs++;
+    } else if (p->staging > 0 && !p->op.staging) {
+        tidy(w);
+    }
+    p->used = comm->sequence;
+    *out = p;
+    return ZERO_OK;
+}
+
+/* ---- begin ---- */
+
+zero_status zero_works_start(zero_comm *comm)
+{
+    ZERO_TRY(zero_comm_check(comm));
+    ZERO_TRY(zero_thread_need(comm));
+    if (comm->works) return ZERO_OK;
+    zero_thread_lock(comm);
+    zero_status st =
+        comm->works ? ZERO_OK : zero_new(&comm->works, 1, "the works of a group");
+    if (comm->name[0] == '\0') strcpy(comm->name, "world");
+    zero_thread_unlock(comm);
+    return st;
+}
+
+/* Takes the lock, which end_begin() gives back. */
+static zero_status make(zero_comm *comm, zero_work **place, zero_work **work)
+{
+    if (!place)
+        return zero_fail(ZERO_ERR_INVALID, "an operation without a place for its work");
+    ZERO_TRY(zero_works_start(comm));
+    ZERO_TRY(zero_new(work, 1, "an operation"));
+    (*work)->comm = comm;
+    zero_thread_lock(comm);
+    return ZERO_OK;
+}
+
+static zero_status run(zero_comm *comm, const zero_collective_spec *spec, const void *in,
+                       void *out, zero_work *w)
+{
+    program *p;
+    ZERO_TRY(zero_thread_failure(comm));
+    ZERO_TRY(find_program(comm, spec, &p));
+    if (!p->op.staging) ZERO_TRY(take_block(comm->works, p->staging, &p->op.staging));
+    p->op.done = &w->done;
+    ZERO_TRY(zero_collective_begin(&p->op, in, out, p->op.staging));
+    w->what = zero_flight_operation(&p->op);
+    return ZERO_OK;
+}
+
+/* Frees a work that did not begin. What MPI may still write to stays, and so does the
+ * failure. */
+static zero_status end_begin(zero_comm *comm, zero_status st, zero_work *w,
+                             zero_work **work)
+{
+    if (st == ZERO_OK) *work = w;
+    if (st == ZERO_ERR_MPI) zero_thread_fail(comm, st);
+    zero_thread_unlock(comm);
+    if (st == ZERO_OK || st == ZERO_ERR_MPI) return st;
+    free(w->requests.list);
+    free(w);
+    return st;
+}
+
+static zero_status begin(zero_comm *comm, const zero_collective_spec *spec, const void *in,
+                         void *out, zero_work **work)
+{
+    zero_work *w;
+    if (spec->count + spec->tail > 0 && (!in || !out))
+        return zero_fail(ZERO_ERR_INVALID, "a %s of data at NULL",
+                         zero_collective_kind_name(spec->kind));
+    ZERO_TRY(make(comm, work, &w));
+    return end_begin(comm, run(comm, spec, in, out, w), w, work);
+}
+
+static zero_collective_spec spec_of(zero_collective_kind kind, zero_reduction reduction,
+                                    zero_number number, int64_t count, int root)
+{
+    return (zero_collective_spec){.kind = kind,
+                                  .algorithm = ZERO_ALGORITHM_P2P,
+                                  .type = (zero_type)number,
+                                  .result = (zero_type)number,
+                                  .reduction = reduction,
+                                  .count = count,
+                                  .stride = count,
+                                  .root = root,
+                                  .unit = ZERO_NO_UNIT};
+}
+
+zero_status zero_reduce_scatter_begin(zero_comm *comm, zero_reduction reduction,
+                                      zero_number number, int64_t count, const void *in,
+                                      void *out, zero_work **work)
+{
+    zero_collective_spec spec = spec_of(ZERO_REDUCE_SCATTER, reduction, number, count, 0);
+    return begin(comm, &spec, in, out, work);
+}
+
+zero_status zero_all_gather_begin(zero_comm *comm, size_t bytes, const void *in, void *out,
+                                  zero_work **work)
+{
+    zero_collective_spec spec =
+        spec_of(ZERO_ALL_GATHER, ZERO_SUM, ZERO_NUMBER_UINT8, (int64_t)bytes, 0);
+    return begin(comm, &spec, in, out, work);
+}
+
+/* What N does not divide goes to all ranks at once, in one round, and between two ranks so
+ * does what is short, which takes no more bytes then. */
+zero_status zero_all_reduce_begin(zero_comm *comm, zero_reduction reduction,
+                                  zero_number number, int64_t count, void *data,
+                                  zero_work **work)
+{
+    zero_collective_spec spec = spec_of(ZERO_ALL_REDUCE, reduction, number, count, 0);
+    const int64_t size = zero_max(zero_comm_size(comm), 1);
+    bool at_once = size == 2 && count <= AT_ONCE / 8;
+    spec.count = spec.stride = at_once ? 0 : count / size;
+    spec.tail = at_once ? count : count % size;
+    return begin(comm, &spec, data, data, work);
+}
+
+zero_status zero_reduce_begin(zero_comm *comm, zero_reduction reduction, zero_number number,
+                              int64_t count, int root, void *data, zero_work **work)
+{
+    zero_collective_spec spec = spec_of(ZERO_REDUCE, reduction, number, count, root);
+    return begin(comm, &spec, data, data, work);
+}
+
+zero_status zero_broadcast_begin(zero_comm *comm, size_t bytes, int root, void *data,
+                                 zero_work **work)
+{
+    zero_collective_spec spec =
+        spec_of(ZERO_BROADCAST, ZERO_SUM, ZERO_NUMBER_UINT8, (int64_t)bytes, root);
+    return begin(comm, &spec, data, data, work);
+}
+
+/* ---- messages ---- */
+
+static zero_status check_messages(const zero_comm *comm, int n,
+                                  const zero_message messages[])
+{
+    if (n < 0 || (n > 0 && !messages))
+        return zero_fail(ZERO_ERR_INVALID, "an exchange of %d messages%s", n,
+                         n < 0 ? ": expected 0 or more" : " at NULL");
+    for (int i = 0; i < n; i++) {
+        const zero_message *m = &messages[i];
+        if (m->peer < 0 || m->peer >= comm->size || m->tag < -1 || m->tag >= TAGS ||
+            (m->bytes > 0 && !m->data) || (m->tag < 0) != (messages[0].tag < 0))
+            return zero_fail(
+                ZERO_ERR_INVALID,
+                "message %d of an exchange: %zu bytes at %p %s rank %d with tag "
+                "%d: expected data, a rank below %d, and tags from 0 to %d, or "
+                "-1 in all messages",
+                i, m->bytes, m->data, m->receives ? "from" : "to", m->peer, m->tag,
+                comm->size, TAGS - 1);
+    }
+    return ZERO_OK;
+}
+
+/* Pieces of at most MOST bytes: MPI counts in int. A message without bytes is one. */
+static int count_pieces(const zero_message *m)
+{
+    return (int)zero_max(zero_divide_up((int64_t)m->bytes, MOST), 1);
+}
+
+/* A message meets those of its tag and length only. Tag 0 is zero_wait_send()'s. */
+static int tag_of(const zero_comm *comm, int64_t number, size_t bytes)
+{
+    const int64_t lengths = zero_max(comm->tag_limit / (2 * TAGS) - 1, 1);
+    return (
+        int)(1 + number * lengths +
+             (int64_t)((bytes * UINT64_C(0x9e3779b97f4a7c15) >> 32) % (uint64_t)lengths));
+}
+
+static zero_status post(zero_comm *comm, const zero_message *m, int64_t number,
+                        zero_requests *to)
+{
+    const bool all = m->tag < 0;
+    const int tag =
+        tag_of(comm, all ? TAGS + number % TAGS : m->tag, m->bytes) % comm->tag_limit;
+    for (int64_t at = 0, i = 0; i < count_pieces(m); at += MOST, i++) {
+        int len = (int)zero_min((int64_t)m->bytes - at, MOST);
+        char *data = (char *)m->data + at;
+        MPI_Request *request = &to->list[to->n++];
+        ZERO_TRY(zero_mpi_check(
+            m->receives
+                ? MPI_Irecv(data, len, MPI_BYTE, m->peer, tag, comm->control, request)
+                : MPI_Isend(data, len, MPI_BYTE, m->peer, tag, comm->control, request),
+            m->receives ? "MPI_Irecv" : "MPI_Isend"));
+        if (m->peer != comm->rank)
+            zero_traffic_count(&comm->exchanged,
+                               zero_reach_of(&comm->layout, comm->rank, m->peer),
+                               !m->receives, m->receives, len);
+    }
+    return ZERO_OK;
+}
+
+/* Puts the requests of the work in flight, as an operation that all ranks count or not. */
+static void add_requests(zero_comm *comm, zero_work *w, zero_operation_kind kind,
+                         size_t bytes, bool counts)
+{
+    zero_requests **end = &comm->requests;
+    w->what = zero_operation_control(kind, comm->sequence, (int64_t)bytes, -1);
+    zero_operation_set_group(&w->what, comm->name);
+    comm->sequence += counts;
+    while (*end) end = &(*end)->next;
+    w->requests.done = &w->done;
+    *end = &w->requests;
+    zero_thread_wake(comm);
+    zero_watch_note(zero_family_whole(comm), ZERO_WATCH_COMPUTING, &w->what);
+}
+
+static zero_status exchange(zero_comm *comm, int n, const zero_message messages[],
+                            zero_work *w)
+{
+    const bool all = n == 0 || messages[0].tag < 0;
+    size_t bytes = 0;
+    int pieces = 0;
+    for (int i = 0; i < n; i++) pieces += count_pieces(&messages[i]);
+    ZERO_TRY(zero_thread_failure(comm));
+    ZERO_TRY(zero_new(&w->requests.list, pieces + 1, "messages"));
+    for (int i = 0; i < n; i++) {
+        ZERO_TRY(post(comm, &messages[i], comm->works->exchanges, &w->requests));
+        bytes += messages[i].bytes;
+    }
+    comm->works->exchanges += all;
+    add_requests(comm, w, ZERO_OPERATION_EXCHANGE, bytes, all);
+    return ZERO_OK;
+}
+
+zero_status zero_exchange_begin(zero_comm *comm, int n, const zero_message messages[],
+                                zero_work **work)
+{
+    zero_work *w;
+    ZERO_TRY(zero_comm_check(comm));
+    ZERO_TRY(check_messages(comm, n, messages));
+    ZERO_TRY(make(comm, work, &w));
+    return end_begin(comm, exchange(comm, n, messages, w), w, work);
+}
+
+static zero_status barrier(zero_comm *comm, zero_work *w)
+{
+    ZERO_TRY(zero_thread_failure(comm));
+    ZERO_TRY(zero_new(&w->requests.list, 1, "messages"));
+    ZERO_TRY(zero_mpi(MPI_Ibarrier(comm->control, w->requests.list)));
+    w->requests.n = 1;
+    add_requests(comm, w, ZERO_OPERATION_BARRIER, 0, true);
+    return ZERO_OK;
+}
+
+zero_status zero_barrier_begin(zero_comm *comm, zero_work **work)
+{
+    zero_work *w;
+    ZERO_TRY(make(comm, work, &w));
+    return end_begin(comm, barrier(comm, w), w, work);
+}
+
+/* ---- ends ---- */
+
+zero_status zero_work_test(zero_work *work, bool *done)
+{
+    zero_thread_lock(work->comm);
+    zero_status st = work->done ? ZERO_OK : zero_flight_poll(work->comm, NULL);
+    if (st != ZERO_OK) zero_thread_fail(work->comm, st);
+    *done = work->done;
+    if (work->done && !zero_family_is_active(zero_family_whole(work->comm)))
+        zero_watch_note(zero_family_whole(work->comm), ZERO_WATCH_COMPUTING, &work->what);
+    zero_thread_unlock(work->comm);
+    return st;
+}
+
+static zero_status wait(zero_work *work, double seconds, bool naps, bool *done)
+{
+    const zero_awaited awaited = {.done = &work->done,
+                                  .until =
+                                      seconds > 0.0 ? zero_clock_seconds() + seconds : 0.0,
+                                  .naps = naps};
+    return zero_wait_until(work->comm, ZERO_WATCH_WAITING, &work->what, &awaited, done);
+}
+
+zero_status zero_work_wait(zero_work *work, double seconds, bool *done)
+{
+    return wait(work, seconds, false, done);
+}
+
+zero_status zero_work_wait_beside(zero_work *work, double seconds, bool *done)
+{
+    return wait(work, seconds, true, done);
+}
+
+void zero_work_close(zero_work **work)
+{
+    bool done;
+    if (!work || !*work) return;
+    zero_work *w = *work;
+    *work = NULL;
+    /* After a failure MPI may still write to it. */
+    if (!w->done && wait(w, 0.0, false, &done) != ZERO_OK) return;
+    free(w->requests.list);
+    free(w);
+}
+
+/* ---- the end ---- */
+
+zero_status zero_works_drain(zero_comm *comm)
+{
+    bool ended;
+    const zero_awaited awaited = {.idle = comm};
+    zero_operation what = zero_operation_control(ZERO_OPERATION_END, comm->sequence, 0, -1);
+    zero_operation_set_group(&what, comm->name);
+    return zero_wait_until(comm, ZERO_WATCH_WAITING, &what, &awaited, &ended);
+}
+
+bool zero_works_end(zero_comm *comm)
+{
+    struct zero_works *w = comm->works;
+    if (!w) return true;
+    zero_thread_lock(comm);
+    bool drained = !zero_mpi_is_up() || zero_works_drain(comm) == ZERO_OK;
+    if (drained) {
+        while (w->programs) drop(w, &w->programs);
+        for (block *b = w->blocks; b < w->blocks + BLOCKS; b++) free(b->memory);
+        free(w);
+        comm->works = NULL;
+    }
+    zero_thread_unlock(comm);
+    return drained;
+}
