@@ -207,8 +207,8 @@ def refused(group, me, n):
     checks.raises("not contiguous", lambda: dist.all_gather_single(torch.empty(2, 2 * n).t(), torch.empty(2, 2), group=group))
     checks.raises("expected float32", lambda: dist.all_reduce(torch.empty(3).to(torch.float8_e4m3fn), group=group))
     checks.raises("name the sender", lambda: dist.recv(torch.empty(3), group=group))
-    checks.raises("to_dense", lambda: dist.broadcast(torch.eye(3).to_sparse_csr(), group=group, group_src=0))
-    checks.raises("cut 3 rows", lambda: dist.all_to_all_single(torch.empty(n + 1), torch.empty(3), [1] * n + [0], [3], group=group))
+    checks.raises("parse", lambda: dist.all_reduce(torch.eye(3).to_sparse(), group=group))
+    checks.raises("cannot cut 3 rows", lambda: dist.all_to_all_single(torch.empty(n), torch.empty(3), None, [4] * n, group=group))
 
 
 def everything(group, me, n):

@@ -57,7 +57,7 @@ def expected_bytes(mode, training):
 
 
 def main():
-    modes = ["fsdp", "hook", "ddp", "zero1", "fsdp+clip", "hook+clip", "fsdp+accumulate", "hook+accumulate",
+    modes = os.environ.get("MODES", "").split() or ["fsdp", "hook", "ddp", "zero1", "fsdp+clip", "hook+clip", "fsdp+accumulate", "hook+accumulate",
              "fsdp+bf16", "fsdp+half"]
     if size % 2 == 0:
         modes[1:1] = ["hsdp", "hsdp+clip", "hsdp+bf16"]
@@ -73,9 +73,10 @@ def main():
             digests.setdefault(family, {})[mode] = digest
         sent = {kind: moved[kind].sent for kind in moved}
         for kind, wanted in expected_bytes(mode, training).items():
-            if kind != "all_reduce" or training.psi % size == 0 or "hsdp" in mode:
-                checks.true(sent[kind] == wanted or "clip" in mode and kind == "all_reduce",
-                            mode, kind, "sent", sent[kind], "expected", wanted)
+            # An all-reduce of a count that N does not divide sends the few left over to each rank; those of
+            # norms are small, too.
+            more = 1024 if kind == "all_reduce" and (size == 3 or "clip" in mode) else 0
+            checks.true(wanted <= sent[kind] <= wanted + more, mode, kind, "sent", sent[kind], "expected", wanted)
         if rank == 0:
             print(f"{size} ranks {mode:16s} losses within {difference:.2g}; digest {digest}, gloo's "
                   f"{other}; sent {({k: v for k, v in sent.items() if v})}", flush=True)

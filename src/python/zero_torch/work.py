@@ -68,8 +68,12 @@ class Work(dist.Work):
         return True
 
     def get_future(self):
-        self.is_left, future = True, torch.futures.Future()
-        completer.put(self.op, future)
+        future = torch.futures.Future()
+        if self.op.works or self.op.error:
+            self.is_left = True
+            completer.put(self.op, future)
+        else:
+            future.set_result(self.op.result)
         return future
 
     def __del__(self):
