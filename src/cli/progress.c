@@ -1,6 +1,7 @@
 #include "cli/progress.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -104,12 +105,10 @@ static double left(const zero_progress_view *p, int64_t step)
     return zero_live_left(&p->times, &rest);
 }
 
-void zero_progress_view_step(zero_progress_view *p, const zero_run_view *v,
-                             const zero_metrics_step *step, double eval_seconds)
+void zero_progress_view_step(zero_progress_view *p, const zero_metrics_step *step,
+                             double computed, double eval_seconds)
 {
     if (p->is_live) {
-        double computed =
-            zero_profile_computing(&v->engine->runner.profile, ZERO_PROGRAM_STEP);
         zero_live *l = &p->line;
         zero_live_add_step(&p->times, step->seconds);
         l->step = step->step;
@@ -134,8 +133,17 @@ void zero_progress_view_step(zero_progress_view *p, const zero_run_view *v,
     if (c->quiet || strcmp(c->progress, "none") == 0) return;
     if (!has_line && !step->has_val_loss) return;
     zero_progress_view_erase(p);
-    if (has_line) zero_show_step(v, step);
-    if (step->has_val_loss) zero_show_evaluation(v, step);
+    char head[64];
+    snprintf(head, sizeof head, "step %6" PRId64 "/%" PRId64, step->step, c->steps);
+    if (has_line)
+        printf("%s | loss %7.4f | norm %6.3f | lr %.2e | %8.1f ms | %8.0f tok/s\n", head,
+               step->loss, step->grad_norm, step->lr, 1e3 * step->seconds,
+               (double)step->tokens / step->seconds);
+    if (step->skipped)
+        printf("%s | skipped: a gradient overflowed at loss scale %g\n", head,
+               step->loss_scale);
+    if (step->has_val_loss) printf("%s | validation loss %.4f\n", head, step->val_loss);
+    fflush(stdout);
 }
 
 void zero_progress_view_saved(zero_progress_view *p, int64_t saved, double save_seconds)

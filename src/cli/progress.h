@@ -13,7 +13,8 @@
 #pragma once
 
 #include "report/live.h"
-#include "report/show.h"
+#include "train/config.h"
+#include "train/metrics.h"
 
 typedef struct {
     bool may_be_live; /* as the options and the terminal say */
@@ -34,9 +35,10 @@ void zero_progress_view_open(zero_progress_view *p, const zero_config *config);
  * were done before; `saved`: the newest step that is safe, or -1. */
 void zero_progress_view_begin(zero_progress_view *p, int64_t start, int64_t saved);
 
-/* After a step and its evaluation: prints the lines that are due. Rank 0. */
-void zero_progress_view_step(zero_progress_view *p, const zero_run_view *v,
-                             const zero_metrics_step *step, double eval_seconds);
+/* After a step and its evaluation: prints the lines that are due. `computed`: seconds that
+ * steps have computed. Rank 0. */
+void zero_progress_view_step(zero_progress_view *p, const zero_metrics_step *step,
+                             double computed, double eval_seconds);
 
 /* After the save that may follow a step: it took `save_seconds` if it made `saved` a newer
  * step. Draws the line if it was not drawn for a quarter of a second. */

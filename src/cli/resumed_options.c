@@ -7,6 +7,7 @@
 #include "base/fail.h"
 #include "base/legible.h"
 #include "base/number.h"
+#include "cli/record.h"
 #include "nn/shape.h"
 #include "train/learning_rate.h"
 
@@ -259,7 +260,7 @@ void zero_resumed_options_tell(zero_session *s, const zero_manifest *m)
     json_decref(now);
     if (!zero_comm_is_root(&s->world)) return;
     char arithmetic[256];
-    zero_show_arithmetic(&s->view, arithmetic, sizeof arithmetic);
+    zero_record_arithmetic(s, arithmetic, sizeof arithmetic);
     if (strcmp(arithmetic, m->arithmetic) != 0)
         fprintf(
             stderr,

@@ -12,6 +12,7 @@
 #include "checkpoint/save.h"
 #include "cli/notes.h"
 #include "cli/output.h"
+#include "cli/record.h"
 #include "cli/requests.h"
 #include "report/text.h"
 
@@ -21,7 +22,7 @@ static zero_status save(zero_session *s, int64_t step)
     if (s->saving.saved == step) return ZERO_OK;
     double start = zero_clock_seconds();
     char arithmetic[256];
-    zero_show_arithmetic(&s->view, arithmetic, sizeof arithmetic);
+    zero_record_arithmetic(s, arithmetic, sizeof arithmetic);
     json_t *options = zero_run_options_identity(&s->config);
     zero_checkpoint_input in = {.step = step,
                                 .samples = zero_loader_used(&s->loader, step),
@@ -197,8 +198,8 @@ static zero_status load_into(zero_session *s, zero_checkpoint *c)
         json_decref(s->importing.kept);
         s->importing.kept = json_incref(m->kept);
     }
-    saving->start = saving->saved = s->view.start = m->step;
-    s->view.has_loaded = true;
+    saving->start = saving->saved = m->step;
+    s->has_loaded = true;
     zero_loader_resume(&s->loader, m->step, has_new_data ? 0 : m->samples);
     /* Other data begin with their first sample. */
     snprintf(saving->from, sizeof saving->from,

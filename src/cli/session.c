@@ -31,7 +31,7 @@ static zero_status pretend_nodes(zero_session *s)
 {
     if (s->config.fake_nodes == 0) return ZERO_OK;
     ZERO_TRY(zero_comm_pretend_blocks(&s->world, (int)s->config.fake_nodes));
-    s->view.fake_nodes = s->world.layout.n_nodes > s->n_hosts;
+    s->fake_nodes = s->world.layout.n_nodes > s->n_hosts;
     return ZERO_OK;
 }
 
@@ -88,7 +88,7 @@ static zero_status open_data(zero_session *s)
                                .token_bytes = (int)c->token_bytes};
     if (zero_comm_is_root(&s->world)) from.listener = zero_notes_listener();
     return zero_dataset_open(&s->dataset, &s->world, &from,
-                             c->memory_limit == 0 ? 0 : s->view.node_ranks);
+                             c->memory_limit == 0 ? 0 : s->node_ranks);
 }
 
 static zero_status open_model(zero_session *s)
@@ -123,7 +123,7 @@ static zero_engine_spec engine_spec(zero_session *s, zero_algorithm collectives)
         .device = s->place.device,
         .seed = c->seed,
         .eval_batches = c->eval_batches,
-        .may_use_p2p = s->view.why_collectives != NULL,
+        .may_use_p2p = s->why_collectives != NULL,
         .may_stage = zero_config_chooses_exchange(c),
         .directory = zero_config_directory(c),
         .device_limit = room == 0        ? s->place.room
@@ -144,8 +144,8 @@ static zero_status find_backend(const zero_config *c, const zero_backend **backe
 
 static zero_status read_machine(zero_session *s)
 {
-    ZERO_TRY(zero_machine_take(s->world.layout.local_of[s->world.rank], s->view.node_ranks,
-                               &s->config.plan.threads, &s->topology, &s->view.threads_from,
+    ZERO_TRY(zero_machine_take(s->world.layout.local_of[s->world.rank], s->node_ranks,
+                               &s->config.plan.threads, &s->topology, &s->threads_from,
                                &s->binding));
     s->taken = zero_metrics_resident_peak();
     return ZERO_OK;
@@ -156,7 +156,7 @@ size_t zero_session_room(const zero_session *s)
     if (s->config.memory_limit >= 0) return (size_t)s->config.memory_limit;
     /* The rank's share of what is free on the machine now, and what the process has taken
      * of that which a plan counts. */
-    return zero_memory_available() / (size_t)s->view.node_ranks + s->taken;
+    return zero_memory_available() / (size_t)s->node_ranks + s->taken;
 }
 
 zero_status zero_session_take_machine(zero_session *s)
@@ -266,7 +266,7 @@ zero_status zero_session_build(zero_session *s)
     ZERO_TRY(zero_agree(&s->world, compare_data(s)));
     zero_algorithm collectives;
     if (strcmp(s->config.collectives, "auto") == 0)
-        collectives = zero_algorithm_choose(&s->world.layout, &s->view.why_collectives);
+        collectives = zero_algorithm_choose(&s->world.layout, &s->why_collectives);
     else if (!zero_algorithm_find(s->config.collectives, &collectives))
         return zero_fail(ZERO_ERR_INVALID, "--collectives %s: no such algorithm",
                          s->config.collectives);
@@ -334,7 +334,7 @@ zero_status zero_session_start(zero_session *s, uint64_t fingerprint, const char
             ZERO_ERR_INVALID,
             "options differ from rank 0's: start all ranks with one command line%s", files);
     ZERO_TRY(zero_agree(&s->world, st));
-    s->view.node_ranks = zero_layout_local_size(&s->world.layout, s->world.rank);
+    s->node_ranks = zero_layout_local_size(&s->world.layout, s->world.rank);
     s->n_hosts = s->world.layout.n_nodes;
     zero_deadline_begin(&s->deadline, "finding the machines of all ranks");
     ZERO_TRY(zero_comm_hosts(&s->world, &s->hosts));
@@ -386,20 +386,6 @@ static zero_status init_facts(zero_facts *f, const zero_options *given,
 zero_status zero_session_open(zero_session *s)
 {
     const zero_config *c = &s->config;
-    const zero_saving *saved = &s->saving;
-    s->view = (zero_run_view){.config = c,
-                              .world = &s->world,
-                              .topology = &s->topology,
-                              .corpus = &s->dataset.corpus,
-                              .why_own_tokens = s->dataset.why_own,
-                              .model = &s->model,
-                              .engine = &s->engine,
-                              .device = &s->place.about,
-                              .binding = s->binding.text,
-                              .import_note = s->importing.note,
-                              .from = saved->from,
-                              .taken = saved->resumed.taken,
-                              .changes = saved->resumed.changes};
     ZERO_TRY(init_facts(&s->facts, s->given, c));
     ZERO_TRY(check(c));
     /* Before MPI starts: its threads inherit the signal mask, and the launcher forwards

@@ -19,7 +19,6 @@
 #include "data/loader.h"
 #include "engine/engine.h"
 #include "io/whole_file.h"
-#include "report/show.h"
 #include "state/trace.h"
 #include "train/devices.h"
 #include "train/metrics.h"
@@ -89,7 +88,11 @@ typedef struct {
     zero_comm world;
     zero_host *hosts; /* [n_hosts] the machines; owned */
     int n_hosts;
-    zero_run_view view; /* the run as it is shown, and what is known of it there alone */
+    int node_ranks;           /* on this machine */
+    bool fake_nodes;          /* there are more nodes than machines: times mean nothing */
+    const char *threads_from; /* the option or the variable that gave them; NULL: none */
+    const char *why_collectives; /* --collectives auto: its reason; else NULL */
+    bool has_loaded;             /* the weights come from a checkpoint */
     zero_topology topology;
     size_t taken; /* bytes that the process had before it had data, which no plan counts */
     const zero_backend *backend;

@@ -156,7 +156,7 @@ void zero_tracing_begin(zero_session *s, int64_t step, double now)
     if (s->tracing.is_recorded && s->tracing.is_open)
         zero_trace_step_begin(&s->tracing.trace, step, now);
     s->engine.runner.told =
-        step - s->view.start <= s->config.narrate_steps ? s->telling.mine : NULL;
+        step - s->saving.start <= s->config.narrate_steps ? s->telling.mine : NULL;
 }
 
 /* ---- writing ---- */
@@ -166,9 +166,9 @@ static zero_run_trace_file file_of(zero_session *s, const char **names, zero_sta
     /* Names of nodes: pretended ones are blocks of ranks of one machine, or of
      * several. */
     for (int k = 0; k < s->world.layout.n_nodes; k++)
-        names[k] = !s->view.fake_nodes ? s->hosts[k].name
-                   : s->n_hosts == 1   ? s->hosts[0].name
-                                       : "pretended";
+        names[k] = !s->fake_nodes    ? s->hosts[k].name
+                   : s->n_hosts == 1 ? s->hosts[0].name
+                                     : "pretended";
     /* Why the file is not what one might expect. */
     const char *note =
         st == ZERO_ERR_STALLED

@@ -1,10 +1,12 @@
 /* zero train: the loop over steps. The schedule says what a step is; this file decides when
  * to evaluate, what to show and what to record. */
 #include "cli/notes.h"
+#include "cli/record.h"
 #include "cli/saving.h"
 #include "cli/tracing.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,95 +14,8 @@
 
 #include "base/clock.h"
 #include "base/fail.h"
-#include "cli/build.h"
-#include "cli/output.h"
-#include "comm/launch.h"
-#include "math/blas.h"
-#include "nn/shape.h"
+#include "report/print_text.h"
 #include "train/learning_rate.h"
-#include "zero/version.h"
-
-/* ---- the head of the run, and the first line of its metrics ---- */
-
-/* The configuration with what the ranks, the data and the machine decided. */
-static json_t *resolve(const zero_session *s)
-{
-    zero_config c = s->config;
-    c.shape = zero_shape_own(s->model.shape);
-    if (c.shape.kind != zero_architectures) c.architecture = c.shape.kind->name;
-    c.collectives = zero_algorithm_name(s->engine.schedule.input.collectives);
-    if (!c.checkpoint) c.keep = 0; /* refused without --checkpoint */
-    return zero_options_typed(zero_run_options, &c);
-}
-
-static zero_metrics_run describe(const zero_session *s, const json_t *config)
-{
-    return (zero_metrics_run){.version = zero_version(),
-                              .commit = zero_build_commit(),
-                              .build = ZERO_BUILD,
-                              .command = s->facts.command,
-                              .has_file = s->given->file != NULL,
-                              .started = s->facts.started,
-                              .id = s->facts.run,
-                              .options = s->facts.options,
-                              .config = config,
-                              .model = zero_config_model(&s->config),
-                              .shape = s->model.shape,
-                              .n_params = s->model.n_params,
-                              .plan = &s->engine.schedule.input,
-                              .schedule = &s->engine.schedule,
-                              .layout = &s->world.layout,
-                              .fake_nodes = s->view.fake_nodes,
-                              .hosts = s->hosts,
-                              .n_hosts = s->n_hosts,
-                              .cpu = s->topology.cpu,
-                              .cores = s->topology.usable_cores,
-                              .node_cores = s->topology.allowed_cores,
-                              .blas_threads = zero_blas_threads(),
-                              .data = s->dataset.corpus.description,
-                              .start = s->saving.start};
-}
-
-/* Shows the head of the run and, if it has steps to do, begins its metrics with the same.
- * Collective; ZERO_ERR_ENV if the standard output cannot be written. */
-static zero_status begin_record(zero_session *s)
-{
-    char mpi[128], blas[128], arithmetic[256], mine[sizeof blas + sizeof arithmetic + 2];
-    zero_kind *kinds = NULL;
-    json_t *config = resolve(s);
-    zero_metrics_run run = describe(s, config);
-    zero_launch_library(mpi, sizeof mpi);
-    zero_blas_name(blas, sizeof blas);
-    zero_show_arithmetic(&s->view, arithmetic, sizeof arithmetic);
-    run.mpi = mpi;
-    run.blas = blas;
-    run.arithmetic = arithmetic;
-    zero_status st =
-        config ? ZERO_OK : zero_fail(ZERO_ERR_NOMEM, "no memory for the options");
-    st = zero_agree(&s->world, st);
-    /* Ranks on nodes of several kinds may compute other bits. */
-    snprintf(mine, sizeof mine, "%s; %s", blas, arithmetic);
-    if (st == ZERO_OK) st = zero_comm_kinds(&s->world, mine, &kinds, &run.n_kinds);
-    run.kinds = kinds;
-    if (st == ZERO_OK && zero_comm_is_root(&s->world)) {
-        zero_show_setup(&s->view, &run);
-        if (run.n_kinds > 1)
-            fprintf(
-                stderr,
-                "zero: warning: ranks have %d kinds of kernels or BLAS: bits may depend "
-                "on which rank computes what\n",
-                run.n_kinds);
-        zero_run_options_note(s->given, &s->config, s->engine.schedule.input.collectives,
-                              s->n_hosts);
-        if (s->saving.start < s->config.steps) {
-            zero_metrics_begin(&s->metrics);
-            zero_metrics_run_line(&s->metrics, &run);
-        }
-    }
-    free(kinds);
-    json_decref(config);
-    return st == ZERO_OK ? zero_agree(&s->world, zero_output_check()) : st;
-}
 
 /* ---- the loop ---- */
 
@@ -148,9 +63,17 @@ static zero_status show_text(zero_session *s, int64_t step, const char *title)
     }
     st = zero_agree(&s->world, st);
     if (st == ZERO_OK) st = zero_engine_generate_texts(&s->engine, &how, n, &text, 1);
-    if (st == ZERO_OK && zero_comm_is_root(&s->world))
-        zero_show_sample(&s->view, title, text.tokens + text.n_known,
-                         text.n_drawn - (tok && text.has_ended));
+    if (st == ZERO_OK && zero_comm_is_root(&s->world)) {
+        const int32_t *drawn = text.tokens + text.n_known;
+        int64_t n_drawn = text.n_drawn - (tok && text.has_ended);
+        printf("---- %s\n", title);
+        for (int64_t i = 0; !tok && i < n_drawn; i++) printf("%" PRId32 " ", drawn[i]);
+        /* Without memory for it the sample is left out; the run does not fail. */
+        bool shown =
+            !tok || zero_print_tokens(tok, drawn, n_drawn, false, stdout) == ZERO_OK;
+        printf("%s\n----\n", shown ? "" : "(no memory)");
+        fflush(stdout);
+    }
     free(text.tokens);
     return st;
 }
@@ -170,9 +93,8 @@ static void warn_of_lost_metrics(zero_session *s)
     s->metrics_warned = true;
 }
 
-/* Sums over the steps of a run. */
 typedef struct {
-    zero_run_totals run;
+    zero_totals run;
     zero_step_times times;
     double exposed; /* what the lines of steps have of the waiting */
 } sums;
@@ -213,7 +135,7 @@ static zero_status train_step(zero_session *s, int64_t step, sums *sum)
     }
     double eval_seconds = zero_clock_seconds() - end;
     sum->run.eval_seconds += eval_seconds;
-    zero_run_totals *totals = &sum->run;
+    zero_totals *totals = &sum->run;
     zero_step_times_add(&sum->times, line.seconds);
     totals->seconds += line.seconds;
     totals->tokens += line.tokens;
@@ -222,7 +144,8 @@ static zero_status train_step(zero_session *s, int64_t step, sums *sum)
     totals->has_val_loss = totals->has_val_loss || line.has_val_loss;
     /* Rank 0 may fail here alone; main() then ends the job. */
     if (!zero_comm_is_root(&s->world)) return ZERO_OK;
-    zero_progress_view_step(&s->progress, &s->view, &line, eval_seconds);
+    double computed = zero_profile_computing(&s->engine.runner.profile, ZERO_PROGRAM_STEP);
+    zero_progress_view_step(&s->progress, &line, computed, eval_seconds);
     zero_metrics_step_line(&s->metrics, &line);
     warn_of_lost_metrics(s);
     return zero_saving_check_output(s);
@@ -241,7 +164,7 @@ static zero_status train_steps(zero_session *s, sums *sum)
     int64_t done = s->saving.start;
     double start = zero_clock_seconds();
     /* Random weights write random bytes, which show nothing. */
-    if (s->view.has_loaded || s->config.init_from)
+    if (s->has_loaded || s->config.init_from)
         ZERO_TRY(show_text(
             s, done, done > 0 ? "a sample before resuming" : "a sample before training"));
     sum->run.eval_seconds = zero_clock_seconds() - start;
@@ -258,44 +181,26 @@ static zero_status train_steps(zero_session *s, sums *sum)
     start = zero_clock_seconds();
     ZERO_TRY(show_text(s, s->config.steps, "a sample after training"));
     sum->run.eval_seconds += zero_clock_seconds() - start;
-    sum->run.step_time = zero_step_times_end(&sum->times);
     /* Gathers and shows the ledgers, the profile and the digest. */
-    ZERO_TRY(zero_engine_digest(&s->engine, sum->run.digest));
+    zero_step_time step_time = zero_step_times_end(&sum->times);
+    char digest[33];
+    json_t *facts; /* of the last line, on rank 0 */
+    ZERO_TRY(zero_engine_digest(&s->engine, digest));
     zero_device_times_read(&s->engine.runner.times);
-    ZERO_TRY(zero_profile_gather(&s->engine.runner.profile, ZERO_PROGRAM_STEP, &s->world,
-                                 &sum->run.profile));
-    /* All ranks beside each other. */
-    zero_rank_bytes bytes = {0};
-    zero_rank_seconds seconds = {0};
-    json_t *facts = NULL; /* of the last line, on rank 0 */
-    zero_status st = zero_rank_bytes_gather(&s->engine, &bytes);
-    if (st == ZERO_OK) st = zero_rank_seconds_gather(&s->engine, &seconds);
-    if (st == ZERO_OK) {
-        zero_metrics_final line = {.engine = &s->engine,
-                                   .comm = &s->world,
-                                   .fake_nodes = s->view.fake_nodes,
-                                   .step_time = &sum->run.step_time,
-                                   .profile = &sum->run.profile,
-                                   .bytes = &bytes,
-                                   .seconds = &seconds,
-                                   .digest = sum->run.digest};
-        if (zero_comm_is_root(&s->world)) st = zero_metrics_final_facts(&line, &facts);
-        if (facts) zero_metrics_final_line(&s->metrics, facts);
-        st = zero_agree_after_files(&s->world, st);
-    }
-    zero_rank_bytes_destroy(&bytes);
-    zero_rank_seconds_destroy(&seconds);
+    zero_status st = zero_metrics_final_facts(&s->engine, &s->world, s->fake_nodes,
+                                              &step_time, digest, &facts);
+    if (facts) zero_metrics_final_line(&s->metrics, facts);
+    st = zero_agree_after_files(&s->world, st);
     warn_of_lost_metrics(s);
-    if (st == ZERO_OK && facts) zero_show_totals(&s->view, &sum->run, json_incref(facts));
+    if (st == ZERO_OK && facts) zero_record_totals(s, &sum->run, json_incref(facts));
     json_decref(facts);
-    zero_profile_ranks_destroy(&sum->run.profile);
-    return st == ZERO_OK ? check_digest(&s->config, sum->run.digest) : st;
+    return st == ZERO_OK ? check_digest(&s->config, digest) : st;
 }
 
 static zero_status train(zero_session *s)
 {
     sums sum = {0};
-    ZERO_TRY(begin_record(s));
+    ZERO_TRY(zero_record_begin(s));
     zero_tracing_tell(s);
     int64_t steps = s->config.steps - s->saving.start;
     if (steps <= 0) {
@@ -304,7 +209,7 @@ static zero_status train(zero_session *s)
         char digest[33];
         ZERO_TRY(zero_saving_step(s, s->config.steps));
         ZERO_TRY(zero_engine_digest(&s->engine, digest));
-        if (zero_comm_is_root(&s->world)) zero_show_finished(&s->view, digest);
+        if (zero_comm_is_root(&s->world)) zero_record_finished(s, digest);
         return check_digest(&s->config, digest);
     }
     zero_status st = zero_agree(&s->world, zero_step_times_init(&sum.times, steps));

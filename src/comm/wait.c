@@ -71,7 +71,7 @@ zero_status zero_wait_until(zero_comm *group, zero_watch_state state,
             st = look(comm, awaited, ended);
             if (turns == SPINS && !*ended)
                 zero_sigterm_turn(&sigterm, comm->advanced, comm->patience);
-            if (st != ZERO_OK) zero_thread_fail(comm, st);
+            if (st != ZERO_OK && comm->works) zero_thread_fail(comm, st);
             zero_thread_unlock(comm);
         }
         if (st != ZERO_OK || *ended) break;

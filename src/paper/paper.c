@@ -21,6 +21,18 @@ static int64_t whole(const json_t *row, const char *key)
     return json_integer_value(json_object_get(row, key));
 }
 
+/* Members of a cell, worked out of a run. */
+static void put(json_t *cell, const json_t *run, const char *spec)
+{
+    json_object_update_new(cell, zero_facts_pick(&(zero_scope){.node = run}, spec));
+}
+
+static void put_if_known(json_t *cell, const json_t *run, const char *key)
+{
+    json_t *value = json_object_get(run, key);
+    if (value) json_object_set(cell, key, value);
+}
+
 /* ---- tables 1 and 2, figure 1: model states by stage ---- */
 
 /* Halves upwards: 41.25 is printed as 41.3, 1.875 as 1.88. */
@@ -61,10 +73,9 @@ static double exact_of(const json_t *row, int stage)
 
 static zero_status add_states(const json_t *data, json_t *tree)
 {
-    json_t *cells = json_array(), *row, *printed;
+    json_t *cells = json_array(), *row, *printed, *worst = json_object();
     json_t *counts =
         json_pack("{si si si si}", "rounded", 0, "scaled", 0, "truncated", 0, "differs", 0);
-    json_t *worst = json_object();
     bool has_bytes = strcmp(json_string_value(json_object_get(data, "unit")), "bytes") == 0;
     int64_t last_psi = -1;
     size_t i, stage;
@@ -73,20 +84,17 @@ static zero_status add_states(const json_t *data, json_t *tree)
     {
         if (json_is_null(printed)) continue;
         double exact = exact_of(row, (int)stage);
-        int parts = (int)whole(row, "model_parallel");
         int64_t psi = whole(row, "psi");
-        zero_paper_cell c = zero_paper_compare(json_string_value(printed), exact, parts);
+        zero_paper_cell c = zero_paper_compare(json_string_value(printed), exact,
+                                               (int)whole(row, "model_parallel"));
         json_t *cell = json_object();
-        if (psi > 0)
-            json_object_update_new(cell, json_pack("{sI}", "psi", (json_int_t)psi));
-        json_object_update_new(
-            cell, json_pack("{sI si si sf sf sO sf ss}", "ranks",
-                            (json_int_t)whole(row, "ranks"), "model_parallel", parts,
-                            "stage", (int)stage, "ours", exact, "paper", c.printed,
-                            "printed", printed, "off", c.off, "agreement", c.agreement));
-        if (psi > 0)
-            json_object_update_new(
-                cell, json_pack("{sO}", "model", json_object_get(row, "model")));
+        if (psi > 0) put(cell, row, "psi");
+        put(cell, row, "ranks; model_parallel");
+        json_object_update_new(cell,
+                               json_pack("{si sf sf sO sf ss}", "stage", (int)stage, "ours",
+                                         exact, "paper", c.printed, "printed", printed,
+                                         "off", c.off, "agreement", c.agreement));
+        if (psi > 0) put(cell, row, "model");
         json_object_update_new(cell, json_pack("{ss ss sf sb}", "stage_name",
                                                zero_stage_at((int)stage)->name, "counts_in",
                                                has_bytes        ? "GB"
@@ -96,10 +104,9 @@ static zero_status add_states(const json_t *data, json_t *tree)
                                                last_psi >= 0 && psi != last_psi));
         last_psi = psi;
         json_array_append_new(cells, cell);
-        json_object_set_new(counts, c.agreement,
-                            json_integer(whole(counts, c.agreement) + 1));
+        put_whole(counts, c.agreement, whole(counts, c.agreement) + 1);
         double off = json_number_value(json_object_get(worst, c.agreement));
-        json_object_set_new(worst, c.agreement, json_real(fmax(off, fabs(c.off))));
+        put_real(worst, c.agreement, fmax(off, fabs(c.off)));
     }
     json_object_update_new(
         tree, json_pack("{so so so}", "cells", cells, "counts", counts, "worst", worst));
@@ -110,24 +117,25 @@ static zero_status add_states(const json_t *data, json_t *tree)
 
 zero_status zero_paper_plan(const json_t *row, size_t most, zero_plan_fitted *fitted)
 {
-    zero_paper_setup setup = zero_paper_setup_of(row);
-    zero_shape shape = setup.shape;
-    zero_share share = {.ranks = setup.model_parallel, .slices = setup.model_parallel};
+    zero_shape given = zero_paper_shape(row), shape = given;
+    int parts = (int)whole(row, "model_parallel");
+    const char *keep = json_string_value(json_object_get(row, "keep"));
     zero_model model, part;
     if (most > 0) shape.layers = 1; /* of the model only share and chunk are read */
     ZERO_TRY(zero_model_build(&shape, &model));
-    zero_status st = zero_model_share(&model, share, &part);
+    zero_status st =
+        zero_model_share(&model, (zero_share){.ranks = parts, .slices = parts}, &part);
     if (st == ZERO_OK) {
-        zero_plan_input in = zero_plan_input_standard(&part, setup.n_ranks, 0);
+        zero_plan_input in = zero_plan_input_standard(&part, (int)whole(row, "ranks"), 0);
         zero_plan_ledger ledger;
-        in.stage = setup.stage;
+        in.stage = (int)whole(row, "stage");
         in.type = ZERO_FP16;
-        in.micro_batch = setup.batch;
-        in.recompute = setup.checkpoints;
-        in.partition_activations = setup.keep == ZERO_PAPER_KEEP_PIECE;
+        in.micro_batch = whole(row, "batch");
+        in.recompute = true;
+        in.partition_activations = strcmp(keep, "piece") == 0;
         in.collectives = ZERO_ALGORITHM_P2P;
         if (most > 0) {
-            st = zero_plan_fit(&setup.shape, &in, &(zero_plan_room){.bytes = most}, fitted);
+            st = zero_plan_fit(&given, &in, &(zero_plan_room){.bytes = most}, fitted);
         } else {
             st = zero_plan_measure(&in, &ledger);
             if (st == ZERO_OK) *fitted = (zero_plan_fitted){.needed = ledger.needed};
@@ -138,10 +146,10 @@ zero_status zero_paper_plan(const json_t *row, size_t most, zero_plan_fitted *fi
     return st;
 }
 
-static int64_t count_with(zero_shape shape, int64_t layers)
+/* P_a+cpu is not planned. */
+static bool is_planned(const json_t *row)
 {
-    shape.layers = layers;
-    return zero_shape_count(&shape);
+    return strcmp(json_string_value(json_object_get(row, "keep")), "cpu") != 0;
 }
 
 /* Figure 6: the deepest model of the paper's width that fits. `left`: what the paper's size
@@ -151,75 +159,67 @@ static zero_status add_largest(const json_t *data, json_t *tree)
     json_t *cells = json_array(), *row;
     double kept_back = 0.0;
     size_t i;
-    json_object_update_new(tree, json_pack("{so}", "cells", cells));
+    json_object_set_new(tree, "cells", cells);
     json_array_foreach(json_object_get(data, "rows"), i, row)
     {
-        zero_paper_setup s = zero_paper_setup_of(row);
-        zero_paper_memory m = zero_paper_memory_of(&s);
+        json_t *cell = json_object(), *run = zero_paper_run(row, NULL);
         zero_plan_fitted plan = {0};
-        double left = ZERO_PAPER_DEVICE - m.all;
-        if (i == 0) kept_back = left;
-        int64_t layers = zero_paper_most_layers(&s, ZERO_PAPER_DEVICE);
-        int64_t fitted = zero_paper_most_layers(&s, ZERO_PAPER_DEVICE - kept_back);
-        double psi = (double)count_with(s.shape, layers);
-        double paper = json_number_value(json_object_get(row, "paper"));
-        json_t *cell = json_pack(
-            "{sO sO sO sO sO sO sO sO sI sI sf sI so sf}", "configuration",
-            json_object_get(row, "configuration"), "parts", json_object_get(row, "parts"),
-            "stage", json_object_get(row, "stage"), "paper_layers",
-            json_object_get(row, "layers"), "hidden", json_object_get(row, "hidden"),
-            "heads", json_object_get(row, "heads"), "paper", json_object_get(row, "paper"),
-            "printed", json_object_get(row, "printed"), "ours", (json_int_t)psi, "layers",
-            (json_int_t)layers, "off", psi / paper - 1.0, "fit",
-            (json_int_t)count_with(s.shape, fitted), "bytes_at_paper_size",
-            json_pack("{sf sf sf sf sf sf}", "states", m.states, "checkpoints",
-                      m.checkpoints, "activations", m.activations, "logits", m.logits,
-                      "buffers", m.buffers, "all", m.all),
-            "left", left);
-        json_array_append_new(cells, cell);
-        if (s.keep != ZERO_PAPER_KEEP_IN_CPU) {
-            ZERO_TRY(zero_paper_plan(row, (size_t)ZERO_PAPER_DEVICE, &plan));
-            json_object_update_new(cell,
-                                   json_pack("{sI sI}", "plan", (json_int_t)plan.n_params,
-                                             "plan_layers", (json_int_t)plan.layers));
+        if (i == 0) kept_back = ZERO_PAPER_DEVICE - zero_fact_number(run, "all");
+        const double rooms[] = {ZERO_PAPER_DEVICE, ZERO_PAPER_DEVICE - kept_back};
+        static const char *const names[] = {"with", "fitted"};
+        for (int k = 0; k < 2; k++) {
+            int64_t layers = zero_paper_most(row, "layers", rooms[k]);
+            json_t *deep = zero_paper_with(row, "layers", layers);
+            json_object_set_new(run, names[k], zero_paper_run(deep, NULL));
+            json_decref(deep);
         }
-        json_object_update_new(cell, json_pack("{sO}", "why", json_object_get(row, "why")));
+        json_array_append_new(cells, cell);
+        put(cell, run,
+            "configuration; parts; stage; paper_layers = layers; hidden; heads; paper; "
+            "printed; ours = with/psi; layers = with/layers; off = with/psi / paper - 1; "
+            "fit = fitted/psi");
+        json_object_set_new(
+            cell, "bytes_at_paper_size",
+            zero_facts_pick(&(zero_scope){.node = run},
+                            "states; checkpoints; activations; logits; buffers; all"));
+        put_real(cell, "left", ZERO_PAPER_DEVICE - zero_fact_number(run, "all"));
+        json_decref(run);
+        if (is_planned(row)) {
+            ZERO_TRY(zero_paper_plan(row, (size_t)ZERO_PAPER_DEVICE, &plan));
+            put_whole(cell, "plan", plan.n_params);
+            put_whole(cell, "plan_layers", plan.layers);
+        }
+        put(cell, row, "why");
     }
-    json_object_update_new(tree, json_pack("{sf}", "fit_keeps_back", kept_back));
+    put_real(tree, "fit_keeps_back", kept_back);
     return ZERO_OK;
 }
 
-/* Figure 7: what is alive by memory.h; the rest of the paper's number is what its allocator
- * keeps. */
+/* Figure 7: what is alive by the formulas; the rest of the paper's number is what its
+ * allocator keeps. */
 static zero_status add_held(const json_t *data, json_t *tree)
 {
     static const char *const first[] = {"model", "configuration", "parts",
                                         "stage", "batch",         "paper"};
     json_t *cells = json_array(), *row;
     size_t i;
-    json_object_update_new(tree, json_pack("{so}", "cells", cells));
+    json_object_set_new(tree, "cells", cells);
     json_array_foreach(json_object_get(data, "rows"), i, row)
     {
-        zero_paper_setup s = zero_paper_setup_of(row);
+        json_t *cell = json_object(), *run = zero_paper_run(row, NULL);
         zero_plan_fitted plan = {0};
-        double all = zero_paper_memory_of(&s).all;
-        const json_t *paper = json_object_get(row, "paper");
-        json_t *cell = json_object();
         json_array_append_new(cells, cell);
         for (size_t k = 0; k < sizeof first / sizeof first[0]; k++)
-            if (json_object_get(row, first[k]))
-                json_object_set(cell, first[k], json_object_get(row, first[k]));
-        json_object_update_new(cell, json_pack("{sf}", "ours", all));
-        if (paper)
-            json_object_update_new(
-                cell, json_pack("{sf}", "more", json_number_value(paper) - all));
-        json_object_update_new(cell, json_pack("{sb}", "fits", all <= ZERO_PAPER_DEVICE));
-        if (s.keep != ZERO_PAPER_KEEP_IN_CPU) {
+            put_if_known(cell, row, first[k]);
+        put(cell, run, "ours = all");
+        if (json_object_get(row, "paper")) put(cell, run, "more = paper - all");
+        put(cell, run, "fits? = all <= 32e9");
+        json_decref(run);
+        if (is_planned(row)) {
             ZERO_TRY(zero_paper_plan(row, 0, &plan));
-            json_object_update_new(cell,
-                                   json_pack("{sI}", "plan", (json_int_t)plan.needed));
+            put_whole(cell, "plan", (int64_t)plan.needed);
         }
-        json_object_update_new(cell, json_pack("{sO}", "why", json_object_get(row, "why")));
+        put(cell, row, "why");
     }
     return ZERO_OK;
 }
@@ -263,8 +263,7 @@ static zero_status facts_of(const char *name, json_t **facts, const char **kind)
     zero_status st = ZERO_OK;
     *facts = json_object();
     for (size_t k = 0; k < sizeof heads / sizeof heads[0]; k++)
-        if (json_object_get(data, heads[k]))
-            json_object_set(*facts, heads[k], json_object_get(data, heads[k]));
+        put_if_known(*facts, data, heads[k]);
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++)
         if (strcmp(kinds[k].kind, json_string_value(json_object_get(data, "kind"))) == 0) {
             *kind = kinds[k].kind;

@@ -4,14 +4,14 @@
 #include <string.h>
 
 #include "base/embedded.h"
-#include "base/type.h"
-#include "nn/shape.h"
+#include "facts/facts.h"
+#include "report/json_put.h"
 #include "sharding/formula.h"
 
-#define TERA     1e12
+#define MOST     (INT64_C(1) << 20)
 #define ONE_NODE 65536.0 /* devices: more than any run has */
 
-extern const zero_embedded zero_paper_files[];
+extern const zero_embedded zero_paper_files[], zero_paper_formulas[];
 
 json_t *zero_paper_data(const char *name)
 {
@@ -19,268 +19,261 @@ json_t *zero_paper_data(const char *name)
     return text ? json_loads(text, 0, NULL) : NULL;
 }
 
-static int64_t whole(const json_t *row, const char *key)
+static int whole(const json_t *row, const char *key)
 {
-    return json_integer_value(json_object_get(row, key));
+    return (int)json_integer_value(json_object_get(row, key));
 }
 
-static double real(const json_t *row, const char *key)
+static json_t *pick(const json_t *run, const char *spec)
 {
-    return json_number_value(json_object_get(row, key));
+    return zero_facts_pick(&(zero_scope){.node = run}, spec);
 }
 
-static const char *text(const json_t *row, const char *key)
+/* ---- a run ---- */
+
+/* Lines "NAME = EXPRESSION" become members of the tree; "#" begins a comment. */
+static void work_out(json_t *tree, const char *formulas)
 {
-    return json_string_value(json_object_get(row, key));
+    for (const char *line = formulas, *end; *line; line = end + (*end == '\n')) {
+        zero_fact fact;
+        const char *x = line + strcspn(line, "=\n");
+        char name[40];
+        end = line + strcspn(line, "\n");
+        if (*line == '#' || *x != '=') continue;
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(line, " "), line);
+        zero_status st =
+            zero_fact_of(x + 1, (size_t)(end - x - 1), &(zero_scope){.node = tree}, &fact);
+        if (st == ZERO_OK && fact.kind == ZERO_FACT_NUMBER)
+            put_real(tree, name, fact.number);
+    }
 }
 
-zero_paper_setup zero_paper_setup_of(const json_t *row)
+zero_shape zero_paper_shape(const json_t *row)
 {
-    static const char *const kept[] = {"whole", "piece", "cpu"};
-    zero_paper_setup s = {.shape = {.layers = whole(row, "layers"),
-                                    .hidden = whole(row, "hidden"),
-                                    .heads = whole(row, "heads"),
-                                    .seq = 1024,
-                                    .vocab = 50257},
-                          .model_parallel = (int)whole(row, "model_parallel"),
-                          .n_ranks = (int)whole(row, "ranks"),
-                          .batch = whole(row, "batch"),
-                          .stage = (int)whole(row, "stage"),
-                          .checkpoints = true};
-    for (int k = ZERO_PAPER_KEEP_WHOLE; k <= ZERO_PAPER_KEEP_IN_CPU; k++)
-        if (strcmp(text(row, "keep"), kept[k]) == 0) s.keep = (zero_paper_keep)k;
-    return s;
+    return (zero_shape){.layers = whole(row, "layers"),
+                        .hidden = whole(row, "hidden"),
+                        .heads = whole(row, "heads"),
+                        .seq = json_object_get(row, "seq") ? whole(row, "seq") : 1024,
+                        .vocab =
+                            json_object_get(row, "vocab") ? whole(row, "vocab") : 50257};
 }
 
-int zero_paper_runs(const json_t *data, zero_paper_run runs[ZERO_PAPER_RUNS])
+json_t *zero_paper_run(const json_t *row, const zero_machine_file *m)
 {
-    size_t i;
-    json_t *row;
-    json_array_foreach(json_object_get(data, "runs"), i, row) runs[i] =
-        (zero_paper_run){.size = text(row, "model"),
-                         .system = text(row, "system"),
-                         .setup = zero_paper_setup_of(row),
-                         .overlaps = json_is_true(json_object_get(row, "overlaps")),
-                         .paper = real(row, "paper"),
-                         .speed_up = real(row, "speed_up"),
-                         .total = real(row, "total"),
-                         .linear = real(row, "linear"),
-                         .note = text(row, "note")};
-    return (int)i;
+    json_t *run = json_pack("{sb}", "recomputes", 1);
+    zero_shape shape = zero_paper_shape(row);
+    int64_t psi = zero_shape_count(&shape);
+    int ranks = whole(row, "ranks");
+    put_whole(run, "seq", shape.seq);
+    put_whole(run, "vocab", shape.vocab);
+    json_object_update(run, (json_t *)row);
+    put_whole(run, "psi", psi);
+    put_whole(run, "devices", ranks * whole(row, "model_parallel"));
+    put_real(run, "state_bytes",
+             zero_formula_state_bytes(psi, ranks, whole(row, "stage"), ZERO_FP16));
+    work_out(run, zero_embedded_text(zero_paper_formulas, "memory"));
+    if (!m) return run;
+    put_real(
+        run, "flop_rate",
+        zero_machine_products(m, ZERO_FP16, &shape, zero_fact_number(run, "positions")));
+    json_object_set_new(run, "machine",
+                        json_pack("{sf sf sf sf s{sf sf} s{sf sf}}", "devices", m->devices,
+                                  "memory", m->memory, "memory_bandwidth",
+                                  m->memory_bandwidth, "host", m->host, "inside", "latency",
+                                  m->inside.latency, "bandwidth", m->inside.bandwidth,
+                                  "between", "latency", m->between.latency, "bandwidth",
+                                  m->between.bandwidth));
+    work_out(run, zero_embedded_text(zero_paper_formulas, "time"));
+    return run;
 }
 
-int zero_paper_devices(const zero_paper_setup *setup)
+/* A number of the run that a row becomes, which is released. */
+static double number_of(json_t *row, const char *key, const zero_machine_file *m)
 {
-    return setup->model_parallel * setup->n_ranks;
+    json_t *run = zero_paper_run(row, m);
+    double number = zero_fact_number(run, key);
+    json_decref(run);
+    json_decref(row);
+    return number;
 }
 
-/* ---- the model of time ---- */
-
-zero_throughput zero_paper_time(const zero_paper_run *run, const zero_machine_file *m)
+json_t *zero_paper_with(const json_t *row, const char *key, int64_t number)
 {
-    return zero_throughput_of(&run->setup, run->overlaps, m);
+    json_t *other = json_copy((json_t *)row);
+    put_whole(other, key, number);
+    return other;
 }
 
-static double rate_of(const zero_paper_run *run, const zero_machine_file *m)
+/* Bytes grow with the number, so the largest that fits is found by halving. */
+int64_t zero_paper_most(const json_t *row, const char *key, double bytes)
 {
-    return zero_paper_time(run, m).rate;
+    int64_t fits = 0, beyond = MOST + 1;
+    while (beyond - fits > 1) {
+        int64_t n = fits + (beyond - fits) / 2;
+        bool is_within = number_of(zero_paper_with(row, key, n), "all", NULL) <= bytes;
+        *(is_within ? &fits : &beyond) = n;
+    }
+    return fits;
 }
 
-zero_throughput zero_paper_time_inside(const zero_paper_run *run,
-                                       const zero_machine_file *machine)
+json_t *zero_paper_cut_among(const json_t *row, int model_parallel, int stage,
+                             const zero_machine_file *machine)
 {
-    zero_machine_file m = *machine;
-    m.devices = ONE_NODE;
-    m.host *= ONE_NODE / machine->devices;
-    return zero_paper_time(run, &m);
-}
-
-zero_throughput zero_paper_time_alone(const zero_paper_run *run,
-                                      const zero_machine_file *machine)
-{
-    zero_paper_run alone = *run;
-    alone.setup.n_ranks = 1;
-    return zero_paper_time(&alone, machine);
-}
-
-zero_paper_run zero_paper_cut_among(const zero_paper_run *run, int model_parallel,
-                                    int stage, const zero_machine_file *machine)
-{
-    zero_paper_run cut = *run;
-    cut.setup.n_ranks = zero_paper_devices(&run->setup) / model_parallel;
-    cut.setup.model_parallel = model_parallel;
-    cut.setup.stage = stage;
-    cut.setup.batch = zero_paper_largest_batch(&cut.setup, machine->memory);
-    cut.overlaps = stage > 0;
+    json_t *cut = zero_paper_with(row, "model_parallel", model_parallel);
+    int devices = whole(row, "model_parallel") * whole(row, "ranks");
+    put_whole(cut, "ranks", devices / model_parallel);
+    put_whole(cut, "stage", stage);
+    put_flag(cut, "overlaps", stage > 0);
+    put_whole(cut, "batch", zero_paper_most(cut, "batch", machine->memory));
     return cut;
-}
-
-/* ---- cells ---- */
-
-/* A run without a rate does not fit: `paper` and, if ours does not fit either, `ours` are
- * null. */
-static json_t *cell_of(const zero_paper_run *run, const zero_machine_file *m)
-{
-    const zero_paper_setup *s = &run->setup;
-    zero_throughput t = zero_paper_time(run, m);
-    double bytes = zero_paper_memory_of(s).all;
-    bool fits = bytes <= m->memory;
-    json_t *cell = json_pack(
-        "{ss ss sI sI sI sI si si sI si sf so so}", "model", run->size, "system",
-        run->system, "psi", (json_int_t)zero_shape_count(&s->shape), "layers",
-        (json_int_t)s->shape.layers, "hidden", (json_int_t)s->shape.hidden, "heads",
-        (json_int_t)s->shape.heads, "devices", zero_paper_devices(s), "model_parallel",
-        s->model_parallel, "batch", (json_int_t)s->batch, "stage", s->stage, "bytes", bytes,
-        "ours", run->paper != 0.0 || fits ? json_real(t.rate) : json_null(), "paper",
-        run->paper > 0.0 ? json_real(run->paper * TERA) : json_null());
-    if (run->paper > 0.0)
-        json_object_set_new(cell, "ratio", json_real(t.rate / TERA / run->paper));
-    json_object_set_new(cell, "seconds",
-                        json_pack("{sf sf sf sf sf sf sf}", "step", t.step, "compute",
-                                  t.compute, "tensor", t.tensor, "data", t.data,
-                                  "data_links", t.data_all, "host", t.host, "update",
-                                  t.update));
-    if (run->note) json_object_set_new(cell, "note", json_string(run->note));
-    json_object_set_new(cell, "fits", json_boolean(fits));
-    json_object_set_new(cell, "paper_fits", json_boolean(run->paper != 0.0));
-    return cell;
 }
 
 /* ---- counterfactuals ---- */
 
-#define AT_40B    4
-#define AT_60B    6
-#define ALONE     5.0 /* Tflop/s of a device, "about": Megatron's 40B on two nodes */
-#define SLOW_LINK 7e9 /* that gives 40B on two nodes the paper's rate */
-
-static json_t *figure_2(const zero_paper_run *runs, int n, const zero_machine_file *m,
+/* Pairs of runs, and Megatron's if all its devices were on one node, so that no link is
+ * shared and model parallelism never leaves it; and one replica of it alone, without data
+ * parallelism: the paper's text has its 40B on two nodes. */
+static json_t *figure_2(const json_t *rows, const json_t *data, const zero_machine_file *m,
                         json_t *tree)
 {
-    json_t *rows = json_array();
-    for (int i = 0; i + 1 < n; i += 2) {
-        const zero_paper_run *zero = &runs[i], *megatron = zero + 1;
+    json_t *all = json_array();
+    zero_machine_file one = *m, slow = *m;
+    one.devices = ONE_NODE;
+    one.host *= ONE_NODE / m->devices;
+    for (size_t i = 0; i + 1 < json_array_size(rows); i += 2) {
+        const json_t *megatron = json_array_get(rows, i + 1);
+        json_t *alone = zero_paper_with(megatron, "ranks", 1);
+        json_t *pair =
+            json_pack("{so so so so}", "zero", zero_paper_run(json_array_get(rows, i), m),
+                      "megatron", zero_paper_run(megatron, m), "inside",
+                      zero_paper_run(megatron, &one), "alone", zero_paper_run(alone, m));
         json_t *row =
-            json_pack("{ss sf sf sf sf}", "model", zero->size, "speed_up",
-                      rate_of(zero, m) / rate_of(megatron, m), "paper", zero->speed_up,
-                      "megatron_on_one_node", zero_paper_time_inside(megatron, m).rate,
-                      "megatron_alone", zero_paper_time_alone(megatron, m).rate);
-        if (i == AT_40B) json_object_set_new(row, "paper_alone", json_real(ALONE * TERA));
-        json_object_set_new(row, "megatron_parallel",
-                            json_integer(megatron->setup.model_parallel));
-        json_object_set_new(row, "zero", json_real(rate_of(zero, m)));
-        json_object_set_new(row, "megatron", json_real(rate_of(megatron, m)));
-        json_array_append_new(rows, row);
+            pick(pair, "model = zero/model; speed_up = zero/rate / megatron/rate; paper = "
+                       "zero/speed_up; megatron_on_one_node = inside/rate; megatron_alone "
+                       "= alone/rate");
+        if (json_object_get(megatron, "paper_alone"))
+            json_object_update_new(row, pick(megatron, "paper_alone"));
+        json_object_update_new(row,
+                               pick(pair, "megatron_parallel = megatron/model_parallel; "
+                                          "zero = zero/rate; megatron = "
+                                          "megatron/rate"));
+        json_array_append_new(all, row);
+        json_decref(alone);
+        json_decref(pair);
     }
-    zero_machine_file slow = *m;
-    slow.between.bandwidth = SLOW_LINK;
-    json_object_set_new(tree, "slow_link",
-                        json_pack("{sf sf sf sf}", "bandwidth", SLOW_LINK, "at_40b_alone",
-                                  zero_paper_time_alone(&runs[AT_40B + 1], &slow).rate,
-                                  "at_60b", rate_of(&runs[AT_60B + 1], &slow),
-                                  "paper_at_60b", runs[AT_60B + 1].paper * TERA));
-    return rows;
-}
-
-/* What fills the memory of a device in figure 3. */
-static int64_t batch_of(const zero_paper_run *runs, int i, int kind,
-                        const zero_machine_file *m)
-{
-    const zero_paper_setup *setup = &runs[i].setup;
-    double first = zero_paper_memory_of(&runs[0].setup).all;
-    if (kind == 1) return zero_paper_largest_batch(setup, first);
-    if (kind == 2) return zero_paper_largest_batch(setup, m->memory);
-    return kind == 3 ? runs[0].setup.batch : setup->batch;
+    /* The link that gives one of them, alone, the paper's rate. */
+    const json_t *link = json_object_get(data, "slow_link");
+    json_t *alone = json_array_get(rows, (size_t)whole(link, "alone")),
+           *other = json_array_get(rows, (size_t)whole(link, "other"));
+    slow.between.bandwidth = zero_fact_number(link, "bandwidth");
+    json_object_set_new(
+        tree, "slow_link",
+        json_pack("{sf sf sf sf}", "bandwidth", slow.between.bandwidth, "at_40b_alone",
+                  number_of(zero_paper_with(alone, "ranks", 1), "rate", &slow), "at_60b",
+                  number_of(json_incref(other), "rate", &slow), "paper_at_60b",
+                  zero_fact_number(other, "paper * 1e12")));
+    return all;
 }
 
 /* The batches: the paper's; the most samples that take what the first run takes in the
  * paper; that fill a device, with nothing else in its memory; the first run's for all,
  * which is the counterfactual. */
-static json_t *figure_3(const zero_paper_run *runs, int n, const zero_machine_file *m,
+static json_t *figure_3(const json_t *rows, const json_t *data, const zero_machine_file *m,
                         json_t *tree)
 {
     static const char *const names[] = {"paper", "first_memory", "all_memory", "fixed"};
-    json_t *kinds = json_array();
-    (void)tree;
-    for (int k = 0; k < 4; k++) {
-        json_t *rows = json_array();
-        double first = 0.0;
-        for (int i = 0; i < n; i++) {
-            zero_paper_run run = runs[i];
-            int devices = zero_paper_devices(&run.setup);
-            run.setup.batch = batch_of(runs, i, k, m);
-            double rate = rate_of(&run, m);
-            if (i == 0) first = rate;
+    json_t *kinds = json_array(), *first = json_array_get(rows, 0), *row;
+    const double rooms[] = {0.0, number_of(json_incref(first), "all", m), m->memory};
+    (void)tree, (void)data;
+    for (size_t k = 0, i; k < 4; k++) {
+        json_t *list = json_array();
+        double rate = 0.0; /* of the first */
+        json_array_foreach(rows, i, row)
+        {
+            int64_t batch = k == 0   ? whole(row, "batch")
+                            : k == 3 ? whole(first, "batch")
+                                     : zero_paper_most(row, "batch", rooms[k]);
+            json_t *other = zero_paper_with(row, "batch", batch),
+                   *run = zero_paper_run(other, m);
+            if (i == 0) rate = zero_fact_number(run, "rate");
+            put_real(run, "first", rate);
             json_array_append_new(
-                rows, json_pack("{si sI sf sf sf sf sf}", "devices", devices, "batch",
-                                (json_int_t)run.setup.batch, "rate", rate, "total",
-                                rate * devices, "times_linear", rate / first, "paper_total",
-                                run.total * TERA, "paper_linear", run.linear * TERA));
+                list,
+                pick(run, "devices; batch; rate; total = rate * devices; times_linear "
+                          "= rate / first; paper_total = or(total, 0) * 1e12; "
+                          "paper_linear = or(linear, 0) * 1e12"));
+            json_decref(other);
+            json_decref(run);
         }
         json_array_append_new(kinds,
-                              json_pack("{ss so}", "batches", names[k], "runs", rows));
+                              json_pack("{ss so}", "batches", names[k], "runs", list));
     }
     return kinds;
 }
 
 /* Whole states on every device, with the same batch; and the largest model of the width
  * that fits one sample that way. */
-static json_t *figure_4(const zero_paper_run *runs, int n, const zero_machine_file *m,
+static json_t *figure_4(const json_t *rows, const json_t *data, const zero_machine_file *m,
                         json_t *tree)
 {
-    json_t *rows = json_array();
-    (void)tree;
-    for (int i = 0; i < n; i++) {
-        zero_paper_setup whole = runs[i].setup, largest;
-        whole.stage = 0;
-        largest = whole;
-        largest.batch = 1;
-        largest.shape.layers = zero_paper_most_layers(&largest, m->memory);
+    json_t *all = json_array(), *row;
+    size_t i;
+    (void)tree, (void)data;
+    json_array_foreach(rows, i, row)
+    {
+        json_t *same = zero_paper_with(row, "stage", 0),
+               *one = zero_paper_with(same, "batch", 1);
+        put_whole(one, "layers", zero_paper_most(one, "layers", m->memory));
         json_array_append_new(
-            rows, json_pack("{ss sf sf}", "model", runs[i].size, "bytes_without_zero",
-                            zero_paper_memory_of(&whole).all, "largest_without_zero",
-                            (double)zero_shape_count(&largest.shape)));
+            all, json_pack("{sO sf sf}", "model", json_object_get(row, "model"),
+                           "bytes_without_zero", number_of(same, "all", NULL),
+                           "largest_without_zero", number_of(one, "psi", NULL)));
     }
-    return rows;
+    return all;
 }
 
 /* Each run with the batch of the first one of its size. */
-static json_t *figure_8(const zero_paper_run *runs, int n, const zero_machine_file *m,
+static json_t *figure_8(const json_t *rows, const json_t *data, const zero_machine_file *m,
                         json_t *tree)
 {
-    json_t *rows = json_array();
-    (void)tree;
-    for (int i = 0, first = 0; i < n; i++) {
-        zero_paper_run run = runs[i];
-        if (strcmp(runs[first].size, run.size) != 0) first = i;
-        run.setup.batch = runs[first].setup.batch;
-        json_array_append_new(rows,
-                              json_pack("{ss ss sf sb}", "model", run.size, "system",
-                                        run.system, "with_first_batch", rate_of(&run, m),
-                                        "begins_model", first == i));
+    json_t *all = json_array(), *row, *first = json_array_get(rows, 0);
+    size_t i;
+    (void)tree, (void)data;
+    json_array_foreach(rows, i, row)
+    {
+        if (!json_equal(json_object_get(first, "model"), json_object_get(row, "model")))
+            first = row;
+        double rate =
+            number_of(zero_paper_with(row, "batch", whole(first, "batch")), "rate", m);
+        json_t *cell = pick(row, "model; system");
+        put_real(cell, "with_first_batch", rate);
+        put_flag(cell, "begins_model", first == row);
+        json_array_append_new(all, cell);
     }
-    return rows;
+    return all;
 }
 
 #define MOST_PARTS 16 /* of a model on a node */
 
 /* The run cut among other numbers of ranks, and other stages. `lines` are those of the cuts
  * on a node, and of that among as many ranks as there are heads, with one cut per stage. */
-static json_t *cuts(const zero_paper_run *runs, int n, const zero_machine_file *m,
+static json_t *cuts(const json_t *rows, const json_t *data, const zero_machine_file *m,
                     json_t *tree)
 {
+    const json_t *run = json_array_get(rows, 0);
     json_t *all = json_array(), *lines = json_array();
-    int heads = (int)runs[0].setup.shape.heads,
-        devices = zero_paper_devices(&runs[0].setup);
-    (void)n;
+    int heads = whole(run, "heads");
+    int devices = whole(run, "model_parallel") * whole(run, "ranks");
+    (void)data;
     for (int parts = 1; parts <= heads; parts *= 2) {
         if (heads % parts != 0) continue;
         json_t *line = json_array();
         for (int stage = 0; stage <= 3; stage++) {
-            zero_paper_run cut = zero_paper_cut_among(&runs[0], parts, stage, m);
-            json_t *row = json_pack("{si si sI}", "model_parallel", parts, "stage", stage,
-                                    "batch", (json_int_t)cut.setup.batch);
-            if (cut.setup.batch > 0)
-                json_object_set_new(row, "rate", json_real(rate_of(&cut, m)));
+            json_t *cut = zero_paper_cut_among(run, parts, stage, m);
+            json_t *row = pick(cut, "model_parallel; stage; batch");
+            bool fits = whole(cut, "batch") > 0;
+            double rate = number_of(cut, "rate", m);
+            if (fits) put_real(row, "rate", rate);
             json_array_append(line, row);
             json_array_append_new(all, row);
         }
@@ -295,52 +288,74 @@ static json_t *cuts(const zero_paper_run *runs, int n, const zero_machine_file *
 /* The paper's estimates: model states of a device, P_os+g+p without model parallelism; 3000
  * times the 67 minutes of BERT-Large; and, ours alone, 300 000 steps of 512 x 1024
  * tokens. */
-static json_t *trillion(const zero_paper_run *runs, int n, const zero_machine_file *m,
+static json_t *trillion(const json_t *rows, const json_t *data, const zero_machine_file *m,
                         json_t *tree)
 {
-    const zero_paper_setup *s = &runs[0].setup;
+    json_t *run = zero_paper_run(json_array_get(rows, 0), m);
     const double day = 24.0 * 60.0 * 60.0, tokens = 300e3 * 512 * 1024;
-    double of_step = (double)s->batch * s->n_ranks * (double)s->shape.seq;
-    double seconds = tokens / of_step * zero_paper_time(&runs[0], m).step;
-    double states = zero_formula_state_bytes(INT64_C(1000000000000), zero_paper_devices(s),
+    double seconds = tokens / zero_fact_number(run, "batch * ranks * seq") *
+                     zero_fact_number(run, "step");
+    double states = zero_formula_state_bytes(INT64_C(1000000000000), whole(run, "devices"),
                                              3, ZERO_FP16);
+    json_decref(run);
     return json_pack("{sf sf sf sf sf so}", "state_bytes", states, "paper_state_bytes",
                      16e9, "days", 3000.0 * 67.0 / 60.0 / 24.0, "paper_days", 140.0,
-                     "days_for_tokens", seconds / day, "cuts", cuts(runs, n, m, tree));
+                     "days_for_tokens", seconds / day, "cuts", cuts(rows, data, m, tree));
 }
 
 /* ---- a figure ---- */
+
+/* A run without a rate does not fit: `paper` and, if ours does not fit either, `ours` are
+ * null. */
+static json_t *cell_of(const json_t *run)
+{
+    json_t *cell = pick(run, "model; system; psi; layers; hidden; heads; devices; "
+                             "model_parallel; batch; stage; bytes = all; ours = or(paper, "
+                             "0) != 0 || fits ? rate : unknown; paper = or(paper, 0) > 0 ? "
+                             "or(paper, 0) * 1e12 : unknown");
+    json_t *ratio = json_object_get(run, "ratio"), *note = json_object_get(run, "note");
+    if (ratio) json_object_set(cell, "ratio", ratio);
+    json_object_set_new(cell, "seconds",
+                        pick(run, "step; compute; tensor; data; data_links; host; update"));
+    if (note) json_object_set(cell, "note", note);
+    json_object_update_new(cell,
+                           pick(run, "fits? = fits; paper_fits? = or(paper, 0) != 0"));
+    return cell;
+}
 
 json_t *zero_paper_speed(const json_t *data, const zero_machine_file *m)
 {
     static const struct {
         const char *name;
-        json_t *(*make)(const zero_paper_run *, int, const zero_machine_file *,
+        json_t *(*make)(const json_t *rows, const json_t *data, const zero_machine_file *,
                         json_t *tree);
     } more[] = {{"fig2", figure_2}, {"fig3", figure_3},   {"fig4", figure_4},
                 {"fig8", figure_8}, {"turing-nlg", cuts}, {"trillion", trillion}};
-    zero_paper_run runs[ZERO_PAPER_RUNS];
-    int n = zero_paper_runs(data, runs), rates = 0, near = 0;
-    json_t *cells = json_array();
+    const json_t *rows = json_object_get(data, "runs");
+    int rates = 0, near = 0;
+    json_t *cells = json_array(), *row, *made;
     double squares = 0.0;
-    for (int i = 0; i < n; i++) {
-        json_array_append_new(cells, cell_of(&runs[i], m));
-        if (runs[i].paper <= 0.0) continue;
-        double ratio = rate_of(&runs[i], m) / TERA / runs[i].paper;
+    size_t i;
+    json_array_foreach(rows, i, row)
+    {
+        json_t *run = zero_paper_run(row, m);
+        double ratio = zero_fact_number(run, "ratio");
+        json_array_append_new(cells, cell_of(run));
+        json_decref(run);
+        if (isnan(ratio)) continue;
         rates++;
         near += fabs(ratio - 1.0) <= ZERO_PAPER_NEAR;
         squares += log(ratio) * log(ratio);
     }
-    json_t *tree = json_pack(
-        "{sO sO sO sO s{ss ss ss ss ss sf} so s{si si} sf}", "table",
-        json_object_get(data, "table"), "title", json_object_get(data, "title"), "unit",
-        json_object_get(data, "unit"), "numbers", json_object_get(data, "numbers"),
-        "machine", "name", m->name, "about", m->about, "source", m->source, "date", m->date,
-        "fit", m->fit, "memory", m->memory, "cells", cells, "counts", "rates", rates,
-        "near", near, "typically_off", /* 0.25: a factor of 1.25 */
-        rates > 0 ? expm1(sqrt(squares / rates)) : 0.0);
+    json_t *tree = pick(data, "table; title; unit; numbers");
+    made = json_pack("{s{ss ss ss ss ss sf} so s{si si} sf}", "machine", "name", m->name,
+                     "about", m->about, "source", m->source, "date", m->date, "fit", m->fit,
+                     "memory", m->memory, "cells", cells, "counts", "rates", rates, "near",
+                     near, "typically_off", /* 0.25: a factor of 1.25 */
+                     rates > 0 ? expm1(sqrt(squares / rates)) : 0.0);
+    json_object_update_new(tree, made);
     for (size_t k = 0; k < sizeof more / sizeof more[0]; k++)
-        if (strcmp(more[k].name, text(data, "table")) == 0)
-            json_object_set_new(tree, "counterfactual", more[k].make(runs, n, m, tree));
+        if (strcmp(more[k].name, json_string_value(json_object_get(data, "table"))) == 0)
+            json_object_set_new(tree, "counterfactual", more[k].make(rows, data, m, tree));
     return tree;
 }

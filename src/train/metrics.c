@@ -52,6 +52,13 @@ void zero_metrics_write(zero_metrics *m, json_t *line)
     write_within(m, line, 0.0);
 }
 
+void zero_metrics_run_line(zero_metrics *m, json_t *run, const zero_schedule *schedule)
+{
+    if (!m->file.is_open) return;
+    if (run) json_object_set_new(run, "schedule", zero_metrics_schedule(schedule));
+    zero_metrics_write(m, run ? json_pack("{s:O}", "run", run) : NULL);
+}
+
 json_t *zero_metrics_text(const char *text)
 {
     json_t *value = json_string(text);
@@ -338,27 +345,47 @@ json_t *zero_metrics_rank_seconds(const zero_rank_seconds *s)
 
 /* ---- the last line ---- */
 
-zero_status zero_metrics_final_facts(const zero_metrics_final *f, json_t **facts)
+static zero_status final_facts(const zero_engine *e, const zero_comm *comm, bool fake_nodes,
+                               const zero_step_time *t, const char *digest,
+                               const zero_profile_ranks *profiles,
+                               const zero_rank_bytes *bytes,
+                               const zero_rank_seconds *seconds, json_t **facts)
 {
     json_t *memory;
-    const zero_engine *e = f->engine;
-    const zero_step_time *t = f->step_time;
     ZERO_TRY(memory_ledger(e, &memory));
-    json_t *line = json_pack(
+    *facts = json_pack(
         "{s:b, s:s, s:i, s:o, s:{s:o, s:o, s:o, s:I, s:I, s:I}, s:o, s:o, s:o, s:o*, s:o*, "
         "s:o}",
-        "final", 1, "digest", f->digest, "ranks", f->comm->size, "nodes",
-        zero_metrics_nodes(&f->comm->layout, f->fake_nodes), "step_time", "median",
+        "final", 1, "digest", digest, "ranks", comm->size, "nodes",
+        zero_metrics_nodes(&comm->layout, fake_nodes), "step_time", "median",
         zero_metrics_real(t->median), "lower_quartile", zero_metrics_real(t->lower),
         "upper_quartile", zero_metrics_real(t->upper), "steps", t->n,
         "first_steps_left_out", t->first, "later_steps_left_out", t->before, "memory",
-        memory, "communication", traffic_ledger(e, f->comm), "profile",
-        profile(e, f->profile), "file",
-        zero_plan_uses_file(&e->schedule.input) ? file_ledger(e) : NULL, "peers",
-        f->bytes->n > 0 ? peers(f->bytes, &f->comm->layout) : NULL, "rank_seconds",
-        zero_metrics_rank_seconds(f->seconds));
-    *facts = line;
-    return line ? ZERO_OK : zero_fail(ZERO_ERR_NOMEM, "no memory for the last line");
+        memory, "communication", traffic_ledger(e, comm), "profile", profile(e, profiles),
+        "file", zero_plan_uses_file(&e->schedule.input) ? file_ledger(e) : NULL, "peers",
+        bytes->n > 0 ? peers(bytes, &comm->layout) : NULL, "rank_seconds",
+        zero_metrics_rank_seconds(seconds));
+    return *facts ? ZERO_OK : zero_fail(ZERO_ERR_NOMEM, "no memory for the last line");
+}
+
+zero_status zero_metrics_final_facts(zero_engine *e, zero_comm *comm, bool fake_nodes,
+                                     const zero_step_time *step_time, const char *digest,
+                                     json_t **facts)
+{
+    zero_profile_ranks profiles;
+    zero_rank_bytes bytes = {0};
+    zero_rank_seconds seconds = {0};
+    *facts = NULL;
+    ZERO_TRY(zero_profile_gather(&e->runner.profile, ZERO_PROGRAM_STEP, comm, &profiles));
+    zero_status st = zero_rank_bytes_gather(e, &bytes);
+    if (st == ZERO_OK) st = zero_rank_seconds_gather(e, &seconds);
+    if (st == ZERO_OK && zero_comm_is_root(comm))
+        st = final_facts(e, comm, fake_nodes, step_time, digest, &profiles, &bytes,
+                         &seconds, facts);
+    zero_rank_bytes_destroy(&bytes);
+    zero_rank_seconds_destroy(&seconds);
+    zero_profile_ranks_destroy(&profiles);
+    return st;
 }
 
 void zero_metrics_final_line(zero_metrics *m, json_t *facts)

@@ -62,12 +62,9 @@
 
 #include <jansson.h>
 
-#include "comm/hosts.h"
-#include "comm/kinds.h"
 #include "engine/engine.h"
 #include "engine/ranks.h"
 #include "io/line_file.h"
-#include "nn/shape.h"
 #include "train/step_times.h"
 
 typedef struct {
@@ -88,48 +85,6 @@ typedef struct {
     double val_loss;
 } zero_metrics_step;
 
-/* What a run is; all borrowed. The first line of the metrics holds it, and the head of the
- * run shows it. */
-typedef struct {
-    const char *version, *commit, *build;
-    const char *command;   /* as it was given */
-    bool has_file;         /* the command has more options in a --config file */
-    const char *started;   /* UTC, as 2026-11-22T08:18:50Z */
-    int64_t id;            /* tells runs apart; a trace of the run has it, too */
-    const json_t *options; /* by name: those that differ from their defaults */
-    const json_t *config;  /* by name: all, as the run has them; null: left open */
-    const char *model;     /* its name */
-    const zero_shape *shape;
-    int64_t n_params;
-    const zero_plan_input *plan;
-    const zero_schedule *schedule;
-    const zero_layout *layout;
-    bool fake_nodes;        /* there are more nodes than machines */
-    const zero_host *hosts; /* [n_hosts] the machines */
-    int n_hosts;
-    const char *mpi, *cpu, *blas; /* of rank 0 */
-    int cores, node_cores;  /* that rank 0 may use; that all ranks on its machine may */
-    const char *arithmetic; /* backend, kernels and products, in words */
-    /* [n_kinds] BLAS and arithmetic of all ranks, that of rank 0 first */
-    const zero_kind *kinds;
-    int n_kinds;
-    int blas_threads; /* of each call; 0: this BLAS does not tell */
-    const char *data; /* in words, what --data was found to be */
-    int64_t start;    /* steps that were done before this run */
-} zero_metrics_run;
-
-/* What the last line is made from; all borrowed. */
-typedef struct {
-    const zero_engine *engine;
-    const zero_comm *comm;
-    bool fake_nodes; /* there are more nodes than machines */
-    const zero_step_time *step_time;
-    const zero_profile_ranks *profile;
-    const zero_rank_bytes *bytes;
-    const zero_rank_seconds *seconds;
-    const char *digest;
-} zero_metrics_final;
-
 /* The longest program that the first line has in full, and the most ranks whose seconds the
  * last line lists one by one. */
 #define ZERO_METRICS_INSTRUCTIONS 4096
@@ -142,14 +97,16 @@ ZERO_NODISCARD zero_status zero_metrics_open(zero_metrics *m, const char *path,
                                              bool append);
 /* Before the first line: empties the file, unless the run is resumed. */
 void zero_metrics_begin(zero_metrics *m);
-/* The first line without its schedule, as a new object; NULL without memory. */
-json_t *zero_metrics_run_facts(const zero_metrics_run *run);
-void zero_metrics_run_line(zero_metrics *m, const zero_metrics_run *run);
+/* The first line: what the run is, and its schedule. */
+void zero_metrics_run_line(zero_metrics *m, json_t *run, const zero_schedule *schedule);
 void zero_metrics_step_line(zero_metrics *m, const zero_metrics_step *step);
-/* The last line: this rank's ledgers, planned and measured, and the profile of the steps. A
- * new object. ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status zero_metrics_final_facts(const zero_metrics_final *final,
-                                                    json_t **facts);
+/* The last line: this rank's ledgers, planned and measured, and what all ranks did in the
+ * steps. Collective: a new object on rank 0, NULL on the others. `fake_nodes`: there are more
+ * nodes than machines. ZERO_ERR_NOMEM. */
+ZERO_NODISCARD zero_status zero_metrics_final_facts(zero_engine *e, zero_comm *comm,
+                                                    bool fake_nodes,
+                                                    const zero_step_time *step_time,
+                                                    const char *digest, json_t **facts);
 /* It waits up to 2 s for the reader of a pipe. */
 void zero_metrics_final_line(zero_metrics *m, json_t *facts);
 /* Parts of the lines, NULL without memory: a number, null if it is not finite; "schedule"

@@ -28,9 +28,9 @@ static void run_layout(zero_algorithm algorithm, zero_collective_kind kind,
 
 static void run_all(zero_algorithm algorithm)
 {
-    for (size_t i = 0; i < COUNT(test_layouts) * ZERO_COLLECTIVE_KINDS; i++) {
-        zero_layout layout = layout_of(test_layouts[i / ZERO_COLLECTIVE_KINDS]);
-        zero_collective_kind kind = (zero_collective_kind)(i % ZERO_COLLECTIVE_KINDS);
+    for (size_t i = 0; i < COUNT(test_layouts) * ZERO_ALL_REDUCE; i++) {
+        zero_layout layout = layout_of(test_layouts[i / ZERO_ALL_REDUCE]);
+        zero_collective_kind kind = (zero_collective_kind)(i % ZERO_ALL_REDUCE);
         if (algorithm != ZERO_ALGORITHM_SHM || layout.n_nodes == 1)
             run_layout(algorithm, kind, &layout);
         zero_layout_destroy(&layout);
@@ -61,8 +61,8 @@ TEST(neighbours_devices_give_the_bits_of_the_tree)
     for (int size = 1; size <= 9; size++) {
         zero_layout layout;
         assert_ok(zero_layout_init_blocks(&layout, size, 1));
-        for (uint64_t i = 0; i < 10 * ZERO_COLLECTIVE_KINDS; i += TEST_SHARE(3)) {
-            zero_collective_kind kind = (zero_collective_kind)(i % ZERO_COLLECTIVE_KINDS);
+        for (uint64_t i = 0; i < 10 * ZERO_ALL_REDUCE; i += TEST_SHARE(3)) {
+            zero_collective_kind kind = (zero_collective_kind)(i % ZERO_ALL_REDUCE);
             machine_case c = directly(
                 vary_case(ZERO_ALGORITHM_SHM, kind, &layout, 91 * i + (uint64_t)size));
             assert_true(machine_run(&c, NULL));
@@ -75,9 +75,9 @@ TEST(neighbours_devices_give_the_bits_of_the_tree)
  * and to devices alone. */
 static void run_directly(zero_algorithm algorithm)
 {
-    for (size_t i = 0; i < COUNT(test_layouts) * ZERO_COLLECTIVE_KINDS; i++) {
-        zero_layout layout = layout_of(test_layouts[i / ZERO_COLLECTIVE_KINDS]);
-        zero_collective_kind kind = (zero_collective_kind)(i % ZERO_COLLECTIVE_KINDS);
+    for (size_t i = 0; i < COUNT(test_layouts) * ZERO_ALL_REDUCE; i++) {
+        zero_layout layout = layout_of(test_layouts[i / ZERO_ALL_REDUCE]);
+        zero_collective_kind kind = (zero_collective_kind)(i % ZERO_ALL_REDUCE);
         for (uint64_t trial = 0; trial < TRIALS; trial += TEST_SHARE(3)) {
             machine_case c = directly(
                 vary_case(algorithm, kind, &layout, 37 * trial + 11 * (uint64_t)i));
@@ -106,7 +106,7 @@ TEST(two_levels_give_devices_the_bits_of_the_tree)
 TEST(pieces_of_many_full_chunks_reach_the_device)
 {
     static const node_sizes some[] = {{3}, {2, 1}, {2, 2}, {1, 1, 1}};
-    for (uint64_t trial = 0; trial < 4 * ZERO_COLLECTIVE_KINDS; trial += TEST_SHARE(3)) {
+    for (uint64_t trial = 0; trial < 4 * ZERO_ALL_REDUCE; trial += TEST_SHARE(3)) {
         zero_layout layout = layout_of(some[trial % 4]);
         int64_t count = 300000 + (int64_t)trial;
         machine_case c = {.layout = &layout, .trial = trial, .requests = 32, .copies = 8};
@@ -142,7 +142,8 @@ static copied closed_form(const zero_collective_spec *spec, int size, int rank)
     case ZERO_REDUCE_SCATTER: return (copied){size * in, out};
     case ZERO_ALL_GATHER: return (copied){in, (size - spec->in_place) * out};
     case ZERO_REDUCE: return (copied){in, owner ? out : 0};
-    case ZERO_BROADCAST: break;
+    case ZERO_BROADCAST:
+    case ZERO_ALL_REDUCE: break;
     }
     return (copied){owner ? in : 0, owner && spec->in_place ? 0 : out};
 }
@@ -170,8 +171,8 @@ static zero_collective_spec spec_of(zero_algorithm algorithm, int way)
 {
     static const zero_type types[][2] = {
         {ZERO_FP32, ZERO_FP32}, {ZERO_BF16, ZERO_BF16}, {ZERO_BF16, ZERO_FP32}};
-    zero_collective_kind kind = (zero_collective_kind)(way % ZERO_COLLECTIVE_KINDS);
-    int t = way / ZERO_COLLECTIVE_KINDS % (zero_collective_sums(kind) ? 3 : 2);
+    zero_collective_kind kind = (zero_collective_kind)(way % ZERO_ALL_REDUCE);
+    int t = way / ZERO_ALL_REDUCE % (zero_collective_sums(kind) ? 3 : 2);
     return (zero_collective_spec){.algorithm = algorithm,
                                   .kind = kind,
                                   .type = types[t][0],
@@ -223,7 +224,8 @@ static copied between_nodes(const zero_collective_spec *spec, int nodes, int n_l
     case ZERO_REDUCE_SCATTER: return (copied){nodes * sum, out};
     case ZERO_ALL_GATHER: return (copied){in, (nodes - 1) * out};
     case ZERO_REDUCE: return (copied){works ? sum : 0, is_root ? out : 0};
-    case ZERO_BROADCAST: break;
+    case ZERO_BROADCAST:
+    case ZERO_ALL_REDUCE: break;
     }
     return (copied){is_root ? in : 0, leads ? out : 0};
 }

@@ -108,7 +108,7 @@ static bool run_mixed(field *f, uint64_t trial)
     for (int i = 0; i < JOBS; i++) {
         zero_algorithm algorithm = draw_algorithm(f, &shared);
         zero_collective_kind kind =
-            (zero_collective_kind)((shared >> 8) % ZERO_COLLECTIVE_KINDS);
+            (zero_collective_kind)((shared >> 8) % ZERO_ALL_REDUCE);
         zero_collective_spec spec = vary_spec(algorithm, kind, f->comm.size, &shared);
         spec.in_turn = (shared >> 16) % 4 > 0;
         bool exact = zero_algorithm_get(algorithm)->adds_along_tree;

@@ -108,7 +108,7 @@ static bool collects(rank *r)
 TEST(collectives_add_along_the_tree)
 {
     for (int n = 1; n <= MOST; n++)
-        for (int kind = 0; kind < ZERO_COLLECTIVE_KINDS; kind++) {
+        for (int kind = 0; kind < ZERO_ALL_REDUCE; kind++) {
             zero_collective_spec spec = {.kind = (zero_collective_kind)kind,
                                          .algorithm = ZERO_ALGORITHM_P2P,
                                          .count = COUNT,

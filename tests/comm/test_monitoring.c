@@ -74,14 +74,14 @@ static void communicate(zero_algorithm algorithm, zero_collective_kind kind)
 static void pairs_communicate(void **state)
 {
     (void)state;
-    for (int kind = 0; kind < ZERO_COLLECTIVE_KINDS; kind++)
+    for (int kind = 0; kind < ZERO_ALL_REDUCE; kind++)
         communicate(ZERO_ALGORITHM_P2P, (zero_collective_kind)kind);
 }
 
 static void two_levels_communicate(void **state)
 {
     (void)state;
-    for (int kind = 0; kind < ZERO_COLLECTIVE_KINDS; kind++)
+    for (int kind = 0; kind < ZERO_ALL_REDUCE; kind++)
         communicate(ZERO_ALGORITHM_HIER, (zero_collective_kind)kind);
 }
 

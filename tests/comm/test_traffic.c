@@ -126,7 +126,7 @@ TEST(a_reduce_moves_one_piece_from_each_other_rank_to_the_root)
 TEST(windows_move_no_messages_and_each_piece_once)
 {
     for (int size = 1; size <= 12; size++)
-        for (int kind = 0; kind < ZERO_COLLECTIVE_KINDS; kind++) {
+        for (int kind = 0; kind < ZERO_ALL_REDUCE; kind++) {
             zero_layout layout = layout_of((node_sizes){size});
             zero_traffic t[16];
             machine_case c = plain(ZERO_ALGORITHM_SHM, (zero_collective_kind)kind, &layout);
@@ -166,7 +166,8 @@ static int64_t closed_across(const machine_case *c, int node)
     case ZERO_REDUCE:
         if (node == layout->node_of[c->spec.root]) return 0;
         return bytes_of_subtrees(0, layout->size, first, n);
-    case ZERO_BROADCAST: break;
+    case ZERO_BROADCAST:
+    case ZERO_ALL_REDUCE: break;
     }
     int next = (node + 1) % layout->n_nodes;
     return next == layout->node_of[c->spec.root] ? 0 : BYTES;
@@ -189,7 +190,7 @@ TEST(two_levels_cross_between_nodes_as_little_as_the_tree_allows)
 {
     for (size_t i = 0; i < COUNT(test_layouts); i++) {
         zero_layout layout = layout_of(test_layouts[i]);
-        for (int kind = 0; kind < ZERO_COLLECTIVE_KINDS; kind++)
+        for (int kind = 0; kind < ZERO_ALL_REDUCE; kind++)
             check_two_levels(&layout, (zero_collective_kind)kind);
         zero_layout_destroy(&layout);
     }

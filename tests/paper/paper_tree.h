@@ -24,19 +24,86 @@ static inline json_t *tree_of(const char *name)
     return tree;
 }
 
-/* A figure's runs, whose texts lie in `data`. */
-typedef struct {
-    json_t *data;
-    zero_paper_run runs[ZERO_PAPER_RUNS];
-    int n;
-} figure;
+/* ---- runs, as tests change them ---- */
 
-static inline figure figure_of(const char *name)
+typedef enum { KEEP_WHOLE, KEEP_PIECE, KEEP_IN_CPU } paper_keep;
+
+typedef struct {
+    zero_shape shape; /* layers, hidden, heads, seq and vocab are read */
+    int model_parallel, n_ranks;
+    int64_t batch;
+    int stage;
+    bool checkpoints;
+    paper_keep keep;
+    bool fused_buffer;
+} paper_setup;
+
+static inline json_t *row_of(const paper_setup *s, bool overlaps)
 {
-    figure f = {.data = zero_paper_data(name)};
-    assert_non_null(f.data);
-    f.n = zero_paper_runs(f.data, f.runs);
-    return f;
+    static const char *const kept[] = {"whole", "piece", "cpu"};
+    return json_pack("{sI sI sI sI sI si si sI si sb ss sb sb}", "layers",
+                     (json_int_t)s->shape.layers, "hidden", (json_int_t)s->shape.hidden,
+                     "heads", (json_int_t)s->shape.heads, "seq", (json_int_t)s->shape.seq,
+                     "vocab", (json_int_t)s->shape.vocab, "model_parallel",
+                     s->model_parallel, "ranks", s->n_ranks, "batch", (json_int_t)s->batch,
+                     "stage", s->stage, "recomputes", s->checkpoints, "keep", kept[s->keep],
+                     "fused_buffer", s->fused_buffer, "overlaps", overlaps);
+}
+
+static inline paper_setup setup_of_row(const json_t *row)
+{
+    char keep = json_string_value(json_object_get(row, "keep"))[0];
+    return (paper_setup){zero_paper_shape(row),
+                         (int)zero_fact_number(row, "model_parallel"),
+                         (int)zero_fact_number(row, "ranks"),
+                         (int64_t)zero_fact_number(row, "batch"),
+                         (int)zero_fact_number(row, "stage"),
+                         true,
+                         keep == 'w'   ? KEEP_WHOLE
+                         : keep == 'p' ? KEEP_PIECE
+                                       : KEEP_IN_CPU,
+                         false};
+}
+
+typedef struct {
+    double states, checkpoints, activations, logits, buffers, all;
+} paper_memory;
+
+static inline paper_memory memory_of(const paper_setup *setup)
+{
+    json_t *row = row_of(setup, false), *run = zero_paper_run(row, NULL);
+    paper_memory m = {
+        zero_fact_number(run, "states"),      zero_fact_number(run, "checkpoints"),
+        zero_fact_number(run, "activations"), zero_fact_number(run, "logits"),
+        zero_fact_number(run, "buffers"),     zero_fact_number(run, "all")};
+    json_decref(run);
+    json_decref(row);
+    return m;
+}
+
+static inline int64_t most_of(const paper_setup *setup, const char *key, double bytes)
+{
+    json_t *row = row_of(setup, false);
+    int64_t most = zero_paper_most(row, key, bytes);
+    json_decref(row);
+    return most;
+}
+
+typedef struct {
+    double flops, compute, tensor, host, update, data, data_all, step, rate, replica_flops;
+} paper_time;
+
+static inline paper_time time_of_row(const json_t *row, const zero_machine_file *m)
+{
+    json_t *run = zero_paper_run(row, m);
+    paper_time t = {
+        zero_fact_number(run, "flops"),      zero_fact_number(run, "compute"),
+        zero_fact_number(run, "tensor"),     zero_fact_number(run, "host"),
+        zero_fact_number(run, "update"),     zero_fact_number(run, "data"),
+        zero_fact_number(run, "data_links"), zero_fact_number(run, "step"),
+        zero_fact_number(run, "rate"),       zero_fact_number(run, "replica_flops")};
+    json_decref(run);
+    return t;
 }
 
 static inline void show(const char *name, bool json, char *text, size_t size)

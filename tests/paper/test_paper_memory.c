@@ -14,16 +14,15 @@ static const zero_shape forty = {
 #define CONFIGS 5 /* C1 to C5 */
 
 /* Configuration i of table 3 for `forty`. */
-static zero_paper_setup config(int i)
+static paper_setup config(int i)
 {
     static const int stages[] = {1, 1, 2, 2, 2};
-    static const zero_paper_keep kept[] = {ZERO_PAPER_KEEP_WHOLE, ZERO_PAPER_KEEP_PIECE,
-                                           ZERO_PAPER_KEEP_WHOLE, ZERO_PAPER_KEEP_PIECE,
-                                           ZERO_PAPER_KEEP_IN_CPU};
-    return (zero_paper_setup){forty, 16, 25, 16, stages[i], true, kept[i], false};
+    static const paper_keep kept[] = {KEEP_WHOLE, KEEP_PIECE, KEEP_WHOLE, KEEP_PIECE,
+                                      KEEP_IN_CPU};
+    return (paper_setup){forty, 16, 25, 16, stages[i], true, kept[i], false};
 }
 
-static zero_paper_setup c1(void)
+static paper_setup c1(void)
 {
     return config(0);
 }
@@ -38,8 +37,8 @@ static bool near(double x, double expected, double tolerance)
 /* The figures are worked out by hand from the sources' formulas. */
 TEST(the_parts_are_those_of_the_formulas)
 {
-    zero_paper_setup setup = c1();
-    zero_paper_memory m = zero_paper_memory_of(&setup);
+    paper_setup setup = c1();
+    paper_memory m = memory_of(&setup);
     assert_true(near(m.states, 4.48 * 40690753536.0 / 16, 1.0));
     assert_true(m.checkpoints == 2.0 * 16 * 1024 * 8192 * 50);
     /* 10 + 24/16 + 5 32 1024 / (8192 16) = 12.75 bytes for each of b s h */
@@ -51,23 +50,23 @@ TEST(the_parts_are_those_of_the_formulas)
 
 TEST(each_part_of_zero_r_changes_its_own_bytes)
 {
-    zero_paper_setup setup = c1();
-    zero_paper_memory whole = zero_paper_memory_of(&setup), m;
-    setup.keep = ZERO_PAPER_KEEP_PIECE;
-    m = zero_paper_memory_of(&setup);
+    paper_setup setup = c1();
+    paper_memory whole = memory_of(&setup), m;
+    setup.keep = KEEP_PIECE;
+    m = memory_of(&setup);
     assert_true(m.checkpoints == whole.checkpoints / 16 && m.states == whole.states);
-    setup.keep = ZERO_PAPER_KEEP_IN_CPU;
-    assert_true(zero_paper_memory_of(&setup).checkpoints == 0.0);
+    setup.keep = KEEP_IN_CPU;
+    assert_true(memory_of(&setup).checkpoints == 0.0);
     setup = c1();
     setup.fused_buffer = true;
-    m = zero_paper_memory_of(&setup);
+    m = memory_of(&setup);
     assert_true(m.buffers == 4.0 * 40690753536.0 / 16 && m.states == whole.states);
     setup = c1();
     setup.checkpoints = false;
-    m = zero_paper_memory_of(&setup);
+    m = memory_of(&setup);
     assert_true(m.checkpoints == 0.0 && m.activations == 50 * whole.activations);
     setup.stage = 2;
-    assert_true(zero_paper_memory_of(&setup).states < whole.states);
+    assert_true(memory_of(&setup).states < whole.states);
 }
 
 /* Section 3.1: "a 1.5B parameter model ... requires 6GB" for a fused buffer in fp32. */
@@ -75,37 +74,37 @@ TEST(the_fused_buffer_of_the_papers_example_has_6_gb)
 {
     zero_shape shape = {
         .layers = 48, .hidden = 1600, .heads = 16, .seq = 1024, .vocab = 50257};
-    zero_paper_setup setup = {shape, 1, 64, 1, 1, true, ZERO_PAPER_KEEP_WHOLE, false};
+    paper_setup setup = {shape, 1, 64, 1, 1, true, KEEP_WHOLE, false};
     setup.fused_buffer = true;
-    assert_true(near(zero_paper_memory_of(&setup).buffers / GB, 6.0, 0.3));
+    assert_true(near(memory_of(&setup).buffers / GB, 6.0, 0.3));
 }
 
 /* ---- what fits ---- */
 
-static double all_with(zero_paper_setup setup, int64_t batch, int64_t layers)
+static double all_with(paper_setup setup, int64_t batch, int64_t layers)
 {
     setup.batch = batch;
     setup.shape.layers = layers;
-    return zero_paper_memory_of(&setup).all;
+    return memory_of(&setup).all;
 }
 
 TEST(one_more_of_what_fits_does_not)
 {
     for (int i = 0; i < CONFIGS; i++)
         for (double limit = 16 * GB; limit < 90 * GB; limit *= 1.37) {
-            zero_paper_setup s = config(i);
-            int64_t batch = zero_paper_largest_batch(&s, limit);
-            int64_t layers = zero_paper_most_layers(&s, limit);
+            paper_setup s = config(i);
+            int64_t batch = most_of(&s, "batch", limit);
+            int64_t layers = most_of(&s, "layers", limit);
             assert_true(batch > 0 && layers > 0);
             assert_true(all_with(s, batch, 50) <= limit);
             assert_true(all_with(s, batch + 1, 50) > limit);
             assert_true(all_with(s, 16, layers) <= limit);
             assert_true(all_with(s, 16, layers + 1) > limit);
         }
-    zero_paper_setup s = c1();
-    assert_int_equal(zero_paper_largest_batch(&s, GB), 0);
-    assert_int_equal(zero_paper_most_layers(&s, GB), 0);
-    assert_int_equal(zero_paper_largest_batch(&s, 1e30), 1 << 20);
+    paper_setup s = c1();
+    assert_int_equal(most_of(&s, "batch", GB), 0);
+    assert_int_equal(most_of(&s, "layers", GB), 0);
+    assert_int_equal(most_of(&s, "batch", 1e30), 1 << 20);
 }
 
 /* ---- figure 6 ---- */
@@ -119,7 +118,7 @@ TEST(rows_have_the_papers_configurations)
         size_t i;
         json_array_foreach(json_object_get(data, "rows"), i, row)
         {
-            zero_paper_setup s = zero_paper_setup_of(row), c = config((int)i % CONFIGS);
+            paper_setup s = setup_of_row(row), c = config((int)i % CONFIGS);
             assert_true(s.stage == c.stage && s.keep == c.keep && s.checkpoints);
             assert_true(s.n_ranks == 25 && s.model_parallel == 16);
             assert_int_equal(s.batch, k == 1 && i >= CONFIGS ? 32 : 16);
@@ -168,8 +167,7 @@ TEST(zeros_own_plan_is_made_where_it_can_be)
     {
         const json_t *cell = json_array_get(json_object_get(tree, "cells"), i);
         bool is_planned = json_object_get(cell, "plan") != NULL;
-        assert_true(is_planned ==
-                    (zero_paper_setup_of(row).keep != ZERO_PAPER_KEEP_IN_CPU));
+        assert_true(is_planned == (setup_of_row(row).keep != KEEP_IN_CPU));
         if (!is_planned) continue;
         double layers = zero_fact_number(cell, "plan_layers");
         assert_true(zero_fact_number(

@@ -32,7 +32,7 @@ static const char *const names[] = {"fig2", "fig3",       "fig4",
                                     "fig8", "turing-nlg", "trillion"};
 
 /* All figures, in the order of `names`, and the machine; made before the tests. */
-static figure figures[COUNT(names)];
+static json_t *figures[COUNT(names)]; /* their data */
 static json_t *trees[COUNT(names)];
 static zero_machine_file machine;
 
@@ -42,7 +42,7 @@ static int set_up(void **state)
     read_rows();
     machine = dgx2();
     for (int k = 0; k < (int)COUNT(names); k++) {
-        figures[k] = figure_of(names[k]);
+        figures[k] = zero_paper_data(names[k]);
         trees[k] = tree_of(names[k]);
     }
     return 0;
@@ -52,7 +52,7 @@ static int tear_down(void **state)
 {
     (void)state;
     for (int k = 0; k < (int)COUNT(names); k++) {
-        json_decref(figures[k].data);
+        json_decref(figures[k]);
         json_decref(trees[k]);
     }
     return 0;
@@ -65,22 +65,41 @@ static int figure_number(const char *name)
     return k;
 }
 
-/* The run of row i, which is the next one of its figure. */
-static const zero_paper_run *run_of(int i)
+static const json_t *runs_of(const char *figure)
 {
-    const figure *f = &figures[figure_number(rows[i].figure)];
-    int k = 0;
-    while (i - k > 0 && strcmp(rows[i - k - 1].figure, rows[i].figure) == 0) k++;
-    assert_true(k < f->n);
-    return &f->runs[k];
+    return json_object_get(figures[figure_number(figure)], "runs");
 }
 
-static const zero_paper_run *named(const char *of, const char *size, const char *system)
+static const char *text_of(const json_t *run, const char *key)
 {
-    const figure *f = &figures[figure_number(of)];
-    for (int i = 0; i < f->n; i++)
-        if (strcmp(f->runs[i].size, size) == 0 && strcmp(f->runs[i].system, system) == 0)
-            return &f->runs[i];
+    return json_string_value(json_object_get(run, key));
+}
+
+static double number(const json_t *run, const char *key)
+{
+    return zero_fact_number(run, key);
+}
+
+/* The run of row i, which is the next one of its figure. */
+static const json_t *run_of(int i)
+{
+    int k = 0;
+    while (i - k > 0 && strcmp(rows[i - k - 1].figure, rows[i].figure) == 0) k++;
+    const json_t *run = json_array_get(runs_of(rows[i].figure), (size_t)k);
+    assert_non_null(run);
+    return run;
+}
+
+static const json_t *named(const char *of, const char *size, const char *system)
+{
+    const json_t *run;
+    size_t i;
+    json_array_foreach(runs_of(of), i, run)
+    {
+        if (strcmp(text_of(run, "model"), size) == 0 &&
+            strcmp(text_of(run, "system"), system) == 0)
+            return run;
+    }
     fail_msg("%s has no %s %s", of, size, system);
     return NULL;
 }
@@ -91,9 +110,15 @@ static double fact(const char *of, const char *expression)
     return zero_fact_number(trees[figure_number(of)], expression);
 }
 
-static double rate_of(const zero_paper_run *run)
+static double rate_of(const json_t *run)
 {
-    return zero_paper_time(run, &machine).rate / TERA;
+    return time_of_row(run, &machine).rate / TERA;
+}
+
+static double bytes_of(const json_t *run)
+{
+    paper_setup s = setup_of_row(run);
+    return memory_of(&s).all;
 }
 
 static double rate(const char *of, const char *size, const char *system)
@@ -101,9 +126,9 @@ static double rate(const char *of, const char *size, const char *system)
     return rate_of(named(of, size, system));
 }
 
-static bool is_zero(const zero_paper_run *run)
+static bool is_zero(const json_t *run)
 {
-    return strcmp(run->system, "ZeRO") == 0;
+    return strcmp(text_of(run, "system"), "ZeRO") == 0;
 }
 
 /* ---- the cells ---- */
@@ -113,20 +138,20 @@ TEST(every_run_of_the_paper_is_there)
     int n = 0;
     for (int i = 0; i < n_rows; i++) {
         const row *r = &rows[i];
-        const zero_paper_run *run = run_of(i);
-        const zero_paper_setup *s = &run->setup;
-        assert_string_equal(run->size, r->size);
-        assert_string_equal(run->system, r->system);
-        assert_int_equal(zero_paper_devices(s), r->devices);
-        assert_int_equal(s->model_parallel, r->parts);
-        assert_int_equal(s->shape.layers, r->layers);
-        assert_int_equal(s->shape.hidden, r->hidden);
-        assert_int_equal(s->shape.heads, r->heads);
-        assert_int_equal(s->batch, r->batch);
-        assert_int_equal(s->batch * s->n_ranks, r->total);
-        assert_true(run->paper == r->paper);
+        const json_t *run = run_of(i);
+        assert_string_equal(text_of(run, "model"), r->size);
+        assert_string_equal(text_of(run, "system"), r->system);
+        assert_true(number(run, "model_parallel * ranks") == r->devices);
+        assert_true(number(run, "model_parallel") == r->parts);
+        assert_true(number(run, "layers") == r->layers);
+        assert_true(number(run, "hidden") == r->hidden);
+        assert_true(number(run, "heads") == r->heads);
+        assert_true(number(run, "batch") == r->batch);
+        assert_true(number(run, "batch * ranks") == r->total);
+        assert_true(number(run, "paper") == r->paper);
     }
-    for (int k = 0; k < (int)COUNT(names); k++) n += figures[k].n;
+    for (int k = 0; k < (int)COUNT(names); k++)
+        n += (int)json_array_size(runs_of(names[k]));
     assert_int_equal(n, n_rows);
 }
 
@@ -136,10 +161,12 @@ TEST(speed_ups_and_totals_are_the_papers)
     static const double totals[] = {1642, 4806, 9994, 14635};
     static const double linear[] = {1642, 3283, 6567, 10260};
     for (int i = 0; i < (int)COUNT(ups); i++)
-        assert_true(figures[figure_number("fig2")].runs[2 * i].speed_up == ups[i]);
+        assert_true(number(json_array_get(runs_of("fig2"), 2 * (size_t)i), "speed_up") ==
+                    ups[i]);
     for (int i = 0; i < (int)COUNT(totals); i++) {
-        assert_true(figures[figure_number("fig3")].runs[i].total == totals[i]);
-        assert_true(figures[figure_number("fig3")].runs[i].linear == linear[i]);
+        const json_t *run = json_array_get(runs_of("fig3"), (size_t)i);
+        assert_true(number(run, "total") == totals[i]);
+        assert_true(number(run, "linear") == linear[i]);
     }
 }
 
@@ -148,33 +175,33 @@ TEST(systems_have_their_stages)
 {
     static const int stages[] = {1, 1, 2, 2, 2};
     for (int i = 0; i < n_rows; i++) {
-        const zero_paper_run *run = run_of(i);
+        const json_t *run = run_of(i);
+        const char *system = text_of(run, "system");
         int expected = is_zero(run) ? 2 : 0;
-        if (run->system[0] == 'C') expected = stages[run->system[1] - '1'];
-        if (strcmp(run->size, "1T") == 0) expected = 3;
-        assert_int_equal(run->setup.stage, expected);
+        if (system[0] == 'C') expected = stages[system[1] - '1'];
+        if (strcmp(text_of(run, "model"), "1T") == 0) expected = 3;
+        assert_true(number(run, "stage") == expected);
     }
-    assert_int_equal(named("fig2", "170B", "ZeRO")->setup.keep, ZERO_PAPER_KEEP_IN_CPU);
+    assert_string_equal(text_of(named("fig2", "170B", "ZeRO"), "keep"), "cpu");
 }
 
 TEST(what_the_paper_ran_fits_and_what_it_could_not_does_not)
 {
     for (int i = 0; i < n_rows; i++) {
-        bool fits = zero_paper_memory_of(&run_of(i)->setup).all <= 32e9;
+        bool fits = bytes_of(run_of(i)) <= 32e9;
         if (fits != (rows[i].paper != 0)) fail_msg("%s %s", rows[i].figure, rows[i].size);
     }
 }
 
 TEST(a_cell_that_is_far_off_is_explained)
 {
-    zero_machine_file m = machine;
     for (int i = 0; i < n_rows; i++) {
-        const zero_paper_run *run = run_of(i);
-        if (run->paper <= 0) continue;
-        double off = fabs(zero_paper_time(run, &m).rate / TERA / run->paper - 1.0);
-        if ((off > ZERO_PAPER_NEAR) != (run->note != NULL))
-            fail_msg("%s %s %s is off by %.3f", rows[i].figure, run->size, run->system,
-                     off);
+        const json_t *run = run_of(i);
+        if (rows[i].paper <= 0) continue;
+        double off = fabs(rate_of(run) / rows[i].paper - 1.0);
+        if ((off > ZERO_PAPER_NEAR) != (text_of(run, "note") != NULL))
+            fail_msg("%s %s %s is off by %.3f", rows[i].figure, rows[i].size,
+                     rows[i].system, off);
     }
 }
 
@@ -206,9 +233,9 @@ TEST(zero_is_flat_at_30_and_more_up_to_100b)
 /* True if Megatron's rate falls to a third or less when it leaves the node. */
 static bool megatron_falls(const zero_machine_file *m)
 {
-    double inside = zero_paper_time(named("fig2", "8B", "Megatron"), m).rate;
-    return zero_paper_time(named("fig2", "40B", "Megatron"), m).rate < 0.36 * inside &&
-           zero_paper_time(named("fig2", "100B", "Megatron"), m).rate < 0.2 * inside;
+    double inside = time_of_row(named("fig2", "8B", "Megatron"), m).rate;
+    return time_of_row(named("fig2", "40B", "Megatron"), m).rate < 0.36 * inside &&
+           time_of_row(named("fig2", "100B", "Megatron"), m).rate < 0.2 * inside;
 }
 
 TEST(megatron_falls_where_it_leaves_the_node)
@@ -226,19 +253,20 @@ TEST(megatron_falls_where_it_leaves_the_node)
     assert_false(megatron_falls(&m));
     m = dgx2();
     for (int i = 0; i < (int)COUNT(sizes); i++) {
-        const zero_paper_run *run = named("fig2", sizes[i], "Megatron");
-        double faster =
-            zero_paper_time_inside(run, &m).rate / zero_paper_time(run, &m).rate;
+        const json_t *run = named("fig2", sizes[i], "Megatron");
+        zero_machine_file inside = m;
+        inside.devices = 65536.0;
+        double faster = time_of_row(run, &inside).rate / time_of_row(run, &m).rate;
         assert_true(faster > 2.5);
     }
 }
 
 TEST(speed_ups_rise_from_1_to_10)
 {
-    const figure *f = &figures[figure_number("fig2")];
+    const json_t *runs = runs_of("fig2");
     double last = 1.0;
-    for (int i = 0; i <= 10; i += 2) { /* to 100B */
-        double up = rate_of(&f->runs[i]) / rate_of(&f->runs[i + 1]);
+    for (size_t i = 0; i <= 10; i += 2) { /* to 100B */
+        double up = rate_of(json_array_get(runs, i)) / rate_of(json_array_get(runs, i + 1));
         assert_true(up > last);
         last = up;
     }
@@ -270,18 +298,18 @@ TEST(batches_that_grow_scale_beyond_linear_and_one_for_all_does_not)
 
 TEST(only_zero_reaches_13b_without_model_parallelism)
 {
-    const figure *f = &figures[figure_number("fig4")];
-    for (int i = 0; i < f->n; i++) {
-        const zero_paper_run *run = &f->runs[i];
+    for (size_t i = 0; i < json_array_size(runs_of("fig4")); i++) {
+        const json_t *run = json_array_get(runs_of("fig4"), i);
         char path[60];
-        snprintf(path, sizeof path, "counterfactual/%d", i);
+        snprintf(path, sizeof path, "counterfactual/%zu", i);
         const json_t *whole = zero_fact_at(trees[figure_number("fig4")], path);
-        assert_int_equal(run->setup.model_parallel, 1);
+        assert_true(number(run, "model_parallel") == 1);
         assert_true((zero_fact_number(whole, "bytes_without_zero") <= machine.memory) ==
                     !is_zero(run));
         assert_true(zero_fact_number(whole, "largest_without_zero > 1.38e9") == 1.0);
         assert_true(zero_fact_number(whole, "largest_without_zero < 2e9") == 1.0);
-        if (is_zero(run) && strcmp(run->size, "13B") != 0) assert_true(rate_of(run) > 30);
+        if (is_zero(run) && strcmp(text_of(run, "model"), "13B") != 0)
+            assert_true(rate_of(run) > 30);
     }
     assert_true(rate("fig4", "13B", "ZeRO") < 27.0);
     assert_true(rate("fig4", "1.38B", "DDP") < 20.0);
@@ -289,10 +317,10 @@ TEST(only_zero_reaches_13b_without_model_parallelism)
 
 TEST(configurations_rise_with_the_batch_that_their_memory_leaves)
 {
-    const figure *f = &figures[figure_number("fig8")];
-    for (int i = 1; i < 4; i++)
-        assert_true(rate_of(&f->runs[i]) > rate_of(&f->runs[i - 1]));
-    assert_true(rate_of(&f->runs[4]) < rate_of(&f->runs[3]));
+    double rates[5];
+    for (size_t i = 0; i < 5; i++) rates[i] = rate_of(json_array_get(runs_of("fig8"), i));
+    for (int i = 1; i < 4; i++) assert_true(rates[i] > rates[i - 1]);
+    assert_true(rates[4] < rates[3]);
     for (int i = 1; i < 5; i++) {
         char same[80];
         snprintf(same, sizeof same, "counterfactual/%d/with_first_batch / cells/0/ours", i);
@@ -301,29 +329,39 @@ TEST(configurations_rise_with_the_batch_that_their_memory_leaves)
     }
 }
 
+/* The most samples with which the run fits if it is cut so. */
+static int batch_among(const json_t *run, int parts, int stage)
+{
+    json_t *cut = zero_paper_cut_among(run, parts, stage, &machine);
+    int batch = (int)number(cut, "batch");
+    json_decref(cut);
+    return batch;
+}
+
 TEST(turing_nlgs_rate_is_in_reach_of_p_os_g_alone)
 {
-    const zero_paper_run *run = named("turing-nlg", "17B", "ZeRO");
-    zero_paper_run two = zero_paper_cut_among(run, 2, 2, &machine);
-    assert_true(fabs(rate_of(&two) - 41.4) < 2.0);
-    assert_true(zero_paper_memory_of(&two.setup).all <= 32e9);
-    two.setup.batch++;
-    assert_true(zero_paper_memory_of(&two.setup).all > 32e9);
+    const json_t *run = named("turing-nlg", "17B", "ZeRO");
+    json_t *two = zero_paper_cut_among(run, 2, 2, &machine);
+    json_t *more = zero_paper_with(two, "batch", (int64_t)number(two, "batch") + 1);
+    assert_true(fabs(rate_of(two) - 41.4) < 2.0);
+    assert_true(bytes_of(two) <= 32e9 && bytes_of(more) > 32e9);
     for (int parts = 1; parts <= 4; parts *= 2)
-        assert_int_equal(zero_paper_cut_among(run, parts, 0, &machine).setup.batch, 0);
+        assert_int_equal(batch_among(run, parts, 0), 0);
+    json_decref(two);
+    json_decref(more);
 }
 
 TEST(a_trillion_fits_1024_devices_with_p_os_g_p)
 {
-    const zero_paper_run *run = named("trillion", "1T", "ZeRO");
+    const json_t *run = named("trillion", "1T", "ZeRO");
     assert_true(fabs(fact("trillion", "counterfactual/state_bytes") - 15.625e9) < 1.0);
     assert_true(fabs(fact("trillion", "counterfactual/days") - 139.58) < 0.01);
     for (int parts = 1; parts <= 16; parts *= 2) {
-        assert_true(zero_paper_cut_among(run, parts, 3, &machine).setup.batch > 0);
-        assert_int_equal(zero_paper_cut_among(run, parts, 2, &machine).setup.batch, 0);
-        assert_int_equal(zero_paper_cut_among(run, parts, 0, &machine).setup.batch, 0);
+        assert_true(batch_among(run, parts, 3) > 0);
+        assert_int_equal(batch_among(run, parts, 2), 0);
+        assert_int_equal(batch_among(run, parts, 0), 0);
     }
-    assert_int_equal(zero_paper_cut_among(run, 256, 0, &machine).setup.batch, 0);
+    assert_int_equal(batch_among(run, 256, 0), 0);
 }
 
 /* ---- what is shown ---- */
@@ -345,7 +383,8 @@ static void assert_shown(const char *text, int i)
         snprintf(line + n, sizeof line - (size_t)n,
                  r->paper < 0 ? "%8.1f       -" : "  memory  memory", ours);
     if (!strstr(text, line)) fail_msg("%s lacks%s", r->figure, line);
-    if (run_of(i)->note) assert_non_null(strstr(text, run_of(i)->note));
+    const char *note = text_of(run_of(i), "note");
+    if (note) assert_non_null(strstr(text, note));
 }
 
 TEST(a_terminal_shows_every_cell_and_the_fit)
@@ -367,14 +406,16 @@ TEST(a_terminal_shows_every_cell_and_the_fit)
 TEST(the_papers_two_nodes_alone_are_shown)
 {
     char text[TEXT_SIZE], words[64];
-    const zero_paper_run *run = named("fig2", "40B", "Megatron");
-    zero_throughput alone = zero_paper_time_alone(run, &machine);
-    assert_int_equal(run->setup.model_parallel, 32);
+    const json_t *run = named("fig2", "40B", "Megatron");
+    json_t *one = zero_paper_with(run, "ranks", 1);
+    paper_time alone = time_of_row(one, &machine);
+    json_decref(one);
+    assert_true(number(run, "model_parallel") == 32);
     snprintf(words, sizeof words, "alone: ours %.1f, in the paper's text about 5",
              alone.rate / TERA);
     show("fig2", false, text, TEXT_SIZE);
     assert_non_null(strstr(text, words));
-    assert_true(alone.data == 0.0 && alone.tensor == zero_paper_time(run, &machine).tensor);
+    assert_true(alone.data == 0.0 && alone.tensor == time_of_row(run, &machine).tensor);
 }
 
 TEST(json_holds_every_cell_and_the_counterfactual)
@@ -396,8 +437,7 @@ TEST(json_holds_every_cell_and_the_counterfactual)
             assert_true(zero_fact_number(cell, "devices") == r->devices);
             assert_true(isnan(paper) == (r->paper <= 0) && isnan(ours) == (r->paper == 0));
             if (r->paper > 0) assert_true(paper == r->paper * TERA);
-            if (r->paper != 0)
-                assert_true(ours == zero_paper_time(run_of(i), &machine).rate);
+            if (r->paper != 0) assert_true(ours == time_of_row(run_of(i), &machine).rate);
             i++;
         }
         json_decref(object);

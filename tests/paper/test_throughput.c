@@ -2,14 +2,16 @@
 
 #include "support/test.h"
 
-#include "paper/throughput.h"
+#include <jansson.h>
+
+#include "paper/paper_tree.h"
 
 /* Psi = 12 L h^2 + 13 L h + (V + s) h + 2 h = 1536 + 208 + 160 + 16 = 1920. */
 #define PSI 1920.0
 
-static zero_paper_setup setup_of(int parts, int ranks, int stage)
+static paper_setup setup_of(int parts, int ranks, int stage)
 {
-    return (zero_paper_setup){
+    return (paper_setup){
         .shape = {.layers = 2, .hidden = 8, .heads = 2, .seq = 4, .vocab = 16},
         .model_parallel = parts,
         .n_ranks = ranks,
@@ -40,10 +42,19 @@ static void assert_near(double found, double expected)
         fail_msg("%.12g, expected %.12g", found, expected);
 }
 
-static zero_throughput time_of(zero_paper_setup setup, bool overlaps, double devices)
+static paper_time time_on(const paper_setup *setup, bool overlaps,
+                          const zero_machine_file *m)
+{
+    json_t *row = row_of(setup, overlaps);
+    paper_time t = time_of_row(row, m);
+    json_decref(row);
+    return t;
+}
+
+static paper_time time_of(paper_setup setup, bool overlaps, double devices)
 {
     zero_machine_file m = machine_of(devices);
-    zero_throughput t = zero_throughput_of(&setup, overlaps, &m);
+    paper_time t = time_on(&setup, overlaps, &m);
     assert_near(t.step, t.compute + t.tensor + t.data + t.host + t.update);
     assert_near(t.rate, t.flops / t.step);
     return t;
@@ -55,17 +66,17 @@ static zero_throughput time_of(zero_paper_setup setup, bool overlaps, double dev
  * 72 * 1536 * (1 + 1/12 + 1/12). */
 TEST(flops_are_those_of_the_formulas)
 {
-    zero_paper_setup setup = setup_of(1, 1, 0);
-    assert_near(zero_throughput_flops(&setup), 168960.0);
+    paper_setup setup = setup_of(1, 1, 0);
+    assert_near(time_of(setup, true, 4).replica_flops, 168960.0);
     setup.checkpoints = false;
-    assert_near(zero_throughput_flops(&setup), 129024.0);
+    assert_near(time_of(setup, true, 4).replica_flops, 129024.0);
     setup.batch = 6;
-    assert_near(zero_throughput_flops(&setup), 258048.0);
+    assert_near(time_of(setup, true, 4).replica_flops, 258048.0);
 }
 
 TEST(products_reach_half_of_their_share_at_tokens)
 {
-    zero_paper_setup setup = setup_of(1, 1, 0);
+    paper_setup setup = setup_of(1, 1, 0);
     zero_machine_file m = machine_of(4);
     assert_near(zero_machine_products(&m, ZERO_FP16, &setup.shape, 12.0), 250.0);
     assert_near(zero_machine_products(&m, ZERO_FP16, &setup.shape, 36.0), 375.0);
@@ -76,7 +87,7 @@ TEST(products_reach_half_of_their_share_at_tokens)
  * divide the head's 4. */
 TEST(unaligned_heads_slow_down_attention_alone)
 {
-    zero_paper_setup setup = setup_of(1, 1, 0);
+    paper_setup setup = setup_of(1, 1, 0);
     zero_machine_file m = machine_of(4);
     m.unaligned_every = 8.0;
     assert_near(zero_machine_products(&m, ZERO_FP16, &setup.shape, 12.0),
@@ -87,7 +98,7 @@ TEST(unaligned_heads_slow_down_attention_alone)
 
 TEST(one_device_computes_and_updates)
 {
-    zero_throughput t = time_of(setup_of(1, 1, 0), true, 4);
+    paper_time t = time_of(setup_of(1, 1, 0), true, 4);
     assert_near(t.flops, 168960.0);
     assert_near(t.compute, 168960.0 / 250.0);
     assert_near(t.tensor + t.data + t.host, 0.0);
@@ -97,7 +108,7 @@ TEST(one_device_computes_and_updates)
 /* b s h = 96 elements. T = 2: 12 messages of 96 bytes per block, two blocks. */
 TEST(tensor_parallel_sums_wait_for_their_link)
 {
-    zero_paper_setup setup = setup_of(2, 1, 0);
+    paper_setup setup = setup_of(2, 1, 0);
     assert_near(time_of(setup, true, 4).tensor, 2 * 12 * (0.5 + 96.0 / 100.0));
     assert_near(time_of(setup, true, 1).tensor, 2 * 12 * (2.0 + 96.0 / 40.0));
     assert_near(time_of(setup, true, 4).flops, 168960.0 / 2);
@@ -109,10 +120,10 @@ TEST(tensor_parallel_sums_wait_for_their_link)
  * messages. */
 TEST(partitioned_activations_add_a_twelfth)
 {
-    zero_paper_setup setup = setup_of(4, 1, 0);
+    paper_setup setup = setup_of(4, 1, 0);
     double base = time_of(setup, true, 4).tensor;
     assert_near(base, 2 * (12 * 3 * 0.5 + 12 * 96 * 0.75 * 2 / 100.0));
-    setup.keep = ZERO_PAPER_KEEP_PIECE;
+    setup.keep = KEEP_PIECE;
     assert_near(time_of(setup, true, 4).tensor, base * 13 / 12);
     assert_near(time_of(setup, true, 4).host, 0.0);
 }
@@ -120,8 +131,8 @@ TEST(partitioned_activations_add_a_twelfth)
 /* A device's pieces, 2 b s h L / T = 192 bytes, go and come; 2 devices share 64 bytes/s. */
 TEST(activations_on_the_host_take_its_link_twice)
 {
-    zero_paper_setup setup = setup_of(2, 1, 0);
-    setup.keep = ZERO_PAPER_KEEP_IN_CPU;
+    paper_setup setup = setup_of(2, 1, 0);
+    setup.keep = KEEP_IN_CPU;
     assert_near(time_of(setup, true, 4).host, 2 * 192.0 * 2 / 64.0);
     setup.n_ranks = 8; /* 4 devices on a node */
     assert_near(time_of(setup, true, 4).host, 2 * 192.0 * 4 / 64.0);
@@ -150,10 +161,9 @@ TEST(only_what_no_pass_hides_is_exposed)
     const double exposed[] = {2 * one - backward, 2 * one - backward, 2 * one - backward,
                               3 * one - compute};
     for (int k = 0; k < 4; k++) {
-        zero_paper_setup setup = setup_of(1, 4, stages[k]);
-        assert_near(zero_throughput_of(&setup, true, &slow).data, exposed[k]);
-        assert_near(zero_throughput_of(&setup, false, &slow).data,
-                    (stages[k] == 3 ? 3 : 2) * one);
+        paper_setup setup = setup_of(1, 4, stages[k]);
+        assert_near(time_on(&setup, true, &slow).data, exposed[k]);
+        assert_near(time_on(&setup, false, &slow).data, (stages[k] == 3 ? 3 : 2) * one);
     }
     one = 2 * PSI * 3 / 4 / 100.0; /* 28.8: shorter */
     assert_near(time_of(setup_of(1, 4, 0), true, 4).data, 0.0);
@@ -185,17 +195,16 @@ TEST(another_machine_is_met_by_one_fitted_number)
     assert_ok(zero_machine_file_find("a100-dgx", &m));
     for (size_t i = 0; i < COUNT(rows); i++) {
         const int *r = rows[i];
-        zero_paper_setup setup = {.shape = {.layers = r[2],
-                                            .hidden = r[1],
-                                            .heads = r[0],
-                                            .seq = 2048,
-                                            .vocab = 51200},
-                                  .model_parallel = r[3],
-                                  .n_ranks = r[4] / r[3],
-                                  .batch = (int64_t)r[5] * r[3] / r[4],
-                                  .checkpoints = true};
-        double ours = zero_throughput_of(&setup, false, &m).rate / 1e12,
-               ratio = ours / r[6];
+        paper_setup setup = {.shape = {.layers = r[2],
+                                       .hidden = r[1],
+                                       .heads = r[0],
+                                       .seq = 2048,
+                                       .vocab = 51200},
+                             .model_parallel = r[3],
+                             .n_ranks = r[4] / r[3],
+                             .batch = (int64_t)r[5] * r[3] / r[4],
+                             .checkpoints = true};
+        double ours = time_on(&setup, false, &m).rate / 1e12, ratio = ours / r[6];
         print_message("%d x %d, T %d: %.1f Tflop/s, paper %d\n", r[2], r[1], r[3], ours,
                       r[6]);
         if (fabs(ratio - 1.0) > 0.08) fail_msg("%d x %d: ratio %.3f", r[2], r[1], ratio);

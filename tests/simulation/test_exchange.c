@@ -112,7 +112,7 @@ static bool all_take(zero_algorithm algorithm, const shape *s, double most)
     zero_layout layout;
     bool right = true;
     assert_ok(zero_layout_init_blocks(&layout, s->ranks, s->nodes));
-    for (int kind = 0; kind < ZERO_COLLECTIVE_KINDS; kind++)
+    for (int kind = 0; kind < ZERO_ALL_REDUCE; kind++)
         for (size_t i = 0; i < COUNT(counts); i++) {
             zero_collective_spec spec =
                 make_spec(algorithm, (zero_collective_kind)kind, counts[i], &layout);

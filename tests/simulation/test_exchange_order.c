@@ -49,7 +49,7 @@ static zero_algorithm draw_algorithm(trial *t)
 static void draw_specs(trial *t)
 {
     for (int i = 0; i < CALLS; i++) {
-        zero_collective_kind kind = (zero_collective_kind)draw(t, ZERO_COLLECTIVE_KINDS);
+        zero_collective_kind kind = (zero_collective_kind)draw(t, ZERO_ALL_REDUCE);
         t->specs[i] = vary_spec(draw_algorithm(t), kind, t->layout.size, &t->random);
         t->specs[i].in_apart = t->specs[i].out_apart = 1;
         t->specs[i].in_turn = draw(t, 2);

@@ -80,12 +80,14 @@ static inline void vary_types(zero_collective_spec *spec, uint64_t *random)
     static const int64_t types[] = {ZERO_FP32, ZERO_FP32, ZERO_BF16, ZERO_FP16};
     spec->type = (zero_type)pick(random, 4, types);
     spec->result = spec->type;
-    if (zero_collective_sums(spec->kind) && toss(random)) spec->result = ZERO_FP32;
+    if (zero_collective_sums(spec->kind) && spec->kind != ZERO_ALL_REDUCE && toss(random))
+        spec->result = ZERO_FP32;
 }
 
 /* Pieces are at most MAX_STRIDE elements apart. Small chunks stand for the limit of 2^28 elements
  * per message: the bits are the same. */
 #define MAX_STRIDE (1500 + 331)
+#define MAX_TAIL   200 /* of an all-reduce */
 static inline void vary_sizes(zero_collective_spec *spec, uint64_t *random)
 {
     static const int64_t counts[] = {0, 1, 63, 64, 65, 127, 200, 997, 1500};
@@ -109,5 +111,9 @@ vary_spec(zero_algorithm algorithm, zero_collective_kind kind, int size, uint64_
     *random = oracle_mix(*random);
     spec.root = (int)(*random % (uint64_t)size);
     spec.message = pick(random, 4, (const int64_t[]){0, 0, ZERO_LEAST_MESSAGE, 1000});
+    if (kind == ZERO_ALL_REDUCE && !windows)
+        spec.tail = pick(random, 5, (const int64_t[]){0, 0, 1, 7, MAX_TAIL});
+    if (kind == ZERO_ALL_REDUCE && algorithm == ZERO_ALGORITHM_MPI)
+        spec.stride = spec.count;
     return spec;
 }

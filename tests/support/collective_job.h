@@ -51,14 +51,15 @@ typedef struct {
 
 static inline int64_t job_in_len(const job *j)
 {
-    return j->spec.kind == ZERO_REDUCE_SCATTER ? j->f->comm.size * j->spec.stride
-                                               : j->spec.count;
+    bool has_pieces =
+        j->spec.kind == ZERO_REDUCE_SCATTER || j->spec.kind == ZERO_ALL_REDUCE;
+    return has_pieces ? j->f->comm.size * j->spec.stride + j->spec.tail : j->spec.count;
 }
 
 static inline int64_t job_out_len(const job *j)
 {
-    return j->spec.kind == ZERO_ALL_GATHER ? j->f->comm.size * j->spec.stride
-                                           : j->spec.count;
+    bool has_pieces = j->spec.kind == ZERO_ALL_GATHER || j->spec.kind == ZERO_ALL_REDUCE;
+    return has_pieces ? j->f->comm.size * j->spec.stride + j->spec.tail : j->spec.count;
 }
 
 static inline float job_marker(const job *j, int64_t i)
@@ -94,6 +95,7 @@ static inline void job_place(job *j, int slot)
         j->in = j->out + (size_t)f->comm.rank * piece;
         j->spec.in_apart = out_apart + piece;
         break;
+    case ZERO_ALL_REDUCE:
     case ZERO_REDUCE: j->out = j->in; break;
     case ZERO_BROADCAST:
         j->in = j->out;
@@ -123,6 +125,7 @@ static inline void job_place_on_device(job *j, int slot)
     case ZERO_REDUCE_SCATTER: j->out = j->in + piece * zero_type_size(j->spec.type); break;
     case ZERO_ALL_GATHER: j->in = j->out + piece * zero_type_size(j->spec.type); break;
     case ZERO_REDUCE:
+    case ZERO_ALL_REDUCE:
     case ZERO_BROADCAST: j->out = j->in; break;
     }
 }
@@ -184,6 +187,14 @@ static inline void job_begin(job *j)
     assert_ok(zero_collective_begin(&j->op, in, out, j->staging));
 }
 
+/* True for elements between the pieces of an all-reduce. */
+static inline bool job_is_gap(const job *j, int64_t i)
+{
+    const zero_collective_spec *s = &j->spec;
+    return s->kind == ZERO_ALL_REDUCE && i < j->f->comm.size * s->stride &&
+           i % s->stride >= s->count;
+}
+
 static inline float job_expected(const job *j, int64_t i)
 {
     const zero_collective_spec *s = &j->spec;
@@ -194,6 +205,11 @@ static inline float job_expected(const job *j, int64_t i)
     case ZERO_ALL_GATHER:
         if (i % s->stride >= s->count) return job_marker(j, i);
         return oracle_leaf(s->type, j->trial, (int)(i / s->stride), i);
+    case ZERO_ALL_REDUCE:
+        if (job_is_gap(j, i))
+            return j->in_place ? oracle_leaf(s->type, j->trial, comm->rank, i)
+                               : job_marker(j, i);
+        return oracle_sum(s->type, j->trial, 0, comm->size, i);
     case ZERO_REDUCE: return oracle_sum(s->type, j->trial, 0, comm->size, i);
     case ZERO_BROADCAST: break;
     }
@@ -209,6 +225,7 @@ static inline int64_t job_count_wrong_inputs(const job *j)
     bool sums_in_place = j->in_place && zero_collective_sums(s->kind) && job_has_out(j);
     for (int64_t i = 0; i < job_in_len(j); i++) {
         bool is_sum = sums_in_place && i >= own && i < own + s->count;
+        if (s->kind == ZERO_ALL_REDUCE) is_sum = j->in_place && !job_is_gap(j, i);
         if (is_sum || (s->kind == ZERO_BROADCAST && comm->rank != s->root)) continue;
         wrong += !oracle_same(s->type, j->in, i,
                               oracle_leaf(s->type, j->trial, comm->rank, first + i));

@@ -18,9 +18,12 @@
 /* The arrays of a job; with a device the mirrors and what the algorithms stage, too. */
 static inline size_t room(int64_t stride)
 {
-    size_t bytes = (size_t)(world.size * stride) * sizeof(float);
+    size_t bytes = (size_t)(world.size * stride + MAX_TAIL) * sizeof(float);
     return ON_DEVICE ? 2 * bytes + ((size_t)1 << 19) : bytes;
 }
+
+/* Devices do not reduce to all. */
+#define SHAPE_KINDS (ON_DEVICE ? (int)ZERO_ALL_REDUCE : ZERO_COLLECTIVE_KINDS)
 
 /* A job of this kind whose shape follows from the trial. */
 static inline job vary(field *f, zero_algorithm algorithm, zero_collective_kind kind,
@@ -85,12 +88,12 @@ static inline void dawdle(uint64_t random)
 static inline bool run_kinds(field *f, zero_algorithm algorithm, uint64_t trial)
 {
     bool right = true;
-    for (int kind = 0; kind < ZERO_COLLECTIVE_KINDS; kind++) {
+    for (int kind = 0; kind < SHAPE_KINDS; kind++) {
         job j = vary(f, algorithm, (zero_collective_kind)kind, trial, 0);
         dawdle(oracle_bits(trial, test_rank, kind));
         right = run_job(&j) && right;
     }
-    f->comm.sequence += ZERO_SIGNALS - ZERO_COLLECTIVE_KINDS;
+    f->comm.sequence += ZERO_SIGNALS - SHAPE_KINDS;
     return right;
 }
 
@@ -118,10 +121,11 @@ static inline void run_full_chunks(int64_t count, int64_t stride)
                              room(stride) + (ON_DEVICE ? ZERO_COLLECTIVE_STAGING : 0));
         zero_collective_spec spec = {
             .count = count, .stride = stride, .unit = ZERO_NO_UNIT, .on_device = ON_DEVICE};
-        for (int way = 0; way < ZERO_COLLECTIVE_KINDS * ZERO_ALGORITHMS; way++) {
-            spec.kind = (zero_collective_kind)(way % ZERO_COLLECTIVE_KINDS);
-            spec.algorithm = (zero_algorithm)(way / ZERO_COLLECTIVE_KINDS);
+        for (int way = 0; way < SHAPE_KINDS * ZERO_ALGORITHMS; way++) {
+            spec.kind = (zero_collective_kind)(way % SHAPE_KINDS);
+            spec.algorithm = (zero_algorithm)(way / SHAPE_KINDS);
             bool exact = zero_algorithm_get(spec.algorithm)->adds_along_tree;
+            spec.stride = exact || spec.kind != ZERO_ALL_REDUCE ? stride : count;
             if (!fits(spec.algorithm, &f.comm.layout)) continue;
             job j = job_init(&f, spec, exact ? 3 : ORACLE_SMALL, way % 2, 0);
             right = run_job(&j) && right;
@@ -182,8 +186,7 @@ static inline bool run_at_once(field *f, uint64_t trial)
              shared = oracle_mix(trial);
     for (int i = 0; i < JOBS; i++) {
         zero_algorithm algorithm = draw_algorithm(f, &shared);
-        zero_collective_kind kind =
-            (zero_collective_kind)((shared >> 8) % ZERO_COLLECTIVE_KINDS);
+        zero_collective_kind kind = (zero_collective_kind)((shared >> 8) % SHAPE_KINDS);
         jobs[i] = vary(f, algorithm, kind, 10 * trial + (uint64_t)i, i);
         job_fill(&jobs[i]);
     }

@@ -71,6 +71,7 @@ static void place_buffers(machine *m, int r)
     if (s->kind == ZERO_REDUCE_SCATTER) rank->out = rank->in + own * (int64_t)in_size(m);
     if (s->kind == ZERO_ALL_GATHER) rank->in = rank->out + own * (int64_t)out_size(m);
     if (s->kind == ZERO_REDUCE && r == s->root) rank->out = rank->in;
+    if (s->kind == ZERO_ALL_REDUCE) rank->out = rank->in;
     if (s->kind == ZERO_BROADCAST) rank->in = rank->out;
 }
 
@@ -79,8 +80,9 @@ static void measure(machine *m)
 {
     zero_collective_spec *s = &m->c.spec;
     bool reduces = s->kind == ZERO_REDUCE_SCATTER, gathers = s->kind == ZERO_ALL_GATHER;
-    m->in_len = reduces ? m->size * s->stride : s->count;
-    m->out_len = gathers ? m->size * s->stride : s->count;
+    bool both = s->kind == ZERO_ALL_REDUCE;
+    m->in_len = reduces || both ? m->size * s->stride + s->tail : s->count;
+    m->out_len = gathers || both ? m->size * s->stride + s->tail : s->count;
     s->in_apart = ((size_t)m->in_len + 3) * in_size(m);
     s->out_apart = ((size_t)m->out_len + 5) * out_size(m);
 }
@@ -93,6 +95,14 @@ static void adjust_for_in_place(machine *m)
     if (s->kind == ZERO_REDUCE_SCATTER) s->out_apart = s->in_apart + piece;
     if (s->kind == ZERO_ALL_GATHER) s->in_apart = (s->one_out ? 0 : s->out_apart) + piece;
     if (s->kind == ZERO_BROADCAST) s->in_apart = s->one_out ? 0 : s->out_apart;
+    if (s->kind == ZERO_ALL_REDUCE) s->out_apart = s->in_apart;
+}
+
+bool machine_is_gap(const machine *m, int64_t i)
+{
+    const zero_collective_spec *s = &m->c.spec;
+    return s->kind == ZERO_ALL_REDUCE && i < m->size * s->stride &&
+           i % s->stride >= s->count;
 }
 
 static float marker(const machine *m, int r, int64_t i)
@@ -217,7 +227,8 @@ void machine_fill(machine *m, int r)
 {
     const zero_collective_spec *s = &m->c.spec;
     rank_state *rank = &m->ranks[r];
-    if (!s->one_out && sum_in_place(m, r) < 0) mark_out(m, r);
+    bool in_place = m->c.in_place && s->kind == ZERO_ALL_REDUCE;
+    if (!s->one_out && sum_in_place(m, r) < 0 && !in_place) mark_out(m, r);
     if (zero_collective_stages_on_device(s))
         memset(rank->memory, MACHINE_POISON, rank->memory_bytes);
     for (int64_t i = 0; i < m->in_len; i++) {
@@ -236,6 +247,10 @@ float machine_expected(const machine *m, int r, int64_t i)
     case ZERO_ALL_GATHER:
         if (i % s->stride >= s->count) return marker(m, r, i);
         return oracle_leaf(s->type, m->c.trial, (int)(i / s->stride), i);
+    case ZERO_ALL_REDUCE:
+        if (machine_is_gap(m, i))
+            return m->c.in_place ? oracle_leaf(s->type, m->c.trial, r, i) : marker(m, r, i);
+        return oracle_sum(s->type, m->c.trial, 0, m->size, i);
     case ZERO_REDUCE:
         if (r != s->root) return marker(m, r, i);
         return oracle_sum(s->type, m->c.trial, 0, m->size, i);
@@ -251,6 +266,7 @@ static void check_inputs(machine *m, int r)
     for (int64_t i = 0; i < m->in_len; i++) {
         if (s->kind == ZERO_BROADCAST && r != s->root) continue;
         if (sum >= 0 && i >= sum && i < sum + s->count) continue;
+        if (m->c.in_place && s->kind == ZERO_ALL_REDUCE && !machine_is_gap(m, i)) continue;
         float x = oracle_leaf(s->type, m->c.trial, r, first_input(m, r) + i);
         if (!oracle_same(s->type, m->ranks[r].in, i, x))
             machine_fail(m, r, "in[%" PRId64 "] has changed", i);

@@ -109,3 +109,6 @@ char *machine_locate(machine *m, int r, zero_spot spot, int64_t len, zero_type t
 void machine_post(machine *m, int r, const zero_collective_step *step);
 bool machine_deliver(machine *m, uint64_t random); /* one message, if any can arrive */
 bool machine_have_ended(const machine *m, int r, bool sends, int64_t until);
+
+/* True for elements between the pieces of an all-reduce. */
+bool machine_is_gap(const machine *m, int64_t i);
