@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <xxhash.h>
-
 #include "base/fail.h"
 #include "base/grow.h"
 #include "comm/comm.h"
@@ -108,8 +106,7 @@ static zero_status create(zero_comm *world, int n, const int ranks[], int tag,
 static zero_status open_group(zero_comm *world, int n, const int ranks[], int mine,
                               zero_comm *group)
 {
-    uint64_t hash = XXH3_64bits(group->name, strlen(group->name));
-    const int tag = (int)(hash % 32767);
+    const int tag = (int)(zero_operation_group_hash(group->name) % 32767);
     zero_comm made;
     zero_operation what = zero_operation_control(ZERO_OPERATION_OPENING, 0, 0, -1);
     zero_operation_set_group(&what, group->name);
