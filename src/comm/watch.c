@@ -221,7 +221,8 @@ static void begin_again(struct zero_watch *w)
 void zero_watch_note(zero_comm *comm, zero_watch_state state, const zero_operation *op)
 {
     struct zero_watch *w = comm->watch;
-    if (!w) return;
+    /* A wait in slices goes on. */
+    if (!w || (w->state == state && zero_operation_equal(&w->op, op))) return;
     w->op = *op;
     w->state = state;
     w->since = w->last_turn = zero_clock_seconds();
