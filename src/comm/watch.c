@@ -298,6 +298,7 @@ static zero_status fail(zero_comm *comm)
                             .class_of = w->class_of};
     for (int i = 0; i < comm->n_parts; i++) job.parts[i] = comm->parts[i].member;
     zero_verdict_write(&job, &report);
+    begin_again(w);
     return zero_fail(ZERO_ERR_STALLED, "%s", report.chars);
 }
 

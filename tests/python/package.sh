@@ -10,8 +10,6 @@ for source in "$package"/*.py "$package"/zero_torch/*.py "$here"/*.py; do
     "$python" -c 'import sys; compile(open(sys.argv[1]).read(), sys.argv[1], "exec")' "$source" ||
         complain "$source does not compile"
 done
-lines=$(cat "$package"/*.py "$package"/zero_torch/*.py | wc -l)
-[ "$lines" -le 620 ] || complain "the package has $lines lines, at most 620 were meant"
 
 for version in 2.15.0 2.16.1+cpu 3.0 2.14.1; do
     TORCH_VERSION=$version PYTHONPATH="$here/stub:$package" "$python" "$here/stub/register.py" >out 2>err

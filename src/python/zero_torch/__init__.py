@@ -13,6 +13,7 @@ A script that stays as it is: mpirun -n 4 python -m zero_torch train.py (see zer
 """
 import contextlib
 import datetime
+import functools
 
 import torch
 import torch.distributed as dist
@@ -25,9 +26,8 @@ if tuple(int(x) for x in torch.__version__.split(".")[:2]) < (2, 15):
                       "have no backends in Python")
 
 from . import backend  # noqa: E402
-from .job import job  # noqa: E402
-from .library import KINDS, Moved  # noqa: E402
-from .store import open_store  # noqa: E402
+from .job import job, open_store  # noqa: E402
+from .library import Moved, Traffic  # noqa: E402
 
 
 def register():
@@ -54,27 +54,17 @@ def average_hook(group, bucket):
 
 
 class Ledger(dict):
-    """Moved per kind of operation; `sent`, `received`, `messages` are those of all."""
+    """Bytes and messages (Moved) per kind of operation; `sent`, `received`, `messages` are the sums of all."""
 
     def __getattr__(self, name):
-        name = {"messages": "messages_sent"}.get(name, name)
-        if name not in ("sent", "received", "messages_sent", "messages_received"):
-            raise AttributeError(name)
         return sum(getattr(moved, name) for moved in self.values())
 
 
 def ledger(group=None):
     """What this rank has moved in a group, or, with None, in all that it has opened so far."""
-    if group is None:
-        traffic = [g.traffic() for g in backend.groups] + backend.closed
-    else:
-        traffic = [group._get_backend(torch.device("cpu")).traffic()]
-    sums = Ledger()
-    for kind in KINDS:
-        sums[kind] = Moved()
-        for one in traffic:
-            sums[kind] = sums[kind].plus(getattr(one, kind))
-    return sums
+    traffic = [_backend(group).traffic()] if group else [g.traffic() for g in backend.groups] + backend.closed
+    return Ledger({kind: functools.reduce(Moved.plus, [getattr(t, kind) for t in traffic], Moved())
+                   for kind, _ in Traffic._fields_})
 
 
 @contextlib.contextmanager
@@ -86,10 +76,13 @@ def count(group=None):
 
 
 def share(size, group=None):
-    """Gives each rank of a group, all on one node, `size` bytes of memory that the others read:
-    FSDP2's buffers lie there after set_allocate_memory_from_process_group_for_comm(True), and then
-    travel without copies. Collective."""
-    (group or dist.group.WORLD)._get_backend(torch.device("cpu")).share(size)
+    """Gives each rank of a group, all on one node, `size` bytes of memory that the others read: FSDP2's buffers lie
+    there after set_allocate_memory_from_process_group_for_comm(True), and travel without messages. Collective."""
+    _backend(group or dist.group.WORLD).share(size)
+
+
+def _backend(group):
+    return group._get_backend(torch.device("cpu"))
 
 
 register()

@@ -1,9 +1,8 @@
 """mpirun -n 4 python -m zero_torch train.py ...: runs a script that knows nothing of MPI.
 
-It finds what torchrun would give it in the environment: RANK, WORLD_SIZE, LOCAL_RANK,
-LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT. init_process_group("zero") then needs no more. With
-ZERO_TORCH_AS=gloo (or another name) groups of that backend are of this one. "-m package" in the
-place of train.py runs a module.
+It finds in the environment what torchrun would give it: RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR,
+MASTER_PORT. init_process_group("zero") then needs no more. With ZERO_TORCH_AS=gloo (or another name) groups of that
+backend are of this one. "-m package" in the place of train.py runs a module.
 """
 import os
 import runpy
@@ -12,13 +11,8 @@ import sys
 
 import torch.distributed as dist
 
-import zero_torch
-from zero_torch.job import job
-from zero_torch.store import addresses, from_rank_0
-
-LOCAL = {"LOCAL_RANK": ("OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"),
-         "LOCAL_WORLD_SIZE": ("OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS",
-                              "SLURM_NTASKS_PER_NODE")}
+import zero_torch  # noqa: F401
+from zero_torch.job import addresses, job
 
 
 def main(arguments):
@@ -26,9 +20,8 @@ def main(arguments):
         sys.exit("zero_torch: expected a script: mpirun -n 4 python -m zero_torch train.py ...")
     job.start()
     prepare_environment()
-    name = os.environ.get("ZERO_TORCH_AS", "")
-    if name:
-        dist.Backend._plugins[name.upper()] = dist.Backend._plugins["ZERO"]
+    name = os.environ.get("ZERO_TORCH_AS", "zero").upper()
+    dist.Backend._plugins[name] = dist.Backend._plugins["ZERO"]
     try:
         if arguments[0] == "-m":
             sys.argv = arguments[1:]
@@ -46,13 +39,15 @@ def main(arguments):
 
 def prepare_environment():
     """Variables that are set already stay, such as MASTER_ADDR on a machine with several networks."""
+    def first(names, otherwise):
+        return next((os.environ[n] for n in names if n in os.environ), otherwise)
+
     with socket.socket() as s:
         s.bind(("", 0))
-        host, port = from_rank_0(f"{addresses()[0]} {s.getsockname()[1]}").split()
-    given = {"RANK": job.rank, "WORLD_SIZE": job.size, "MASTER_ADDR": host, "MASTER_PORT": port}
-    for name, sources in LOCAL.items():
-        found = next((os.environ[s] for s in sources if s in os.environ), None)
-        given[name] = found or (job.rank if name == "LOCAL_RANK" else job.size)
+        host, port = job.tell_all(f"{next(iter(addresses()))} {s.getsockname()[1]}").split()
+    given = {"RANK": job.rank, "WORLD_SIZE": job.size, "MASTER_ADDR": host, "MASTER_PORT": port,
+             "LOCAL_RANK": first(("OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"), job.rank),
+             "LOCAL_WORLD_SIZE": first(("OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"), job.size)}
     for name, value in given.items():
         os.environ.setdefault(name, str(value))
 

@@ -10,19 +10,16 @@ from .place import library as beside, version
 REDUCTIONS = {"SUM": 0, "AVG": 1, "PRODUCT": 2, "MIN": 3, "MAX": 4, "BAND": 5, "BOR": 6, "BXOR": 7}
 NUMBERS = {"float32": 0, "bfloat16": 1, "float16": 2, "float64": 3, "int8": 4, "uint8": 5,
            "int16": 6, "int32": 7, "int64": 8, "bool": 5}
-KINDS = ("reduce_scatter", "all_gather", "reduce", "broadcast", "all_reduce", "exchange")
 
 
 class Message(ctypes.Structure):
     """zero_message"""
-    _fields_ = [("peer", c_int), ("receives", c_bool), ("tag", c_int), ("data", c_void_p),
-                ("bytes", c_size_t)]
+    _fields_ = [("peer", c_int), ("receives", c_bool), ("tag", c_int), ("data", c_void_p), ("bytes", c_size_t)]
 
 
 class Moved(ctypes.Structure):
-    """Bytes and messages of one kind of operation, or a sum of several."""
-    _fields_ = [(name, c_int64) for name in ("sent", "received", "messages_sent",
-                                             "messages_received")]
+    """zero_moved: bytes and messages of one kind of operation."""
+    _fields_ = [(name, c_int64) for name in ("sent", "received", "messages", "messages_received")]
 
     def plus(self, other, sign=1):
         return Moved(*(getattr(self, n) + sign * getattr(other, n) for n, _ in self._fields_))
@@ -33,64 +30,46 @@ class Moved(ctypes.Structure):
 
 class Traffic(ctypes.Structure):
     """zero_comm_bytes"""
-    _fields_ = [(kind, Moved) for kind in KINDS]
+    _fields_ = [(kind, Moved) for kind in ("reduce_scatter", "all_gather", "reduce", "broadcast", "all_reduce",
+                                           "exchange")]
 
 
 Tell = ctypes.CFUNCTYPE(None, c_void_p, POINTER(ctypes.c_char), c_size_t)
 
-_ANSWERS = {  # functions that return something other than a status, or take a type of their own
-    "zero_last_error": (c_char_p, []),
-    "zero_version": (c_char_p, []),
-    "zero_exit_code": (c_int, [c_int]),
-    "zero_comm_rank": (c_int, [c_void_p]),
-    "zero_comm_size": (c_int, [c_void_p]),
-    "zero_comm_allocate": (c_void_p, [c_void_p, c_size_t]),
-    "zero_comm_free": (None, [c_void_p, c_void_p]),
-    "zero_comm_traffic": (None, [c_void_p, POINTER(Traffic)]),
-    "zero_world_close": (None, [POINTER(c_void_p)]),
-    "zero_world_abort": (None, [c_int]),
-    "zero_comm_close": (None, [POINTER(c_void_p)]),
-    "zero_work_close": (None, [POINTER(c_void_p)]),
-}
-_WORK = POINTER(c_void_p)
-_STATUSES = {  # functions that return a zero_status
-    "zero_world_open": [c_double, POINTER(c_void_p)],
-    "zero_comm_open_ranks": [c_void_p, c_int, POINTER(c_int), c_char_p, POINTER(c_void_p)],
-    "zero_comm_on_question": [c_void_p, Tell, c_void_p],
-    "zero_comm_share": [c_void_p, c_size_t],
-    "zero_reduce_scatter_begin": [c_void_p, c_int, c_int, c_int64, c_void_p, c_void_p, _WORK],
-    "zero_all_gather_begin": [c_void_p, c_size_t, c_void_p, c_void_p, _WORK],
-    "zero_all_reduce_begin": [c_void_p, c_int, c_int, c_int64, c_void_p, _WORK],
-    "zero_reduce_begin": [c_void_p, c_int, c_int, c_int64, c_int, c_void_p, _WORK],
-    "zero_broadcast_begin": [c_void_p, c_size_t, c_int, c_void_p, _WORK],
-    "zero_exchange_begin": [c_void_p, c_int, POINTER(Message), _WORK],
-    "zero_barrier_begin": [c_void_p, _WORK],
-    "zero_work_wait": [c_void_p, c_double, POINTER(c_bool)],
-    "zero_work_wait_beside": [c_void_p, c_double, POINTER(c_bool)],
-}
+# A letter for each argument, after what the function returns: a status, text, an int, a pointer, nothing.
+LETTERS = {"t": c_char_p, "i": c_int, "d": c_double, "n": c_int64, "z": c_size_t, "p": c_void_p, "P": POINTER(c_void_p),
+           "R": POINTER(c_int), "B": POINTER(c_bool), "M": POINTER(Message), "T": POINTER(Traffic), "F": Tell,
+           "s": c_int, "-": None}
+FUNCTIONS = """
+    zero_last_error t                   zero_version t                  zero_exit_code ii
+    zero_world_open sdP                 zero_world_close -P             zero_world_abort -i
+    zero_comm_open_ranks spiRtP         zero_comm_close -P              zero_comm_rank ip
+    zero_comm_size ip                   zero_comm_traffic -pT           zero_comm_on_question spFp
+    zero_comm_share spz                 zero_comm_allocate ppz          zero_comm_free -pp
+    zero_reduce_scatter_begin spiinppP  zero_all_gather_begin spzppP    zero_all_reduce_begin spiinpP
+    zero_reduce_begin spiinipP          zero_broadcast_begin spzipP     zero_exchange_begin spiMP
+    zero_barrier_begin spP              zero_work_wait spdB             zero_work_wait_beside spdB
+    zero_work_close -P""".split()
 
 
 def _load():
-    """The library that ZERO_TORCH_LIB names, else the one installed with this package, else the
-    loader's. Its version must be the package's."""
-    name = os.environ.get("ZERO_TORCH_LIB")
-    if not name:
-        name = os.path.join(os.path.dirname(os.path.abspath(__file__)), beside)
-        if not os.path.exists(name):
-            name = os.path.basename(beside)
+    """The library that ZERO_TORCH_LIB names, else the one installed with this package, else the loader's. Its
+    version must be the package's."""
+    path = os.environ.get("ZERO_TORCH_LIB") or os.path.join(os.path.dirname(os.path.abspath(__file__)), beside)
+    if not os.path.exists(path) and not os.environ.get("ZERO_TORCH_LIB"):
+        path = os.path.basename(beside)
     try:
-        library = ctypes.CDLL(name)
+        library = ctypes.CDLL(path)
     except OSError as error:
-        raise ImportError(f"zero: cannot load {name}: {error}. Set ZERO_TORCH_LIB to the path of "
+        raise ImportError(f"zero: cannot load {path}: {error}. Set ZERO_TORCH_LIB to the path of "
                           f"{os.path.basename(beside)}") from None
-    signatures = {**_ANSWERS, **{function: (c_int, takes) for function, takes in _STATUSES.items()}}
-    for function, (answer, takes) in signatures.items():
-        getattr(library, function).restype = answer
-        getattr(library, function).argtypes = takes
+    for name, letters in zip(FUNCTIONS[::2], FUNCTIONS[1::2]):
+        function = getattr(library, name)
+        function.restype, *function.argtypes = [LETTERS[letter] for letter in letters]
     found = library.zero_version().decode()
     if found != version:
-        raise ImportError(f"zero: this package has version {version}, but {name} has {found}: "
-                          "install both from one build")
+        raise ImportError(f"zero: this package has version {version}, but {path} has {found}: install both from "
+                          "one build")
     return library
 
 
@@ -102,7 +81,7 @@ class ZeroError(DistBackendError):
 
     def __init__(self, status):
         super().__init__("zero: " + lib.zero_last_error().decode())
-        self.status, self.exit_code = status, lib.zero_exit_code(status)
+        self.exit_code = lib.zero_exit_code(status)
 
 
 def check(status):

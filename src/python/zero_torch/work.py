@@ -10,53 +10,44 @@ from .job import job
 from .library import ZeroError, check, lib
 
 SLICE = 0.25  # seconds after which a wait looks for signals such as Ctrl-C
+_lost = []    # operations that never ended: their buffers still belong to MPI
 
 
 class Op:
-    """Operations in flight that end together. `keep` holds their memory until then, `result` is
-    what a future tells, `after` runs once they have ended (copies into tensors that were not
-    contiguous). Without an own `limit` only the watchdog ends a wait."""
+    """Operations in flight that end together. `keep` holds their memory until then, `result` is what a future
+    tells, `after` runs once they have ended (copies into tensors that were not contiguous). Without a `limit` only
+    the watchdog ends a wait."""
 
-    def __init__(self, works, keep, result=(), after=None, limit=None):
+    def __init__(self, works, keep, result=(), after=None):
         self.works, self.keep, self.result, self.after = works, keep, result, after
-        self.limit, self.error, self.lock = limit, None, threading.Lock()
+        self.limit, self.error, self.lock = None, None, threading.Lock()
 
     def wait(self, limit=None, function=lib.zero_work_wait):
-        """Until all have ended. Any thread; the second one waits for the first."""
+        """Until all have ended. Any thread; a second one waits for the first."""
         with self.lock:
-            if self.error:
-                raise self.error
-            limit, waited = limit or self.limit, 0.0
-            while self.works:
-                done = c_bool()
+            limit, waited, done = limit or self.limit, 0.0, c_bool()
+            while self.works and not self.error:
                 try:
                     check(function(self.works[-1], SLICE, byref(done)))
-                except ZeroError as error:
-                    self.fail(error)
+                except ZeroError as error:  # from now on the job can only end
+                    self.error, job.exit_code = error, error.exit_code
                 if done.value:
                     lib.zero_work_close(byref(self.works.pop()))
                     continue
                 waited += SLICE
                 if limit and waited >= limit:
-                    _lost.append(self)
-                    raise dist.DistBackendError(f"zero: an operation has not ended within {limit:g} s")
+                    self.error = dist.DistBackendError(f"zero: an operation has not ended within {limit:g} s")
+            if self.error:
+                _lost.append(self)
+                raise self.error
             if self.after:
                 self.after()
             self.keep = self.after = None
 
-    def fail(self, error):
-        """From now on the job can only end."""
-        self.error, job.exit_code = error, error.exit_code
-        _lost.append(self)
-        raise error
-
-
-_lost = []  # operations that never ended: their buffers still belong to MPI
-
 
 class Work(dist.Work):
-    """What torch holds of an Op. The caller's wait drives it; a future, and one that nobody waits
-    for, are left to the completer."""
+    """What torch holds of an Op. The caller's wait drives it; a future, and an Op that nobody waits for, are left to
+    the completer."""
 
     def __init__(self, op):
         super().__init__()
@@ -69,7 +60,7 @@ class Work(dist.Work):
 
     def get_future(self):
         future = torch.futures.Future()
-        if self.op.works or self.op.error:
+        if self.op.works:
             self.is_left = True
             completer.put(self.op, future)
         else:
@@ -98,12 +89,12 @@ class Completer:
         for op, future in iter(self.queue.get, None):
             try:
                 op.wait(function=lib.zero_work_wait_beside)
-            except BaseException as error:
-                if future:
-                    future.set_exception(error)
-            else:
-                if future:
-                    future.set_result(op.result)
+            except Exception:
+                pass  # told below, or by the next operation
+            if future and op.error:
+                future.set_exception(op.error)
+            elif future:
+                future.set_result(op.result)
 
     def close(self):
         self.queue.put(None)
