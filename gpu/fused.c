@@ -250,7 +250,7 @@ static void bias_gelu(const zero_math *math, const zero_gemm *g, const zero_bias
                       .aux = b->x,
                       .to = b->y};
     assert(b->x == g->c && b->rows == g->m && b->cols == g->n);
-    if (fused(math, &e, b->type, b->rows_type)) return;
+    if (!b->is_exact && fused(math, &e, b->type, b->rows_type)) return;
     zero_cuda_gemm(math, g);
     zero_backend_cuda.bias_gelu(math, b);
 }
@@ -262,7 +262,7 @@ static void bias_gelu_backward(const zero_math *math, const zero_gemm *g,
     const ending e = {
         .g = g, .epilogue = CUBLASLT_EPILOGUE_DGELU, .aux = (void *)b->x, .to = g->c};
     assert(b->dx == g->c && b->dy == g->c && b->rows == g->m && b->cols == g->n);
-    if (fused(math, &e, g->factors, b->rows_type)) {
+    if (!b->is_exact && fused(math, &e, g->factors, b->rows_type)) {
         zero_backend_cuda.bias_backward(math, b);
         return;
     }

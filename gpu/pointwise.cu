@@ -73,17 +73,21 @@ static inline __device__ float exponential_of_minus_2u(float x, float x_squared)
     return expf(x * (-TWO_U_X1 - TWO_U_X3 * x_squared));
 }
 
-static inline __device__ float gelu(float x)
+static inline __device__ float gelu(float x, bool is_exact)
 {
+    if (is_exact) return 0.5f * x * erfcf(x * -0.70710678f);
     return x / (1.0f + exponential_of_minus_2u(x, x * x));
 }
 
-static inline __device__ float gelu_slope(float x)
+static inline __device__ float gelu_slope(float x, bool is_exact)
 {
     /* Beyond 10 the derivative is 0 or 1 in floats, but x * x would overflow early. */
     float z = x < -10.0f ? -10.0f : x;
     z = z > 10.0f ? 10.0f : z;
-    const float zz = z * z, s = 1.0f / (1.0f + exponential_of_minus_2u(z, zz));
+    const float zz = z * z;
+    if (is_exact)
+        return 0.5f * erfcf(x * -0.70710678f) + z * 0.39894228f * expf(-0.5f * zz);
+    const float s = 1.0f / (1.0f + exponential_of_minus_2u(z, zz));
     return s + s * (z * (1.0f - s) * (TWO_U_X1 + 3.0f * TWO_U_X3 * zz));
 }
 
@@ -92,6 +96,7 @@ template <zero_type type, zero_type rows> struct bias_and_gelu {
     int64_t cols;
     const void *bias;
     void *x, *y;
+    bool is_exact;
 
     template <int W> __device__ void at(int64_t row, int64_t col) const
     {
@@ -100,7 +105,7 @@ template <zero_type type, zero_type rows> struct bias_and_gelu {
         floats<W> before = load<rows, W>(x, i), after;
         for (int k = 0; k < W; k++) {
             before.at[k] += more.at[k];
-            after.at[k] = gelu(rounded<rows>(before.at[k]));
+            after.at[k] = gelu(rounded<rows>(before.at[k]), is_exact);
         }
         store<rows, W>(before, x, i);
         store<rows, W>(after, y, i);
@@ -109,7 +114,7 @@ template <zero_type type, zero_type rows> struct bias_and_gelu {
 
 void zero_cuda_bias_gelu(cudaStream_t stream, const zero_bias *b)
 {
-    launch_biased<bias_and_gelu>(stream, b, b->y, b->x, b->y);
+    launch_biased<bias_and_gelu>(stream, b, b->y, b->x, b->y, b->is_exact);
 }
 
 /* ---- SwiGLU ---- */
@@ -179,13 +184,14 @@ template <zero_type rows> struct gelu_terms {
     int64_t cols;
     const void *x, *dy;
     void *dx; /* may be dy */
+    bool is_exact;
 
     template <int W> __device__ terms<1, W> at(int64_t row, int64_t col) const
     {
         const int64_t i = row * cols + col;
         const floats<W> at = load<rows, W>(x, i);
         floats<W> d = load<rows, W>(dy, i);
-        for (int k = 0; k < W; k++) d.at[k] *= gelu_slope(at.at[k]);
+        for (int k = 0; k < W; k++) d.at[k] *= gelu_slope(at.at[k], is_exact);
         store<rows, W>(d, dx, i);
         for (int k = 0; k < W; k++) d.at[k] = rounded<rows>(d.at[k]);
         return {{d}};
@@ -201,7 +207,7 @@ void zero_cuda_bias_gelu_backward(cudaStream_t stream, const zero_bias_grad *b,
         constexpr int W = together_of<rows>;
         const bool together =
             aligned<W>(rows, b->x) && aligned<W>(rows, b->dy) && aligned<W>(rows, b->dx);
-        const gelu_terms<rows> op = {b->cols, b->x, b->dy, b->dx};
+        const gelu_terms<rows> op = {b->cols, b->x, b->dy, b->dx, b->is_exact};
         sum_over_rows<W>(stream, b->rows, b->cols, together, op, room, out);
     });
 }

@@ -24,8 +24,9 @@ typedef struct {
     int64_t head_size; /* channels of a head. Usual: hidden / heads */
     int64_t inner;     /* channels of the MLP. Usual: 4 hidden, or what a gate leaves */
     int64_t seq, vocab;
-    double theta; /* of rotary positions: its base */
-    double eps;   /* of norms */
+    double theta;  /* of rotary positions: its base */
+    double rotary; /* the part of a head's channels that they turn. Usual: all, or 1/4 */
+    double eps;    /* of norms */
     /* Llama 3's longer contexts: wavelengths beyond seq / low are stretched by factor,
      * those below seq / high stay. factor 0: none. */
     struct {
@@ -40,7 +41,8 @@ typedef struct {
 
 #define ZERO_MOST_LAYERS 10000
 
-/* The architecture of a name, "gpt2", "llama", "mistral", "qwen2" or "qwen3".
+/* The architecture of a name, "gpt2", "llama", "mistral", "qwen2", "qwen3" or
+ * "gpt_neox".
  * ZERO_ERR_INVALID lists them. */
 ZERO_NODISCARD zero_status zero_architecture_find(const char *name,
                                                   const zero_architecture **kind);

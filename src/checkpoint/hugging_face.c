@@ -116,9 +116,10 @@ static zero_status check_head(const zero_hugging_face *f, zero_hugging_face_plac
         same = memcmp(a, b, n) == 0;
     }
     if (same) return ZERO_OK;
-    return zero_fail(ZERO_ERR_UNSUPPORTED,
-                     "%s: lm_head.weight is not %s: the model has one matrix for both",
-                     f->files[head.file].path, wte->name);
+    return zero_fail(
+        ZERO_ERR_UNSUPPORTED, "%s: %s is not %s: the model has one matrix for both",
+        f->files[head.file].path,
+        zero_hugging_face_head(((const zero_shape *)f->model->shape)->kind), wte->name);
 }
 
 /* The shape in the config.json of the folder; without one that of an unknown GPT-2. */

@@ -20,7 +20,8 @@
  *
  * Tensors are read and written in ranges: no rank needs memory for the model, and each
  * reads what it holds. Models are those of zero_model_build(). Nothing here is collective.
- * Source: huggingface/transformers, models/{gpt2,llama,mistral,qwen2,qwen3}. */
+ * Source: huggingface/transformers, models/{gpt2,llama,mistral,qwen2,qwen3,
+ * gpt_neox}. */
 #pragma once
 
 #include "base/type.h"
@@ -152,7 +153,6 @@ zero_weights zero_hugging_face_weights(zero_hugging_face *file);
 
 /* ---- for the files of this folder ---- */
 
-#define ZERO_HUGGING_FACE_HEAD       "lm_head.weight" /* within no prefix */
 #define ZERO_HUGGING_FACE_MODEL      "model.safetensors"
 #define ZERO_HUGGING_FACE_INDEX      "model.safetensors.index.json"
 #define ZERO_HUGGING_FACE_CONFIG     "config.json"
@@ -206,7 +206,10 @@ ZERO_NODISCARD zero_status zero_hugging_face_read_config(const char *path,
 ZERO_NODISCARD zero_status zero_hugging_face_make_config(const zero_hugging_face_export *e,
                                                          json_t **root);
 
-/* hugging_face_check.c: ZERO_ERR_INVALID unless both are equal; zeros in `found` are
+/* hugging_face_check.c: the name of the head's words, which has no prefix, also where the
+ * model has none of its own. */
+const char *zero_hugging_face_head(const zero_architecture *kind);
+/* ZERO_ERR_INVALID unless both are equal; zeros in `found` are
  * unknown and equal anything. */
 ZERO_NODISCARD zero_status zero_hugging_face_compare(const char *path,
                                                      const zero_shape *found,

@@ -68,13 +68,20 @@ static bool read_names(const zero_safetensors *table, const zero_architecture *k
     return false;
 }
 
+const char *zero_hugging_face_head(const zero_architecture *kind)
+{
+    const zero_tensor_row *last = &kind->final[kind->n_final - 1];
+    return last->needs & ZERO_HAS_OWN_WORDS ? last->name : "lm_head.weight";
+}
+
 static const zero_safetensors_entry *find(const struct names *names, const char *name)
 {
     char prefixed[NAME];
     const char *own = names->kind->prefix;
     size_t n = strlen(names->prefix);
     /* The head is not within the transformer. */
-    if (strcmp(name, ZERO_HUGGING_FACE_HEAD) == 0 && zero_ends_in(names->prefix, own))
+    if (strcmp(name, zero_hugging_face_head(names->kind)) == 0 &&
+        zero_ends_in(names->prefix, own))
         n -= strlen(own);
     snprintf(prefixed, sizeof prefixed, "%.*s%s", (int)n, names->prefix, name);
     return zero_safetensors_find(names->table, prefixed);
@@ -195,10 +202,10 @@ zero_status zero_hugging_face_match(const char *path, const zero_safetensors *ta
         if (e) used[e - table->entries] = true;
     }
     *head = (zero_hugging_face_place){0};
-    const zero_safetensors_entry *e = find(&names, ZERO_HUGGING_FACE_HEAD);
+    const char *own = zero_hugging_face_head(shape->kind);
+    const zero_safetensors_entry *e = find(&names, own);
     if (e && !used[e - table->entries]) {
-        check_tensor(shape->kind, &model->tensors[ZERO_WTE], ZERO_HUGGING_FACE_HEAD, e,
-                     head, &p);
+        check_tensor(shape->kind, &model->tensors[ZERO_WTE], own, e, head, &p);
         used[e - table->entries] = true;
     }
     for (int i = 0; i < table->n; i++) {
@@ -266,7 +273,10 @@ static bool differ(const zero_shape *found, const zero_shape *wanted, struct dif
         if ((found->kind->has & f->needs) != f->needs || theirs == ours) continue;
         if (theirs == 0.0 && f->kind != ZERO_SHAPE_FLAG) continue;
         zero_shape_option(f, option);
-        if (f->kind != ZERO_SHAPE_FLAG)
+        if (f->kind == ZERO_SHAPE_FLAG)
+            snprintf(d->found + n, sizeof d->found - n, " --%s %s", option,
+                     theirs > 0.0 ? "on" : "off");
+        else
             snprintf(d->found + n, sizeof d->found - n, " --%s %.15g", option, theirs);
         snprintf(d->wanted + k, sizeof d->wanted - k, "%s%s %.15g", k > 0 ? ", " : "",
                  option, ours);

@@ -38,21 +38,25 @@ static const struct row {
      ZERO_HAS_POSITIONS,
      0,
      {"\"gelu_new\"", "\"gelu_pytorch_tanh\"", "\"gelu_fast\""}},
-    {"hidden_act", EXPECTED, ZERO_HAS_ROTARY, 0, {"\"silu\"", "\"swish\""}},
+    {"hidden_act", EXPECTED, ZERO_HAS_RMS, 0, {"\"silu\"", "\"swish\""}},
+    {"hidden_act", EXPECTED, ZERO_HAS_ERF, 0, {"\"gelu\""}},
+    {"use_parallel_residual", EXPECTED, ZERO_HAS_ERF, 0, {"true"}},
     {"layer_norm_epsilon", EXPECTED, ZERO_HAS_POSITIONS, 0, {"1e-5"}},
     {"initializer_range", WRITTEN, 0, 0, {"0.02"}},
     {"embd_pdrop", DROPOUT, ZERO_HAS_POSITIONS, 0, {0}},
     {"attn_pdrop", DROPOUT, ZERO_HAS_POSITIONS, 0, {0}},
     {"resid_pdrop", DROPOUT, ZERO_HAS_POSITIONS, 0, {0}},
     {"attention_dropout", DROPOUT, ZERO_HAS_ROTARY, 0, {0}},
+    {"hidden_dropout", DROPOUT, ZERO_HAS_ERF, 0, {0}},
     {"scale_attn_weights", EXPECTED, ZERO_HAS_POSITIONS, 0, {"true"}},
     {"scale_attn_by_inverse_layer_idx", EXPECTED, ZERO_HAS_POSITIONS, 0, {"false"}},
     {"reorder_and_upcast_attn", WRITTEN, ZERO_HAS_POSITIONS, 0, {"false"}},
     {"tie_word_embeddings", EXPECTED, ZERO_HAS_POSITIONS, 0, {"true"}},
-    {"attention_bias", EXPECTED, ZERO_HAS_ROTARY, ZERO_HAS_QKV_BIAS, {"false"}},
-    {"mlp_bias", EXPECTED, ZERO_HAS_ROTARY, 0, {"false"}},
-    {"sliding_window", WRITTEN, ZERO_HAS_ROTARY, 0, {"null"}},
-    {"use_sliding_window", WRITTEN, ZERO_HAS_ROTARY, 0, {"false"}},
+    {"attention_bias", EXPECTED, ZERO_HAS_RMS, ZERO_HAS_QKV_BIAS, {"false"}},
+    {"attention_bias", EXPECTED, ZERO_HAS_ERF, 0, {"true"}},
+    {"mlp_bias", EXPECTED, ZERO_HAS_RMS, 0, {"false"}},
+    {"sliding_window", WRITTEN, ZERO_HAS_RMS, 0, {"null"}},
+    {"use_sliding_window", WRITTEN, ZERO_HAS_RMS, 0, {"false"}},
     {"torch_dtype", TYPE, 0, 0, {0}},
     {"bos_token_id", END, 0, 0, {0}},
     {"eos_token_id", END, 0, 0, {0}},
@@ -82,7 +86,8 @@ static bool number_of(const zero_architecture *kind, int i, number *n)
         f->offset >= scaling && f->offset < scaling + sizeof((zero_shape *)NULL)->scaling;
     if (is_scaling || (kind->has & f->needs) != f->needs) return false;
     const char *other = zero_architectures[ZERO_LLAMA].keys[i];
-    *n = (number){f, kind->keys[i], strcmp(other, kind->keys[i]) == 0 ? NULL : other};
+    if (other && strcmp(other, kind->keys[i]) == 0) other = NULL;
+    *n = (number){f, kind->keys[i], other};
     return true;
 }
 
@@ -184,8 +189,9 @@ static zero_status read_rotary(const char *path, const json_t *root, zero_shape 
 {
     const char *key = "rope_parameters", *type = "default";
     const json_t *rope = json_object_get(root, key);
+    const bool has_part = s->kind->has & ZERO_HAS_PART;
     const double said = s->theta;
-    double part = 1.0;
+    double part = has_part && s->rotary > 0.0 ? s->rotary : 1.0;
     if (rope && !json_is_null(rope)) {
         ZERO_TRY(zero_json_object(path, root, key, &rope));
         ZERO_TRY(zero_json_real(path, rope, "rope_theta", &s->theta));
@@ -199,13 +205,15 @@ static zero_status read_rotary(const char *path, const json_t *root, zero_shape 
     }
     for (int i = 0; i < 2; i++) {
         const json_t *in = i == 0 ? root : rope;
-        if (json_object_get(in, "partial_rotary_factor"))
-            ZERO_TRY(zero_json_real(path, in, "partial_rotary_factor", &part));
-        if (part != 1.0)
+        const double wanted = part;
+        if (!json_object_get(in, "partial_rotary_factor")) continue;
+        ZERO_TRY(zero_json_real(path, in, "partial_rotary_factor", &part));
+        if (part != wanted && !(has_part && s->rotary == 0.0))
             return zero_fail(ZERO_ERR_UNSUPPORTED,
-                             "%s: \"partial_rotary_factor\" is %g: this program turns all "
+                             "%s: \"partial_rotary_factor\" is %g: this program turns %s "
                              "channels of a head",
-                             path, part);
+                             path, part, has_part ? "\"rotary_pct\" of the" : "all");
+        if (has_part) s->rotary = part;
     }
     if (json_object_get(rope, "rope_type"))
         ZERO_TRY(zero_json_text(path, rope, "rope_type", &type));
@@ -255,7 +263,8 @@ static zero_status read_root(const char *path, const json_t *root, zero_shape *s
     for (int i = 0; i < N_ROWS; i++)
         if (rows[i].use == EXPECTED && is_of(&rows[i], s.kind))
             ZERO_TRY(check_row(path, root, &rows[i], s.kind));
-    if (s.kind->has & ZERO_HAS_ROTARY) s.theta = 1e4, s.eps = 1e-6; /* transformers' */
+    if (s.kind->has & ZERO_HAS_ROTARY) s.theta = 1e4; /* transformers', as the next */
+    if (s.kind->has & ZERO_HAS_RMS) s.eps = 1e-6;
     ZERO_TRY(read_numbers(path, root, &s));
     if (s.kind->has & ZERO_HAS_ROTARY) {
         ZERO_TRY(read_rotary(path, root, &s));

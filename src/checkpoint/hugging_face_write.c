@@ -45,7 +45,7 @@ static zero_status write_header(const zero_hugging_face_export *e, int first, in
         zero_safetensors_entry *entry = &entries[i - first];
         char theirs[96];
         const char *prefix = shape->kind->prefix;
-        if (strcmp(t->name, ZERO_HUGGING_FACE_HEAD) == 0) prefix = "";
+        if (strcmp(t->name, zero_hugging_face_head(shape->kind)) == 0) prefix = "";
         snprintf(theirs, sizeof theirs, "%s%s", prefix, t->name);
         st = zero_allocated(json_object_set_new(map, theirs, json_string(name)) == 0,
                             "no memory for the header of %s", name);

@@ -72,7 +72,10 @@ static json_t *resolve(const zero_session *s)
 {
     zero_config c = s->config;
     c.shape = zero_shape_own(s->model.shape);
-    if (c.shape.kind != zero_architectures) c.architecture = c.shape.kind->name;
+    if (c.shape.kind != zero_architectures) {
+        c.architecture = c.shape.kind->name;
+        c.tied = c.shape.tied ? "on" : "off";
+    }
     c.collectives = zero_algorithm_name(s->engine.schedule.input.collectives);
     if (!c.checkpoint) c.keep = 0; /* refused without --checkpoint */
     return zero_options_typed(zero_run_options, &c);

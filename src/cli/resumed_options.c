@@ -52,10 +52,11 @@ static bool is_free(const zero_session *s, const json_t *saved, const zero_optio
     bool of_data = strcmp(name, "val-data") == 0 || strcmp(name, "token-bytes") == 0;
     if (s->config.new_data && of_data) return true;
     bool of_shape = row->offset - offsetof(zero_config, shape) < sizeof s->config.shape;
-    const char *leader = of_shape || strcmp(name, "architecture") == 0 ? "model"
-                         : strcmp(name, "lr-min") == 0                 ? "lr"
-                         : strcmp(name, "activations") == 0            ? "dtype"
-                                                                       : NULL;
+    of_shape |= strcmp(name, "architecture") == 0 || strcmp(name, "tied") == 0;
+    const char *leader = of_shape                           ? "model"
+                         : strcmp(name, "lr-min") == 0      ? "lr"
+                         : strcmp(name, "activations") == 0 ? "dtype"
+                                                            : NULL;
     return leader && has_changed(s, saved, leader);
 }
 

@@ -187,25 +187,3 @@ zero_status zero_comm_on_question(zero_comm *world, zero_tell *tell, void *arg)
     zero_thread_unlock(world);
     return ZERO_OK;
 }
-
-/* ---- memory that neighbours read ---- */
-
-zero_status zero_comm_share(zero_comm *comm, size_t bytes)
-{
-    (void)bytes;
-    return zero_fail(ZERO_ERR_UNSUPPORTED, "group '%s' shares no memory",
-                     comm ? comm->name : "");
-}
-
-void *zero_comm_allocate(zero_comm *comm, size_t bytes)
-{
-    (void)comm;
-    (void)bytes;
-    return NULL;
-}
-
-void zero_comm_free(zero_comm *comm, void *memory)
-{
-    (void)comm;
-    (void)memory;
-}

@@ -114,7 +114,8 @@ struct zero_backend {
      * is the same. */
     void (*dropout)(const zero_math *math, const zero_dropout *d, zero_type rows_type,
                     int64_t B, int64_t n, const void *x, void *y);
-    /* x += bias, then y = 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) */
+    /* x += bias, then y = 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), or the exact
+     * 0.5 x (1 + erf(x / sqrt(2))) */
     void (*bias_gelu)(const zero_math *math, const zero_bias *b);
     /* dx = dy * gelu'(x), then dbias (+)= the sum of dx's rows */
     void (*bias_gelu_backward)(const zero_math *math, const zero_bias_grad *b);

@@ -131,7 +131,7 @@ static void bias_gelu_rows(const zero_math *math, const void *arg, int64_t first
     const int64_t cols = a->cols;
     const float *bias = zero_row_weights(math, a->type, cols, a->bias, 0);
     for (int64_t r = first; r < end; r++) {
-        zero_row_gelu(math, a->rows_type, cols, bias,
+        zero_row_gelu(math, a->rows_type, a->is_exact, cols, bias,
                       zero_type_to(a->rows_type, a->x, r * cols),
                       zero_type_to(a->rows_type, a->y, r * cols));
         poll_after(math, r, cols);
@@ -151,7 +151,8 @@ static void bias_gelu_slopes(const zero_math *math, const void *arg, int64_t fir
     const int64_t n = end - first;
     for (int64_t r = 0; r < a->rows; r++) {
         const int64_t at = r * a->cols + first;
-        zero_row_gelu_backward(math, a->rows_type, n, zero_type_at(a->rows_type, a->x, at),
+        zero_row_gelu_backward(math, a->rows_type, a->is_exact, n,
+                               zero_type_at(a->rows_type, a->x, at),
                                zero_type_at(a->rows_type, a->dy, at),
                                zero_type_to(a->rows_type, a->dx, at), a->dbias + first);
         poll_after(math, r, n);

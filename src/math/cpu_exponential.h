@@ -1,5 +1,5 @@
-/* cpu_exponential.h - e^x and 2^x, which compilers vectorise: included by files that are
- * compiled once per instruction set. */
+/* cpu_exponential.h - e^x, 2^x and the exact GELU, which compilers vectorise: included by
+ * files that are compiled once per instruction set. */
 #pragma once
 
 #include <math.h>
@@ -53,4 +53,38 @@ static inline float power_of_two(float x)
     p = p * r + 6.9314724e-1f;
     p = p * r + 1.0f;
     return x < -126.0f ? 0.0f : p * power_of_rounded(shifted);
+}
+
+/* The normal distribution below -|x|, given e^(-x^2/2): that times a polynomial in 1/(1 +
+ * 0.35 |x|), which is fitted to a relative error of 3.2e-8 up to |x| = 14. */
+static inline float normal_tail(float x, float power)
+{
+    float t = 1.0f / (1.0f + 0.35f * (x < 0.0f ? -x : x));
+    float q = -2.914593941e-2f;
+    q = q * t + 1.439717415e-1f;
+    q = q * t - 2.557143434e-1f;
+    q = q * t + 1.591742609e-1f;
+    q = q * t - 2.310990381e-2f;
+    q = q * t + 1.055080330e-1f;
+    q = q * t + 1.198328603e-1f;
+    q = q * t + 1.398618707e-1f;
+    q = q * t + 1.396214042e-1f;
+    return q * t * power;
+}
+
+/* x P(x), P(x) = 0.5 (1 + erf(x/sqrt(2))): within 2.1e-7 |x|, and up to |x| = 4 within
+ * 6e-7 of itself. The naive backend has its bits. */
+static inline float exact_gelu(float x)
+{
+    float tail = normal_tail(x, exponential(-0.5f * x * x));
+    return x * (x < 0.0f ? tail : 1.0f - tail);
+}
+
+/* P(x) + x P'(x), within 2.5e-7. From 13 on it is 0 or 1, where x e^(-x^2/2) might be NaN. */
+static inline float exact_gelu_slope(float x)
+{
+    float z = x < -13.0f ? -13.0f : x;
+    z = z > 13.0f ? 13.0f : z;
+    float power = exponential(-0.5f * z * z), tail = normal_tail(z, power);
+    return (z < 0.0f ? tail : 1.0f - tail) + z * power * 0.3989422804f;
 }

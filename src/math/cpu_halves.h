@@ -33,7 +33,8 @@ INLINE void copy_last(const void *from, size_t size, int64_t n, void *block)
     memcpy(block, from, (size_t)n * size);
 }
 
-INLINE void bias_gelu_block(zero_type type, int64_t at, const float *bias, void *x, void *y)
+INLINE void bias_gelu_block(zero_type type, bool is_exact, int64_t at, const float *bias,
+                            void *x, void *y)
 {
     float v[BLOCK];
     for (int k = 0; k < BLOCK; k += WIDTH) {
@@ -42,12 +43,12 @@ INLINE void bias_gelu_block(zero_type type, int64_t at, const float *bias, void 
         *(floats *)(v + k) = rounded(type, sum);
     }
 #pragma omp simd
-    for (int k = 0; k < BLOCK; k++) v[k] = gelu_of(v[k]);
+    for (int k = 0; k < BLOCK; k++) v[k] = is_exact ? exact_gelu(v[k]) : gelu_of(v[k]);
     round_block(type, v, y, at);
 }
 
-INLINE void bias_gelu_as(zero_type type, int64_t n, const float *bias, uint16_t *x,
-                         uint16_t *y)
+INLINE void half_bias_gelu_as(zero_type type, bool is_exact, int64_t n, const float *bias,
+                              uint16_t *x, uint16_t *y)
 {
     uint16_t last_x[BLOCK], last_y[BLOCK];
     float last_bias[BLOCK];
@@ -55,32 +56,36 @@ INLINE void bias_gelu_as(zero_type type, int64_t n, const float *bias, uint16_t 
     for (; at + BLOCK <= n; at += BLOCK) {
         fetch_block(x, at);
         fetch_block(y, at);
-        bias_gelu_block(type, at, bias, x, y);
+        bias_gelu_block(type, is_exact, at, bias, x, y);
     }
     if (at == n) return;
     copy_last(x + at, sizeof *x, n - at, last_x);
     copy_last(bias + at, sizeof *bias, n - at, last_bias);
-    bias_gelu_block(type, 0, last_bias, last_x, last_y);
+    bias_gelu_block(type, is_exact, 0, last_bias, last_x, last_y);
     memcpy(x + at, last_x, (size_t)(n - at) * sizeof *x);
     memcpy(y + at, last_y, (size_t)(n - at) * sizeof *y);
 }
 
-static void half_bias_gelu(zero_type type, int64_t n, const float *bias, void *x, void *y)
+static void half_bias_gelu(zero_type type, bool is_exact, int64_t n, const float *bias,
+                           void *x, void *y)
 {
-    if (type == ZERO_BF16)
-        bias_gelu_as(ZERO_BF16, n, bias, x, y);
+    if (type == ZERO_BF16 && is_exact)
+        half_bias_gelu_as(ZERO_BF16, true, n, bias, x, y);
+    else if (type == ZERO_BF16)
+        half_bias_gelu_as(ZERO_BF16, false, n, bias, x, y);
     else
-        bias_gelu_as(ZERO_FP16, n, bias, x, y);
+        half_bias_gelu_as(ZERO_FP16, is_exact, n, bias, x, y);
 }
 
-INLINE void gelu_slope_block(zero_type type, int64_t at, const void *x, const void *dy,
-                             void *dx, float *dbias)
+INLINE void gelu_slope_block(zero_type type, bool is_exact, int64_t at, const void *x,
+                             const void *dy, void *dx, float *dbias)
 {
     float v[BLOCK], d[BLOCK];
     widen_block(type, x, at, v);
     widen_block(type, dy, at, d);
 #pragma omp simd
-    for (int k = 0; k < BLOCK; k++) d[k] = d[k] * gelu_slope(v[k]);
+    for (int k = 0; k < BLOCK; k++)
+        d[k] = d[k] * (is_exact ? exact_gelu_slope(v[k]) : gelu_slope(v[k]));
     for (int k = 0; k < BLOCK; k += WIDTH) {
         const floats slope = *(const floats *)(d + k);
         store(type, slope, dx, at + k, false);
@@ -88,8 +93,8 @@ INLINE void gelu_slope_block(zero_type type, int64_t at, const void *x, const vo
     }
 }
 
-INLINE void gelu_slopes_as(zero_type type, int64_t n, const uint16_t *x, const uint16_t *dy,
-                           uint16_t *dx, float *dbias)
+INLINE void gelu_slopes_as(zero_type type, bool is_exact, int64_t n, const uint16_t *x,
+                           const uint16_t *dy, uint16_t *dx, float *dbias)
 {
     uint16_t last_x[BLOCK], last_d[BLOCK];
     float last_sum[BLOCK];
@@ -97,24 +102,26 @@ INLINE void gelu_slopes_as(zero_type type, int64_t n, const uint16_t *x, const u
     for (; at + BLOCK <= n; at += BLOCK) {
         fetch_block(x, at);
         fetch_block(dy, at);
-        gelu_slope_block(type, at, x, dy, dx, dbias);
+        gelu_slope_block(type, is_exact, at, x, dy, dx, dbias);
     }
     if (at == n) return;
     copy_last(x + at, sizeof *x, n - at, last_x);
     copy_last(dy + at, sizeof *dy, n - at, last_d);
     copy_last(dbias + at, sizeof *dbias, n - at, last_sum);
-    gelu_slope_block(type, 0, last_x, last_d, last_d, last_sum);
+    gelu_slope_block(type, is_exact, 0, last_x, last_d, last_d, last_sum);
     memcpy(dx + at, last_d, (size_t)(n - at) * sizeof *dx);
     memcpy(dbias + at, last_sum, (size_t)(n - at) * sizeof *dbias);
 }
 
-static void half_gelu_backward(zero_type type, int64_t n, const void *x, const void *dy,
-                               void *dx, float *dbias)
+static void half_gelu_backward(zero_type type, bool is_exact, int64_t n, const void *x,
+                               const void *dy, void *dx, float *dbias)
 {
-    if (type == ZERO_BF16)
-        gelu_slopes_as(ZERO_BF16, n, x, dy, dx, dbias);
+    if (type == ZERO_BF16 && is_exact)
+        gelu_slopes_as(ZERO_BF16, true, n, x, dy, dx, dbias);
+    else if (type == ZERO_BF16)
+        gelu_slopes_as(ZERO_BF16, false, n, x, dy, dx, dbias);
     else
-        gelu_slopes_as(ZERO_FP16, n, x, dy, dx, dbias);
+        gelu_slopes_as(ZERO_FP16, is_exact, n, x, dy, dx, dbias);
 }
 
 INLINE void add_branch_block(zero_type type, int64_t at, const float *bias,

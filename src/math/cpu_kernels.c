@@ -78,7 +78,7 @@ static inline float gelu_slope(float x)
     return s + s * (z * (1.0f - s) * (TWO_U_X1 + 3.0f * TWO_U_X3 * zz));
 }
 
-static void bias_gelu(int64_t n, const float *bias, float *x, float *y)
+INLINE void bias_gelu_as(bool is_exact, int64_t n, const float *bias, float *x, float *y)
 {
     for (int64_t at = 0; at < n; at += STRIDE) {
         const int64_t len = stride_len(n, at), end = at + len;
@@ -87,13 +87,21 @@ static void bias_gelu(int64_t n, const float *bias, float *x, float *y)
 #pragma omp simd
         for (int64_t i = at; i < end; i++) {
             x[i] += bias[i];
-            y[i] = gelu_of(x[i]);
+            y[i] = is_exact ? exact_gelu(x[i]) : gelu_of(x[i]);
         }
     }
 }
 
-static void bias_gelu_backward(int64_t n, const float *x, const float *dy, float *dx,
-                               float *dbias)
+static void bias_gelu(bool is_exact, int64_t n, const float *bias, float *x, float *y)
+{
+    if (is_exact)
+        bias_gelu_as(true, n, bias, x, y);
+    else
+        bias_gelu_as(false, n, bias, x, y);
+}
+
+INLINE void gelu_backward_as(bool is_exact, int64_t n, const float *x, const float *dy,
+                             float *dx, float *dbias)
 {
     for (int64_t at = 0; at < n; at += STRIDE) {
         const int64_t len = stride_len(n, at), end = at + len;
@@ -101,11 +109,20 @@ static void bias_gelu_backward(int64_t n, const float *x, const float *dy, float
         prefetch_ahead(len, dy + at);
 #pragma omp simd
         for (int64_t i = at; i < end; i++) {
-            float d = dy[i] * gelu_slope(x[i]);
+            float d = dy[i] * (is_exact ? exact_gelu_slope(x[i]) : gelu_slope(x[i]));
             dx[i] = d;
             dbias[i] += d;
         }
     }
+}
+
+static void bias_gelu_backward(bool is_exact, int64_t n, const float *x, const float *dy,
+                               float *dx, float *dbias)
+{
+    if (is_exact)
+        gelu_backward_as(true, n, x, dy, dx, dbias);
+    else
+        gelu_backward_as(false, n, x, dy, dx, dbias);
 }
 
 static void swiglu(int64_t n, const float *z, const float *u, float *y)

@@ -46,17 +46,18 @@ typedef struct {
     void (*add_branch)(int64_t n, const float *bias, const float *residual, const float *in,
                        float *out);
     /* One row; y must not be x. */
-    void (*bias_gelu)(int64_t n, const float *bias, float *x, float *y);
+    void (*bias_gelu)(bool is_exact, int64_t n, const float *bias, float *x, float *y);
     /* One row; dbias is added to. */
-    void (*bias_gelu_backward)(int64_t n, const float *x, const float *dy, float *dx,
-                               float *dbias);
+    void (*bias_gelu_backward)(bool is_exact, int64_t n, const float *x, const float *dy,
+                               float *dx, float *dbias);
     /* The same three on one row of 16 bits; GELU is of x, and dbias the sum of dx, as they
      * are stored. */
     void (*half_add_branch)(zero_type type, int64_t n, const float *bias,
                             const void *residual, const void *in, void *out);
-    void (*half_bias_gelu)(zero_type type, int64_t n, const float *bias, void *x, void *y);
-    void (*half_gelu_backward)(zero_type type, int64_t n, const void *x, const void *dy,
-                               void *dx, float *dbias);
+    void (*half_bias_gelu)(zero_type type, bool is_exact, int64_t n, const float *bias,
+                           void *x, void *y);
+    void (*half_gelu_backward)(zero_type type, bool is_exact, int64_t n, const void *x,
+                               const void *dy, void *dx, float *dbias);
     /* All arrays in fp32, also below. */
     void (*swiglu)(int64_t n, const float *z, const float *u, float *y);
     /* d becomes dz, given dy. */

@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "base/tree.h"
+#include "math/cpu_exponential.h"
 #include "math/slices.h"
 
 static zero_status naive_open(zero_math *math)
@@ -136,7 +137,9 @@ static void bias_gelu(const zero_math *math, const zero_bias *b)
     for (int64_t i = 0; i < b->rows * b->cols; i++) {
         double v = (double)zero_naive_get(b->rows_type, b->x, i);
         double u = sqrt_2_over_pi * (v + 0.044715 * v * v * v);
-        zero_naive_set(b->rows_type, b->y, i, (float)(0.5 * v * (1.0 + tanh(u))));
+        zero_naive_set(b->rows_type, b->y, i,
+                       b->is_exact ? exact_gelu((float)v)
+                                   : (float)(0.5 * v * (1.0 + tanh(u))));
     }
     zero_math_poll(math);
 }
@@ -148,6 +151,7 @@ static void bias_gelu_backward(const zero_math *math, const zero_bias_grad *b)
         double u = sqrt_2_over_pi * (v + 0.044715 * v * v * v);
         double t = tanh(u), du = sqrt_2_over_pi * (1.0 + 3.0 * 0.044715 * v * v);
         double slope = 0.5 * (1.0 + t) + 0.5 * v * (1.0 - t * t) * du;
+        if (b->is_exact) slope = (double)exact_gelu_slope((float)v);
         double dy = (double)zero_naive_get(b->rows_type, b->dy, i);
         zero_naive_set(b->rows_type, b->dx, i, (float)(dy * slope));
     }

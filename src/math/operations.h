@@ -33,6 +33,7 @@ typedef struct {
     zero_type type, rows_type;
     const void *bias; /* [cols] of `type` */
     void *x, *y;      /* of `rows_type` */
+    bool is_exact;    /* GELU by erf, not by its approximation */
 } zero_bias;
 
 /* dbias[cols] (+)= the sum of dy's rows; or, for bias_gelu_backward(), of dx's as they are
@@ -42,6 +43,7 @@ typedef struct {
     zero_type rows_type;
     const void *x, *dy; /* x as bias_gelu() left it */
     void *dx;           /* may be dy */
+    bool is_exact;      /* as zero_bias has it */
     bool accumulate;
     float *dbias;
 } zero_bias_grad;

@@ -17,6 +17,10 @@ enum {
     ZERO_HAS_OWN_WORDS = 16, /* a head whose words are not the embedding's */
     ZERO_HAS_MORE = 32,      /* more numbers of its own than GPT-2's five */
     ZERO_HAS_RMS = 64,       /* root mean square norms, without biases */
+    ZERO_HAS_HEADS = 128,    /* fewer key heads than heads, and any size of heads */
+    ZERO_HAS_PART = 256,     /* a part of a head's channels turns */
+    ZERO_HAS_BY_HEAD = 512,  /* q, k and v of a head side by side, as Megatron has them */
+    ZERO_HAS_ERF = 1024,     /* the exact GELU */
 };
 
 typedef enum {
@@ -87,7 +91,7 @@ struct zero_architecture {
     int masks;              /* of a block, if there is dropout */
     /* Usual numbers. */
     int64_t (*inner)(int64_t hidden);
-    double theta, eps;
+    double theta, eps, rotary;
     bool scales_leaving; /* tensors that leave start as N(0, 0.02/sqrt(2 L)) */
     /* Hugging Face's files. */
     const char *model_type, *class_name,
@@ -96,7 +100,15 @@ struct zero_architecture {
     const char *const *keys; /* config.json's names of zero_shape_fields, in their order */
 };
 
-enum { ZERO_GPT2, ZERO_LLAMA, ZERO_MISTRAL, ZERO_QWEN2, ZERO_QWEN3, ZERO_ARCHITECTURES };
+enum {
+    ZERO_GPT2,
+    ZERO_LLAMA,
+    ZERO_MISTRAL,
+    ZERO_QWEN2,
+    ZERO_QWEN3,
+    ZERO_NEOX,
+    ZERO_ARCHITECTURES
+};
 extern const zero_architecture zero_architectures[ZERO_ARCHITECTURES];
 
 /* What a complete shape has. */

@@ -68,7 +68,7 @@ static int64_t four_times(int64_t hidden)
 static const char *const gpt2_ignored[] = {".attn.bias", ".attn.masked_bias", NULL};
 static const char *const gpt2_keys[] = {
     "n_layer", "n_embd", "n_head", NULL, NULL, "n_inner", "n_positions", "vocab_size", NULL,
-    "layer_norm_epsilon", "tie_word_embeddings"};
+    "layer_norm_epsilon", "tie_word_embeddings", NULL};
 
 /* ---- Llama and what grew from it ---- */
 
@@ -135,14 +135,69 @@ static const char *const llama_ignored[] = {".rotary_emb.inv_freq", NULL};
 static const char *const llama_keys[] = {
     "num_hidden_layers", "hidden_size", "num_attention_heads", "num_key_value_heads",
     "head_dim", "intermediate_size", "max_position_embeddings", "vocab_size", "rope_theta",
-    "rms_norm_eps", "tie_word_embeddings"};
+    "rms_norm_eps", "tie_word_embeddings", NULL};
+
+/* ---- GPT-NeoX ---- */
+
+static const zero_tensor_row neox_embedding[] = {
+    {"embed_in.weight", ZERO_OF_WORDS, ZERO_OF_HIDDEN, NORMAL, ROWS},
+    {0}};
+
+enum { X_NORM1, X_NORM1_BIAS, X_QKV, X_QKV_BIAS, X_DENSE, X_DENSE_BIAS, X_NORM2, X_NORM2_BIAS,
+       X_UP, X_UP_BIAS, X_DOWN, X_DOWN_BIAS };
+static const zero_tensor_row neox_block[] = {
+    [X_NORM1] = {"input_layernorm.weight", ZERO_OF_ONE, ZERO_OF_HIDDEN, ONES},
+    [X_NORM1_BIAS] = {"input_layernorm.bias", ZERO_OF_ONE, ZERO_OF_HIDDEN, ZEROS},
+    [X_QKV] = {"attention.query_key_value.weight", ZERO_OF_QKV, ZERO_OF_HIDDEN, NORMAL, ROWS, OUT_IN},
+    [X_QKV_BIAS] = {"attention.query_key_value.bias", ZERO_OF_ONE, ZERO_OF_QKV, ZEROS, COLS},
+    [X_DENSE] = {"attention.dense.weight", ZERO_OF_HIDDEN, ZERO_OF_HIDDEN, NORMAL, COLS, OUT_IN,
+                 .leaves = true},
+    [X_DENSE_BIAS] = {"attention.dense.bias", ZERO_OF_ONE, ZERO_OF_HIDDEN, ZEROS},
+    [X_NORM2] = {"post_attention_layernorm.weight", ZERO_OF_ONE, ZERO_OF_HIDDEN, ONES},
+    [X_NORM2_BIAS] = {"post_attention_layernorm.bias", ZERO_OF_ONE, ZERO_OF_HIDDEN, ZEROS},
+    [X_UP] = {"mlp.dense_h_to_4h.weight", ZERO_OF_INNER, ZERO_OF_HIDDEN, NORMAL, ROWS, OUT_IN},
+    [X_UP_BIAS] = {"mlp.dense_h_to_4h.bias", ZERO_OF_ONE, ZERO_OF_INNER, ZEROS, COLS},
+    [X_DOWN] = {"mlp.dense_4h_to_h.weight", ZERO_OF_HIDDEN, ZERO_OF_INNER, NORMAL, COLS, OUT_IN,
+                .leaves = true},
+    [X_DOWN_BIAS] = {"mlp.dense_4h_to_h.bias", ZERO_OF_ONE, ZERO_OF_HIDDEN, ZEROS},
+    {0}};
+
+static const zero_tensor_row neox_final[] = {
+    {"final_layer_norm.weight", ZERO_OF_ONE, ZERO_OF_HIDDEN, ONES},
+    {"final_layer_norm.bias", ZERO_OF_ONE, ZERO_OF_HIDDEN, ZEROS},
+    {"embed_out.weight", ZERO_OF_WORDS, ZERO_OF_HIDDEN, NORMAL, ROWS, .needs = ZERO_HAS_OWN_WORDS},
+    {0}};
+
+/* Both branches read `in`. */
+enum { X_NORMED1 = ZERO_FIRST_ARRAY, X_HEADS, X_ATTENDED, X_MIDDLE, X_NORMED2, X_INNER, X_GELU,
+       NEOX_ARRAYS };
+static const zero_layer neox_layers[] = {
+    {.kind = ZERO_NORM, .in = ZERO_BLOCK_IN, .out = X_NORMED1, .tensor = X_NORM1, .bias = X_NORM1_BIAS},
+    {.kind = ZERO_LINEAR, .in = X_NORMED1, .out = X_HEADS, .tensor = X_QKV, .bias = X_QKV_BIAS},
+    {.kind = ZERO_TURN, .in = X_HEADS, .out = X_HEADS},
+    {.kind = ZERO_ATTEND, .in = X_HEADS, .out = X_ATTENDED, .with = X_HEADS, .drop = 0},
+    {.kind = ZERO_LINEAR, .in = X_ATTENDED, .out = X_MIDDLE, .tensor = X_DENSE, .bias = X_DENSE_BIAS},
+    {.kind = ZERO_ADD, .in = X_MIDDLE, .out = X_MIDDLE, .with = ZERO_BLOCK_IN, .drop = 1},
+    {.kind = ZERO_NORM, .in = ZERO_BLOCK_IN, .out = X_NORMED2, .tensor = X_NORM2, .bias = X_NORM2_BIAS},
+    {.kind = ZERO_LINEAR, .in = X_NORMED2, .out = X_INNER, .tensor = X_UP, .bias = X_UP_BIAS},
+    {.kind = ZERO_GELU, .in = X_INNER, .out = X_GELU},
+    {.kind = ZERO_LINEAR, .in = X_GELU, .out = ZERO_BLOCK_OUT, .tensor = X_DOWN, .bias = X_DOWN_BIAS},
+    {.kind = ZERO_ADD, .in = ZERO_BLOCK_OUT, .out = ZERO_BLOCK_OUT, .with = X_MIDDLE, .drop = 2},
+};
+
+static const char *const neox_ignored[] = {".attention.bias", ".attention.masked_bias",
+    ".rotary_emb.inv_freq", NULL};
+static const char *const neox_keys[] = {
+    "num_hidden_layers", "hidden_size", "num_attention_heads", NULL, NULL, "intermediate_size",
+    "max_position_embeddings", "vocab_size", "rotary_emb_base", "layer_norm_eps",
+    "tie_word_embeddings", "rotary_pct"};
 
 #define COUNT(list) ((int)(sizeof(list) / sizeof *(list)))
 #define LLAMA(named, says, beside, hub, class, base, of_norms) \
-    {.name = named, .about = says, .has = ZERO_HAS_ROTARY | ZERO_HAS_MORE | ZERO_HAS_RMS | (beside), \
+    {.name = named, .about = says, .has = ZERO_HAS_ROTARY | ZERO_HAS_MORE | ZERO_HAS_RMS | ZERO_HAS_HEADS | (beside), \
      .embedding = llama_embedding, .block = llama_block, .final = llama_final, .n_final = COUNT(llama_final) - 1, \
      .layer = "layers.", .layers = llama_layers, .n_layers = COUNT(llama_layers), \
-     .n_arrays = LLAMA_ARRAYS, .masks = 3, .inner = gated, .theta = base, .eps = of_norms, \
+     .n_arrays = LLAMA_ARRAYS, .masks = 3, .inner = gated, .theta = base, .eps = of_norms, .rotary = 1, \
      .model_type = hub, .class_name = class, .prefix = "model.", .ignored = llama_ignored, \
      .keys = llama_keys}
 
@@ -157,5 +212,12 @@ const zero_architecture zero_architectures[ZERO_ARCHITECTURES] = {
     [ZERO_MISTRAL] = LLAMA("mistral", "Mistral", 0, "mistral", "MistralForCausalLM", 1e4, 1e-5),
     [ZERO_QWEN2] = LLAMA("qwen2", "Qwen2, Qwen2.5", ZERO_HAS_QKV_BIAS, "qwen2", "Qwen2ForCausalLM", 1e6, 1e-6),
     [ZERO_QWEN3] = LLAMA("qwen3", "Qwen3", ZERO_HAS_QK_NORM, "qwen3", "Qwen3ForCausalLM", 1e6, 1e-6),
+    [ZERO_NEOX] = {.name = "gpt_neox", .about = "GPT-NeoX, Pythia",
+     .has = ZERO_HAS_ROTARY | ZERO_HAS_MORE | ZERO_HAS_PART | ZERO_HAS_BY_HEAD | ZERO_HAS_ERF,
+     .embedding = neox_embedding, .block = neox_block, .final = neox_final, .n_final = COUNT(neox_final) - 1,
+     .layer = "layers.", .layers = neox_layers, .n_layers = COUNT(neox_layers), .n_arrays = NEOX_ARRAYS,
+     .masks = 3, .inner = four_times, .theta = 1e4, .eps = 1e-5, .rotary = 0.25,
+     .model_type = "gpt_neox", .class_name = "GPTNeoXForCausalLM", .prefix = "gpt_neox.",
+     .ignored = neox_ignored, .keys = neox_keys},
 };
 /* clang-format on */

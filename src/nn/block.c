@@ -93,6 +93,7 @@ static zero_unit_sizes sizes(const zero_unit *u, int64_t B, int64_t T)
         .backward_work =
             zero_unit_room(u, rows * zero_block_widest(u)) +
             zero_unit_room(u, rows * zero_block_attended(u)) +
+            zero_unit_room(u, rows * zero_block_kept(u)) +
             (zero_block_has_parts(u) ? 0 : room) + /* joint: else the caller's */
             room + zero_block_gain_room(u) + attention,
         .thread_work = attention,

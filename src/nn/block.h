@@ -76,8 +76,22 @@ static inline bool zero_block_output_is_cut(const zero_unit *u, int i)
 /* Layer i norms queries and keys. */
 static inline bool zero_block_norms_heads(const zero_unit *u, int i)
 {
-    return zero_block_layer(u, i)->kind == ZERO_TURN &&
-           zero_block_place(u, zero_block_layer(u, i)->tensor) >= 0;
+    return zero_block_layer(u, i)->kind == ZERO_TURN && zero_unit_has(u, ZERO_HAS_QK_NORM);
+}
+
+/* Layer i begins a branch beside an earlier one: both read `in`, and both take d(out). */
+static inline bool zero_block_is_beside(const zero_unit *u, int i)
+{
+    return i > 0 && zero_block_layer(u, i)->kind == ZERO_NORM &&
+           zero_block_layer(u, i)->in == ZERO_BLOCK_IN;
+}
+
+/* Channels of d(out), kept until the earlier branch takes it. */
+static inline int64_t zero_block_kept(const zero_unit *u)
+{
+    for (int i = 0; i < zero_block_kind(u)->n_layers; i++)
+        if (zero_block_is_beside(u, i)) return zero_shape_of(u)->hidden;
+    return 0;
 }
 
 static inline int64_t zero_block_outputs(const zero_unit *u, int i)

@@ -16,11 +16,12 @@ typedef struct {
     void *wide;                  /* backward: gradients of linear layers' outputs */
     void *attended;              /* backward: d(attended) */
     void *masked;                /* backward: [rows, C] */
-    float *gains;                /* backward: gradients of gains, by slice */
-    float *attending;            /* workspace */
-    zero_type join_type;         /* of the two: fp32 where ranks add */
-    void *joint;                 /* [rows, C]: written by the parts that join */
-    const void *joined;          /* [rows, C]: read by the parts that follow a join */
+    void *kept;          /* backward: d(out), or NULL: no branch is beside another */
+    float *gains;        /* backward: gradients of gains, by slice */
+    float *attending;    /* workspace */
+    zero_type join_type; /* of the two: fp32 where ranks add */
+    void *joint;         /* [rows, C]: written by the parts that join */
+    const void *joined;  /* [rows, C]: read by the parts that follow a join */
 } pass;
 
 /* An array of n activations at *at, which moves past it. */
@@ -97,21 +98,28 @@ static const void *take_joined(const pass *p, void *room)
     return room;
 }
 
-/* Queries, keys and values of a row lie side by side: these heads begin at channel
- * `first`. */
-static zero_heads heads_in(const pass *p, int array, int64_t first)
+typedef enum { QUERIES, KEYS, VALUES } part_of_row;
+
+/* In a row are all queries, all keys and all values; or those of a head side by side. */
+static zero_heads heads_of(const pass *p, const void *rows, int64_t stride, part_of_row of)
 {
-    return zero_heads_of(p->unit->activations, p->array[array], first, p->width[array],
-                         zero_shape_of(p->unit)->head_size);
+    const zero_unit *u = p->unit;
+    const int64_t H = zero_block_heads(u), K = zero_block_key_heads(u);
+    const int64_t D = zero_shape_of(u)->head_size, first[] = {0, H * D, (H + K) * D};
+    const bool by_head = zero_unit_has(u, ZERO_HAS_BY_HEAD);
+    return zero_heads_of(u->activations, rows, by_head ? of * D : first[of], stride,
+                         by_head ? 3 * D : D);
 }
 
-/* Where gradients of queries, keys and values are, as their product's output. */
-static zero_heads gradient_heads(const pass *p, int64_t first)
+static zero_heads heads_in(const pass *p, int array, part_of_row of)
 {
-    const int64_t D = zero_shape_of(p->unit)->head_size;
-    return zero_heads_of(
-        p->unit->activations, p->wide, first,
-        (zero_block_heads(p->unit) + 2 * zero_block_key_heads(p->unit)) * D, D);
+    return heads_of(p, p->array[array], p->width[array], of);
+}
+
+/* The gradients of those in an array that is a product's output. */
+static zero_heads gradient_heads(const pass *p, int array, part_of_row of)
+{
+    return heads_of(p, p->wide, p->width[array], of);
 }
 
 static zero_attention attention_of(const pass *p, int i)
@@ -129,16 +137,16 @@ static zero_attention attention_of(const pass *p, int i)
                             .dropout = mask(p, i),
                             .factors = p->call->type,
                             .rows_type = u->activations,
-                            .q = heads_in(p, l->in, 0),
-                            .k = heads_in(p, l->in, H * D),
-                            .v = heads_in(p, l->with, (H + K) * D),
+                            .q = heads_in(p, l->in, QUERIES),
+                            .k = heads_in(p, l->in, KEYS),
+                            .v = heads_in(p, l->with, VALUES),
                             .out = p->array[l->out],
                             .lse = p->sums[i],
                             .work = p->attending,
                             .dout = p->attended,
-                            .dq = gradient_heads(p, 0),
-                            .dk = gradient_heads(p, H * D),
-                            .dv = gradient_heads(p, (H + K) * D)};
+                            .dq = gradient_heads(p, l->with, QUERIES),
+                            .dk = gradient_heads(p, l->with, KEYS),
+                            .dv = gradient_heads(p, l->with, VALUES)};
 }
 
 /* Queries and keys, before and after they are turned; in backward their gradients. */
@@ -149,25 +157,25 @@ static zero_turn turn_of(const pass *p, int i)
     const zero_layer *l = zero_block_layer(u, i);
     const zero_shape *s = zero_shape_of(u);
     const int64_t H = zero_block_heads(u), K = zero_block_key_heads(u), D = s->head_size;
-    const int gains = zero_block_place(u, l->tensor);
     zero_turn t = {.B = c->batch->B,
                    .T = c->batch->T,
                    .H = H,
                    .K = K,
                    .D = D,
-                   .R = D,
+                   .R = zero_shape_turned(s),
                    .type = c->type,
                    .rows_type = u->activations,
                    .past = c->batch->past,
                    .eps = (float)s->eps,
-                   .q = heads_in(p, l->in, 0),
-                   .k = heads_in(p, l->in, H * D),
-                   .to_q = heads_in(p, l->out, 0),
-                   .to_k = heads_in(p, l->out, H * D),
-                   .dq = gradient_heads(p, 0),
-                   .dk = gradient_heads(p, H * D)};
+                   .q = heads_in(p, l->in, QUERIES),
+                   .k = heads_in(p, l->in, KEYS),
+                   .to_q = heads_in(p, l->out, QUERIES),
+                   .to_k = heads_in(p, l->out, KEYS),
+                   .dq = gradient_heads(p, l->in, QUERIES),
+                   .dk = gradient_heads(p, l->in, KEYS)};
     zero_shape_frequencies(s, t.frequency);
-    if (gains < 0) return t;
+    if (!zero_block_norms_heads(u, i)) return t;
+    const int gains = zero_block_place(u, l->tensor);
     t.gain_q = zero_weight(u, c, 0, gains);
     t.gain_k = zero_weight(u, c, 0, gains + 1);
     t.rstd = p->sums[i];
@@ -264,7 +272,8 @@ static void compute(const pass *p, int i)
     case ZERO_GELU: break; /* done with the linear layer before */
     case ZERO_LINEAR:
         if (l[1].kind == ZERO_GELU)
-            zero_linear_gelu(&product, in, out, p->array[l[1].out]);
+            zero_linear_gelu(&product, zero_unit_has(p->unit, ZERO_HAS_ERF), in, out,
+                             p->array[l[1].out]);
         else if (l[1].kind != ZERO_ADD)
             zero_linear_forward(&product, in, out);
         else if (zero_block_has_parts(p->unit)) /* else it is made where the branch ends */
@@ -287,13 +296,21 @@ void zero_block_forward(const zero_unit *u, const zero_call *c)
 
 /* ---- backward ---- */
 
-/* The gradient of layer i's output. At a branch's end that is the stream, or its masked
+/* The gradient of the sum that layer i, an ADD, ends with: the stream, unless that has the
+ * gradient of a branch beside this one already. */
+static const void *gradient_of_sum(const pass *p, int i)
+{
+    return p->kept && zero_block_layer(p->unit, i)->with == ZERO_BLOCK_IN ? p->kept
+                                                                          : p->call->stream;
+}
+
+/* The gradient of layer i's output. At a branch's end that is the sum's, or its masked
  * copy. */
 static const void *gradient_of(const pass *p, int i)
 {
     const zero_unit *u = p->unit;
     if (zero_block_layer(u, i + 1)->kind == ZERO_ADD)
-        return mask(p, i + 1).p > 0.0f ? p->masked : p->call->stream;
+        return mask(p, i + 1).p > 0.0f ? p->masked : gradient_of_sum(p, i + 1);
     return zero_block_layer(u, i)->kind == ZERO_ATTEND ? p->attended : p->wide;
 }
 
@@ -358,7 +375,7 @@ static void back(const pass *p, int i)
     case ZERO_ADD:
         if (d.p > 0.0f)
             c->backend->dropout(c->math, &d, u->activations, c->batch->B,
-                                p->n / c->batch->B, c->stream, p->masked);
+                                p->n / c->batch->B, gradient_of_sum(p, i), p->masked);
         break;
     case ZERO_GELU: break; /* done with the linear layer after it */
     case ZERO_GATE: {
@@ -375,6 +392,9 @@ static void back(const pass *p, int i)
     case ZERO_NORM:
         if (zero_block_has_parts(u) && zero_block_joined_gains(u, i + 1) > 0)
             take_gains(p, i + 2);
+        if (zero_block_is_beside(u, i)) /* a copy: nothing is dropped */
+            c->backend->dropout(c->math, &(zero_dropout){.p = 0.0f}, u->activations, 1,
+                                p->n, c->stream, p->kept);
         zero_layer_norm_backward(&n, p->array[l->in], p->sums[i], take_joined(p, p->masked),
                                  c->stream);
         break;
@@ -384,8 +404,9 @@ static void back(const pass *p, int i)
                                        0);
         else if (l[-1].kind == ZERO_GELU) {
             const zero_linear before = linear(p, i - 2);
-            zero_linear_gelu_backward(&product, gradient_of(p, i), &before,
-                                      p->array[l[-1].in], p->wide);
+            zero_linear_gelu_backward(&product, zero_unit_has(u, ZERO_HAS_ERF),
+                                      gradient_of(p, i), &before, p->array[l[-1].in],
+                                      p->wide);
         } else
             zero_linear_input_gradient(&product, gradient_of(p, i), u->activations,
                                        l[-1].kind == ZERO_ATTEND ? p->attended : p->wide,
@@ -413,6 +434,7 @@ void zero_block_backward(const zero_unit *u, const zero_call *c)
     p.attended = cut(u, p.rows * zero_block_attended(u), &work);
     if (!zero_block_has_parts(u)) p.joined = p.joint = cut(u, p.n, &work);
     if (zero_block_attended(u) == 0) p.attended = p.joint;
+    if (zero_block_kept(u) > 0) p.kept = cut(u, p.n, &work);
     p.masked = cut(u, p.n, &work);
     p.gains = work;
     p.attending = work + zero_block_gain_room(u);

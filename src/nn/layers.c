@@ -191,12 +191,14 @@ void zero_linear_forward(const zero_linear *l, const void *x, void *y)
     if (b.bias) ops->add_bias(math, &b);
 }
 
-void zero_linear_gelu(const zero_linear *l, const void *x, void *before, void *after)
+void zero_linear_gelu(const zero_linear *l, bool is_exact, const void *x, void *before,
+                      void *after)
 {
     const zero_backend *ops = l->call->backend;
     const zero_math *math = l->call->math;
     const zero_gemm g = product_of(l, x, l->unit->activations, before);
-    const zero_bias b = added_bias(l, before, after);
+    zero_bias b = added_bias(l, before, after);
+    b.is_exact = is_exact;
     if (ops->fused) {
         ops->fused->bias_gelu(math, &g, &b);
         return;
@@ -218,8 +220,8 @@ void zero_linear_branch(const zero_linear *l, const void *x, const zero_branch *
     ops->add_branch(math, b);
 }
 
-void zero_linear_gelu_backward(const zero_linear *l, const void *dy, const zero_linear *fc,
-                               const void *before, void *d)
+void zero_linear_gelu_backward(const zero_linear *l, bool is_exact, const void *dy,
+                               const zero_linear *fc, const void *before, void *d)
 {
     const zero_call *c = l->call;
     const zero_type activations = l->unit->activations;
@@ -230,6 +232,7 @@ void zero_linear_gelu_backward(const zero_linear *l, const void *dy, const zero_
                               .x = before,
                               .dy = d,
                               .dx = d,
+                              .is_exact = is_exact,
                               .accumulate = c->accumulate[fc->group],
                               .dbias = bias_grad(fc)};
     if (c->backend->fused) {

@@ -25,15 +25,16 @@ void zero_linear_input_gradient(const zero_linear *l, const void *dy, zero_type 
 void zero_linear_weight_gradient(const zero_linear *l, const void *x, const void *dy);
 void zero_linear_parameter_gradients(const zero_linear *l, const void *x, const void *dy);
 
-/* before = x W + b, after = gelu(before); in one pass where the backend has one, as in
- * zero_linear_forward(). */
-void zero_linear_gelu(const zero_linear *l, const void *x, void *before, void *after);
+/* before = x W + b, after = gelu(before), the exact one or its approximation; in one pass
+ * where the backend has one, as in zero_linear_forward(). */
+void zero_linear_gelu(const zero_linear *l, bool is_exact, const void *x, void *before,
+                      void *after);
 /* out = residual + drop(x W + b); the branch's `in` is its `out`. */
 void zero_linear_branch(const zero_linear *l, const void *x, const zero_branch *b);
 /* Back through the layer l after it, for which `before` and its layer fc were: d = (dy W^T)
  * gelu'(before), and the gradient of fc's bias from d. */
-void zero_linear_gelu_backward(const zero_linear *l, const void *dy, const zero_linear *fc,
-                               const void *before, void *d);
+void zero_linear_gelu_backward(const zero_linear *l, bool is_exact, const void *dy,
+                               const zero_linear *fc, const void *before, void *d);
 
 /* The layer's bias; NULL: it has none. */
 const void *zero_linear_bias(const zero_linear *l);

@@ -24,6 +24,8 @@
     .layers = (l), .hidden = (c), .heads = (h), .kv_heads = (k), .head_size = (d), \
     .inner = (f), .seq = (t), .vocab = __VA_ARGS__}
 #define SHAPE(l, c, h, t) {.layers = (l), .hidden = (c), .heads = (h), .seq = (t), .vocab = 50257}
+#define NEOX(l, c, h, t, v) {.kind = &zero_architectures[ZERO_NEOX], .layers = (l), \
+    .hidden = (c), .heads = (h), .seq = (t), .vocab = (v)}
 static const zero_preset presets[] = {
     {"tiny", "for any machine", {.layers = 4, .hidden = 128, .heads = 4, .seq = 64}},
     {"lesson", "for lessons", {.layers = 1, .hidden = 4, .heads = 1, .seq = 4, .vocab = 8}},
@@ -71,6 +73,7 @@ static const zero_preset presets[] = {
     {"tiny-qwen2", "for any machine",
         MORE(ZERO_QWEN2, 4, 128, 4, 2, 32, 320, 64, 0, .tied = true)},
     {"tiny-qwen3", "for any machine", MORE(ZERO_QWEN3, 4, 128, 4, 2, 64, 320, 64, 0)},
+    {"tiny-neox", "for any machine", NEOX(4, 128, 4, 64, 0)},
 
     {"llama2-7b", "Llama 2", MORE(ZERO_LLAMA, 32, 4096, 32, 32, 128, 11008, 4096, 32000)},
     {"llama2-13b", "Llama 2", MORE(ZERO_LLAMA, 40, 5120, 40, 40, 128, 13824, 4096, 32000)},
@@ -130,6 +133,15 @@ static const zero_preset presets[] = {
 
     {"tinyllama-1.1b", "TinyLlama",
         MORE(ZERO_LLAMA, 22, 2048, 32, 4, 64, 5632, 2048, 32000)},
+
+    {"pythia-70m", "Pythia", NEOX(6, 512, 8, 2048, 50304)},
+    {"pythia-160m", "Pythia", NEOX(12, 768, 12, 2048, 50304)},
+    {"pythia-410m", "Pythia", NEOX(24, 1024, 16, 2048, 50304)},
+    {"pythia-1b", "Pythia", NEOX(16, 2048, 8, 2048, 50304)},
+    {"pythia-1.4b", "Pythia", NEOX(24, 2048, 16, 2048, 50304)},
+    {"pythia-2.8b", "Pythia", NEOX(32, 2560, 32, 2048, 50304)},
+    {"pythia-6.9b", "Pythia", NEOX(32, 4096, 32, 2048, 50432)},
+    {"pythia-12b", "Pythia", NEOX(36, 5120, 40, 2048, 50688)},
 };
 /* clang-format on */
 #define N_PRESETS ((int)(sizeof presets / sizeof presets[0]))
@@ -157,9 +169,9 @@ zero_status zero_model_preset(const char *name, zero_shape *shape)
         "gpt2-xl and lesson, of the papers paper-1.5b to paper-170b, paper-1t, "
         "paper-ddp-1.16b and -1.38b, paper-nomp-1.5b to -13b, turing-nlg-17b and "
         "gpt3-175b; of other architectures tiny-llama, tiny-mistral, tiny-qwen2, "
-        "tiny-qwen3, llama2-7b to llama3.2-3b, mistral-7b, mistral-nemo-12b, qwen2.5-0.5b "
-        "to qwen3-32b, smollm2-135m to -1.7b and tinyllama-1.1b "
-        "(zero plan --models lists all; --layers, --hidden, --heads, --seq and --vocab "
+        "tiny-qwen3, tiny-neox, llama2-7b to llama3.2-3b, mistral-7b, mistral-nemo-12b, "
+        "qwen2.5-0.5b to qwen3-32b, smollm2-135m to -1.7b, tinyllama-1.1b and pythia-70m "
+        "to -12b (zero plan --models lists all; --layers, --hidden, --heads, --seq and --vocab "
         "change a preset's shape)",
         name);
 }

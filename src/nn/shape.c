@@ -17,14 +17,15 @@ const zero_shape_field zero_shape_fields[ZERO_SHAPE_FIELDS] = {
     {"layers", ZERO_SHAPE_WHOLE, FIELD(layers), 1, ZERO_MOST_LAYERS, 0},
     {"hidden", ZERO_SHAPE_WHOLE, FIELD(hidden), 1, 1 << 17, 0},
     {"heads", ZERO_SHAPE_WHOLE, FIELD(heads), 1, 1 << 16, 0},
-    {"kv_heads", ZERO_SHAPE_WHOLE, FIELD(kv_heads), 1, 1 << 16, ZERO_HAS_MORE},
-    {"head_size", ZERO_SHAPE_WHOLE, FIELD(head_size), 1, 1 << 17, ZERO_HAS_MORE},
+    {"kv_heads", ZERO_SHAPE_WHOLE, FIELD(kv_heads), 1, 1 << 16, ZERO_HAS_HEADS},
+    {"head_size", ZERO_SHAPE_WHOLE, FIELD(head_size), 1, 1 << 17, ZERO_HAS_HEADS},
     {"inner", ZERO_SHAPE_WHOLE, FIELD(inner), 1, 1 << 19, ZERO_HAS_MORE},
     {"seq", ZERO_SHAPE_WHOLE, FIELD(seq), 1, 1 << 24, 0},
     {"vocab", ZERO_SHAPE_WHOLE, FIELD(vocab), 1, 1 << 24, 0},
     {"theta", ZERO_SHAPE_REAL, FIELD(theta), 1, 1e12, ZERO_HAS_ROTARY},
     {"norm_eps", ZERO_SHAPE_REAL, FIELD(eps), 1e-12, 1e-1, ZERO_HAS_MORE},
     {"tied", ZERO_SHAPE_FLAG, FIELD(tied), 0, 1, ZERO_HAS_MORE},
+    {"rotary", ZERO_SHAPE_REAL, FIELD(rotary), 0, 1, ZERO_HAS_PART},
     {"rope_factor", ZERO_SHAPE_REAL, FIELD(scaling.factor), 0, 1e6, ZERO_HAS_ROTARY},
     {"rope_low", ZERO_SHAPE_REAL, FIELD(scaling.low), 0, 1e6, ZERO_HAS_ROTARY},
     {"rope_high", ZERO_SHAPE_REAL, FIELD(scaling.high), 0, 1e6, ZERO_HAS_ROTARY},
@@ -111,14 +112,16 @@ zero_shape zero_shape_complete(const zero_shape *shape)
     zero_shape s = *shape;
     s.kind = kind_of(shape);
     const bool is_open = s.kind->has & ZERO_HAS_MORE;
-    if (!is_open || s.kv_heads == 0) s.kv_heads = s.heads;
-    if (!is_open || s.head_size == 0) s.head_size = s.heads > 0 ? s.hidden / s.heads : 0;
+    const bool has_heads = s.kind->has & ZERO_HAS_HEADS;
+    if (!has_heads || s.kv_heads == 0) s.kv_heads = s.heads;
+    if (!has_heads || s.head_size == 0) s.head_size = s.heads > 0 ? s.hidden / s.heads : 0;
     if (!is_open || s.inner == 0) s.inner = s.kind->inner(s.hidden);
     if (!is_open) s.tied = true;
     if (!is_open || s.eps == 0.0) s.eps = s.kind->eps;
     if (s.theta == 0.0) s.theta = s.kind->theta;
+    if (s.rotary == 0.0) s.rotary = s.kind->rotary;
     if (!(s.kind->has & ZERO_HAS_ROTARY)) {
-        s.theta = 0.0;
+        s.theta = s.rotary = 0.0;
         memset(&s.scaling, 0, sizeof s.scaling);
     }
     return s;
@@ -172,11 +175,14 @@ static zero_status check_heads(const zero_shape *given, const zero_shape *s)
                          ": each key head serves as many query heads as the others",
                          s->heads, s->kv_heads);
     const bool turns = s->kind->has & ZERO_HAS_ROTARY;
-    if (turns && (s->head_size % 2 != 0 || s->head_size > ZERO_MOST_TURNED))
+    const int64_t turned = zero_shape_turned(s);
+    if (turns && (turned < 2 || turned % 2 != 0 || turned > ZERO_MOST_TURNED))
         return zero_fail(ZERO_ERR_INVALID,
-                         "heads of %" PRId64 " channels: rotary positions turn them in "
-                         "pairs, at most %d; give an even --head-size",
-                         s->head_size, ZERO_MOST_TURNED);
+                         "heads of %" PRId64 " channels: rotary positions turn %" PRId64
+                         " of them, which should be pairs, at most %d; give %s",
+                         s->head_size, turned, ZERO_MOST_TURNED,
+                         s->kind->has & ZERO_HAS_PART ? "another --rotary"
+                                                      : "an even --head-size");
     if (s->scaling.factor == 0.0) return ZERO_OK;
     if (s->scaling.factor >= 1.0 && s->scaling.low > 0.0 &&
         s->scaling.high > s->scaling.low && s->scaling.seq > 0)
@@ -278,12 +284,18 @@ zero_status zero_shape_check_share(const zero_shape *given, int ranks, int slice
 
 /* ---- rotary positions ---- */
 
+int64_t zero_shape_turned(const zero_shape *s)
+{
+    return (int64_t)((double)s->head_size * s->rotary);
+}
+
 void zero_shape_frequencies(const zero_shape *s, float *frequency)
 {
+    const int64_t turned = zero_shape_turned(s);
     const float factor = (float)s->scaling.factor, low = (float)s->scaling.low,
                 high = (float)s->scaling.high, seq = (float)s->scaling.seq;
-    for (int64_t i = 0; i < s->head_size / 2; i++) {
-        const float exponent = (float)(2 * i) / (float)s->head_size;
+    for (int64_t i = 0; i < turned / 2; i++) {
+        const float exponent = (float)(2 * i) / (float)turned;
         const float f = 1.0f / (float)pow(s->theta, (double)exponent);
         const float wave = 6.2831853071795864769f / f;
         frequency[i] = f;
@@ -292,156 +304,4 @@ void zero_shape_frequencies(const zero_shape *s, float *frequency)
         frequency[i] =
             wave > seq / low ? f / factor : (1.0f - smooth) * f / factor + smooth * f;
     }
-}
-
-/* ---- rows ---- */
-
-static int64_t extent(zero_dimension of, const zero_shape *s)
-{
-    switch (of) {
-    case ZERO_OF_ONE: break;
-    case ZERO_OF_HIDDEN: return s->hidden;
-    case ZERO_OF_QUERIES: return s->heads * s->head_size;
-    case ZERO_OF_KEYS: return s->kv_heads * s->head_size;
-    case ZERO_OF_QKV: return (s->heads + 2 * s->kv_heads) * s->head_size;
-    case ZERO_OF_HEAD: return s->head_size;
-    case ZERO_OF_INNER: return s->inner;
-    case ZERO_OF_WORDS: return s->vocab;
-    case ZERO_OF_SEQ: return s->seq;
-    }
-    return 1;
-}
-
-static bool is_there(const zero_tensor_row *row, const zero_shape *s)
-{
-    return (zero_shape_has(s) & row->needs) == row->needs;
-}
-
-int zero_row_place(const zero_tensor_row *rows, int index, const zero_shape *s)
-{
-    int place = 0;
-    if (!is_there(&rows[index], s)) return -1;
-    for (int i = 0; i < index; i++) place += is_there(&rows[i], s);
-    return place;
-}
-
-static int64_t count(const zero_tensor_row *rows, const zero_shape *s)
-{
-    int64_t n = 0;
-    for (const zero_tensor_row *row = rows; row->name; row++)
-        if (is_there(row, s)) n += extent(row->rows, s) * extent(row->cols, s);
-    return n;
-}
-
-int64_t zero_shape_count(const zero_shape *shape)
-{
-    if (!shape) return 0;
-    const zero_shape s = zero_shape_complete(shape);
-    return count(s.kind->embedding, &s) + s.layers * count(s.kind->block, &s) +
-           count(s.kind->final, &s);
-}
-
-double zero_shape_multiplied(const zero_shape *shape)
-{
-    const zero_shape s = zero_shape_complete(shape);
-    int64_t n = 0;
-    for (const zero_tensor_row *row = s.kind->block; row->name; row++)
-        if (row->rows != ZERO_OF_ONE) n += extent(row->rows, &s) * extent(row->cols, &s);
-    return (double)s.layers * (double)n + (double)s.vocab * (double)s.hidden;
-}
-
-double zero_shape_flops(const zero_shape *shape)
-{
-    const zero_shape s = zero_shape_complete(shape);
-    double attention =
-        (double)s.layers * (double)s.seq * (double)s.heads * (double)s.head_size;
-    return 6.0 * zero_shape_multiplied(&s) + 6.0 * attention;
-}
-
-/* ---- the model ---- */
-
-static void add_group(zero_model *m, const zero_shape *s, const char *name,
-                      const zero_tensor_row *rows, const char *prefix)
-{
-    const float residual = s->kind->scales_leaving ? sqrtf(2.0f * (float)s->layers) : 1.0f;
-    zero_group *g = &m->groups[m->n_groups++];
-    snprintf(g->name, sizeof g->name, "%s", name);
-    for (const zero_tensor_row *row = rows; row->name; row++) {
-        if (!is_there(row, s)) continue;
-        const bool is_normal = row->init == ZERO_INIT_NORMAL;
-        zero_tensor *t = &m->tensors[m->n_tensors++];
-        *t = (zero_tensor){.rows = extent(row->rows, s),
-                           .cols = extent(row->cols, s),
-                           .group = m->n_groups - 1,
-                           .decays = is_normal,
-                           .init = row->init,
-                           .init_std = is_normal ? 0.02f : 0.0f,
-                           .cut = row->cut,
-                           .cut_parts = row->cut_parts,
-                           .out_in = row->out_in};
-        if (row->leaves) t->init_std = 0.02f / residual;
-        snprintf(t->name, sizeof t->name, "%s%s", prefix, row->name);
-    }
-}
-
-static zero_unit *add_unit(zero_model *m, int64_t index, int group, int second_group)
-{
-    zero_unit *u = &m->units[m->n_units++];
-    *u = (zero_unit){.index = (int)index, .n_groups = 1, .shape = m->shape};
-    u->groups[0] = group;
-    u->groups[1] = second_group;
-    if (second_group >= 0) u->n_groups = 2;
-    return u;
-}
-
-static zero_status allocate(zero_model *m, const zero_shape *s)
-{
-    const size_t layers = (size_t)s->layers;
-    m->tensors = calloc((layers + 2) * ZERO_MOST_ROWS, sizeof *m->tensors);
-    m->groups = calloc(layers + 2, sizeof *m->groups);
-    m->units = calloc(layers + 2, sizeof *m->units);
-    m->shape = malloc(sizeof *s);
-    if (m->tensors && m->groups && m->units && m->shape) {
-        memcpy(m->shape, s, sizeof *s);
-        return ZERO_OK;
-    }
-    zero_model_destroy(m);
-    return zero_fail(ZERO_ERR_NOMEM, "no memory for the tables of %" PRId64 " layers",
-                     s->layers);
-}
-
-zero_status zero_model_build(const zero_shape *shape, zero_model *model)
-{
-    ZERO_TRY(zero_shape_check(shape));
-    if (!model)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "zero_model_build() without a place for the model");
-    const zero_shape s = zero_shape_complete(shape);
-    zero_model m = {.vocab = s.vocab,
-                    .seq = s.seq,
-                    .input_bytes = sizeof(int32_t),
-                    .target_bytes = sizeof(int32_t)};
-    ZERO_TRY(allocate(&m, &s));
-
-    const zero_architecture *kind = s.kind;
-    add_group(&m, &s, "embedding", kind->embedding, "");
-    for (int64_t i = 0; i < s.layers; i++) {
-        char name[32], prefix[32];
-        snprintf(name, sizeof name, "block %" PRId64, i);
-        snprintf(prefix, sizeof prefix, "%s%" PRId64 ".", kind->layer, i);
-        add_group(&m, &s, name, kind->block, prefix);
-    }
-    add_group(&m, &s, "final", kind->final, "");
-
-    const int embedding = 0, final = m.n_groups - 1;
-    zero_embedding_unit(add_unit(&m, 0, embedding, -1));
-    for (int64_t i = 0; i < s.layers; i++)
-        zero_block_unit(add_unit(&m, i, (int)(1 + i), -1));
-    zero_head_unit(add_unit(&m, 0, final, s.tied ? embedding : -1));
-    zero_status st = zero_model_complete(&m);
-    if (st == ZERO_OK)
-        *model = m;
-    else
-        zero_model_destroy(&m);
-    return st;
 }

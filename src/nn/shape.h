@@ -22,7 +22,7 @@ typedef struct {
 } zero_shape_field;
 
 extern const zero_shape_field zero_shape_fields[];
-enum { ZERO_SHAPE_FIELDS = 15 };
+enum { ZERO_SHAPE_FIELDS = 16 };
 
 /* The number; a flag is 0 or 1. */
 double zero_shape_get(const zero_shape *shape, const zero_shape_field *field);
@@ -40,7 +40,10 @@ void zero_shape_option(const zero_shape_field *field, char name[32]);
 /* Takes the numbers of `given` that are above 0. */
 void zero_shape_overlay(zero_shape *shape, const zero_shape *given);
 
-/* Angles of rotary positions, per position, of the pairs of a head: [head_size / 2]. As
+/* Channels of a head that rotary positions turn. */
+int64_t zero_shape_turned(const zero_shape *shape);
+
+/* Angles of rotary positions, per position, of the pairs of a head: [turned / 2]. As
  * torch has them: powers in double, then fp32 (transformers, modeling_rope_utils.py, which
  * also has Llama 3's scaling). */
 void zero_shape_frequencies(const zero_shape *shape, float *frequency);

@@ -15,8 +15,13 @@ void zero_models_show(FILE *out)
         const zero_shape *s = &rows[i].shape;
         zero_shape one = *s;
         one.vocab++;
-        fprintf(out, "%-16s %6" PRId64 " %6" PRId64 " %5" PRId64 " %5" PRId64 " ",
-                rows[i].name, s->layers, s->hidden, s->heads, s->seq);
+        char heads[32];
+        int64_t keys = zero_shape_complete(s).kv_heads;
+        int n_heads = snprintf(heads, sizeof heads, "%" PRId64, s->heads);
+        if (keys < s->heads)
+            snprintf(heads + n_heads, sizeof heads - (size_t)n_heads, "/%" PRId64, keys);
+        fprintf(out, "%-16s %6" PRId64 " %6" PRId64 " %5s %5" PRId64 " ", rows[i].name,
+                s->layers, s->hidden, heads, s->seq);
         /* Without a vocabulary Psi depends on V. */
         int64_t psi = zero_shape_count(s);
         double gb = zero_formula_state_bytes(psi, 1, 0, ZERO_FP32) / 1e9;
@@ -28,7 +33,8 @@ void zero_models_show(FILE *out)
         fprintf(out, "  %s\n", rows[i].source);
     }
     fputs("\nstates: parameters, gradients and Adam's moments, 16 bytes per parameter, "
-          "before sharding.\nThe ZeRO paper gives layers, hidden and heads; vocabulary and "
+          "before sharding.\nHeads 32/8: 32 of queries share 8 of keys and values.\nThe "
+          "ZeRO paper gives layers, hidden and heads; vocabulary and "
           "length are GPT-2's.\n",
           out);
 }

@@ -245,8 +245,8 @@ static zero_call *take_call(zero_exchanges *x, zero_exchange_group *g, int64_t n
 
 /* ---- parts ---- */
 
-double zero_exchange_begin(zero_exchanges *x, int group, int64_t number, int lists,
-                           int member, const void *begin)
+double zero_exchanges_begin(zero_exchanges *x, int group, int64_t number, int lists,
+                            int member, const void *begin)
 {
     zero_exchange_group *g = x->groups[group];
     zero_call *call = take_call(x, g, number);

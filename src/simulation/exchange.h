@@ -66,8 +66,8 @@ ZERO_NODISCARD zero_status zero_exchanges_add_lists(zero_exchanges *x, int group
  * A look ends with the first arithmetic that takes time, so that what follows begins after
  * it. If it returns more than 0 the rank is stirred, and has to look again after these
  * seconds. */
-double zero_exchange_begin(zero_exchanges *x, int group, int64_t call, int lists,
-                           int member, const void *begin);
+double zero_exchanges_begin(zero_exchanges *x, int group, int64_t call, int lists,
+                            int member, const void *begin);
 /* Rank `rank` of the world looks at all that it has in flight. Returns seconds of
  * arithmetic. */
 double zero_exchange_look(zero_exchanges *x, int rank);

@@ -54,9 +54,9 @@ static double begin_call(zero_walkers *w, int rank, const zero_action *a, int64_
                          int k)
 {
     const zero_group_seat *seat = seat_of(w, rank, a);
-    return zero_exchange_begin(w->exchanges, seat->group, call + k,
-                               w->groups.layouts[seat->layout].lists[a->first_spec + k],
-                               seat->member, a);
+    return zero_exchanges_begin(w->exchanges, seat->group, call + k,
+                                w->groups.layouts[seat->layout].lists[a->first_spec + k],
+                                seat->member, a);
 }
 
 static bool call_is_over(const zero_walkers *w, int rank, const zero_action *a,

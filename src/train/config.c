@@ -280,6 +280,12 @@ zero_status zero_config_shape(const zero_config *c, int64_t data_vocab, zero_sha
     if (!s.kind) ZERO_TRY(zero_model_preset(c->model, &s));
     if (c->architecture) ZERO_TRY(zero_architecture_find(c->architecture, &s.kind));
     zero_shape_overlay(&s, &c->shape);
+    if (c->tied) s.tied = strcmp(c->tied, "on") == 0;
+    if (c->tied && !s.tied && !(zero_shape_complete(&s).kind->has & ZERO_HAS_MORE))
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--tied off: the words of a %s's head are the embedding's; leave "
+                         "it out, or give another --architecture",
+                         zero_architecture_name(s.kind));
     if (s.vocab == 0) s.vocab = data_vocab;
     s.dropout = (float)c->dropout;
     s.seed = c->seed;

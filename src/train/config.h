@@ -19,6 +19,7 @@ typedef struct {
     const char *model;        /* a preset of nn/presets.c */
     const char *architecture; /* NULL: the preset's */
     zero_shape shape;         /* what options give; zeros: the base's */
+    const char *tied;         /* on, off; NULL: the base's */
     zero_shape base; /* of a checkpoint or of imported files; no kind: the preset's */
     double dropout;
     const char *init_from; /* NULL: random weights */

@@ -12,14 +12,16 @@ static zero_shape of(int kind)
 {
     zero_shape s = {.layers = 2,
                     .hidden = 12,
-                    .heads = 6,
-                    .kv_heads = 2,
-                    .head_size = kind == ZERO_QWEN3 ? 4 : 2, /* H D is not C */
+                    .heads = kind == ZERO_NEOX ? 3 : 6,
+                    .kv_heads = kind == ZERO_NEOX ? 3 : 2,
+                    .head_size =
+                        kind == ZERO_QWEN3 || kind == ZERO_NEOX ? 4 : 2, /* H D is not C */
                     .inner = 20,
                     .seq = 24,
                     .vocab = 71,
                     .theta = 5e5,
                     .eps = 1e-6,
+                    .rotary = kind == ZERO_NEOX ? 0.5 : 0.0,
                     .tied = kind == ZERO_QWEN2,
                     .kind = &zero_architectures[kind]};
     if (kind == ZERO_LLAMA) {
@@ -78,6 +80,21 @@ typedef struct {
     int64_t rows, cols; /* rows 0: a vector */
 } entry;
 
+static const entry of_neox[] = {
+    {"gpt_neox.embed_in.weight", 71, 12},
+    {"gpt_neox.layers.1.input_layernorm.weight", 0, 12},
+    {"gpt_neox.layers.1.post_attention_layernorm.bias", 0, 12},
+    {"gpt_neox.layers.0.attention.query_key_value.weight", 36, 12},
+    {"gpt_neox.layers.0.attention.query_key_value.bias", 0, 36},
+    {"gpt_neox.layers.0.attention.dense.weight", 12, 12},
+    {"gpt_neox.layers.0.attention.dense.bias", 0, 12},
+    {"gpt_neox.layers.0.mlp.dense_h_to_4h.weight", 20, 12},
+    {"gpt_neox.layers.0.mlp.dense_h_to_4h.bias", 0, 20},
+    {"gpt_neox.layers.0.mlp.dense_4h_to_h.weight", 12, 20},
+    {"gpt_neox.layers.0.mlp.dense_4h_to_h.bias", 0, 12},
+    {"gpt_neox.final_layer_norm.bias", 0, 12},
+    {"embed_out.weight", 71, 12},
+    {NULL, 0, 0}};
 static const entry of_all[] = {{"model.embed_tokens.weight", 71, 12},
                                {"model.layers.1.input_layernorm.weight", 0, 12},
                                {"model.layers.0.post_attention_layernorm.weight", 0, 12},
@@ -119,11 +136,12 @@ TEST(names_and_shapes_are_theirs)
 {
     static const struct {
         int kind, n;
-        const entry *own;
-    } rows[] = {{ZERO_LLAMA, 1 + 2 * 9 + 2, of_llama},
-                {ZERO_MISTRAL, 1 + 2 * 9 + 2, of_llama},
-                {ZERO_QWEN2, 1 + 2 * 12 + 1, of_qwen2}, /* tied: no head */
-                {ZERO_QWEN3, 1 + 2 * 11 + 2, of_qwen3}};
+        const entry *own, *common;
+    } rows[] = {{ZERO_LLAMA, 1 + 2 * 9 + 2, of_llama, of_all},
+                {ZERO_MISTRAL, 1 + 2 * 9 + 2, of_llama, of_all},
+                {ZERO_QWEN2, 1 + 2 * 12 + 1, of_qwen2, of_all}, /* tied: no head */
+                {ZERO_QWEN3, 1 + 2 * 11 + 2, of_qwen3, of_all},
+                {ZERO_NEOX, 1 + 2 * 12 + 3, of_neox, of_neox}};
     for (size_t i = 0; i < COUNT(rows); i++) {
         zero_shape s = of(rows[i].kind);
         zero_model model = model_of(&s);
@@ -135,7 +153,7 @@ TEST(names_and_shapes_are_theirs)
         check_ok(zero_safetensors_read_header(&file, &header));
         check_ok(zero_safetensors_parse("", file.bytes, &header, &table));
         assert_int_equal(table.n, rows[i].n);
-        check_entries(&table, of_all);
+        check_entries(&table, rows[i].common);
         check_entries(&table, rows[i].own);
         zero_safetensors_destroy(&table);
         zero_bytes_destroy(&header);
@@ -151,6 +169,7 @@ TEST(names_and_shapes_are_theirs)
     "\"hidden_size\": 12, \"num_hidden_layers\": 2, \"num_attention_heads\": 6, " \
     "\"intermediate_size\": 20, \"vocab_size\": 71, \"max_position_embeddings\": 24"
 #define LLAMA "\"model_type\": \"llama\", " SIZES
+#define NEOX  "\"model_type\": \"gpt_neox\", " SIZES
 
 static zero_status read_text(const char *json, zero_shape *s)
 {
@@ -223,6 +242,32 @@ TEST(files_of_both_versions_say_the_same)
     }
 }
 
+/* GPT-NeoX says what part of a head turns, in either version's way. */
+TEST(a_part_that_turns_is_read_from_files_of_both_versions)
+{
+    static const struct {
+        const char *json;
+        double rotary, theta;
+    } rows[] = {
+        {"{" NEOX ", \"rotary_pct\": 1.0, \"rotary_emb_base\": 5000, \"hidden_act\": "
+         "\"gelu\", \"use_parallel_residual\": true}",
+         1.0, 5e3},
+        {"{" NEOX ", \"rope_parameters\": {\"rope_theta\": 7e3, \"rope_type\": "
+         "\"default\", \"partial_rotary_factor\": 1.0}}",
+         1.0, 7e3},
+        {"{" NEOX ", \"rotary_pct\": 1.0, \"partial_rotary_factor\": 1.0, "
+         "\"rotary_emb_base\": 10000, \"rope_theta\": 10000}",
+         1.0, 1e4},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        zero_shape s;
+        if (read_text(rows[i].json, &s) != ZERO_OK)
+            fail_msg("%s: %s", rows[i].json, zero_last_error());
+        assert_true(s.rotary == rows[i].rotary && s.theta == rows[i].theta &&
+                    s.eps == 1e-5 && s.inner == 20 && !s.tied);
+    }
+}
+
 TEST(another_calculation_is_refused_by_its_name)
 {
     static const struct {
@@ -258,6 +303,17 @@ TEST(another_calculation_is_refused_by_its_name)
         {"{" LLAMA ", \"num_key_value_heads\": \"2\"}", ZERO_ERR_FORMAT,
          "num_key_value_heads"},
         {"{\"model_type\": \"llama\", \"hidden_size\": 12}", ZERO_ERR_FORMAT, "is missing"},
+        {"{" NEOX ", \"use_parallel_residual\": false}", ZERO_ERR_UNSUPPORTED,
+         "\"use_parallel_residual\" is false"},
+        {"{" NEOX ", \"hidden_act\": \"gelu_fast\"}", ZERO_ERR_UNSUPPORTED,
+         "\"hidden_act\" is \"gelu_fast\""},
+        {"{" NEOX ", \"attention_bias\": false}", ZERO_ERR_UNSUPPORTED,
+         "\"attention_bias\" is false"},
+        {"{" NEOX ", \"rotary_pct\": 1.0, \"partial_rotary_factor\": 0.5}",
+         ZERO_ERR_UNSUPPORTED, "\"rotary_pct\" of the channels"},
+        {"{" NEOX ", \"rope_theta\": 1e4, \"rotary_emb_base\": 5e4}", ZERO_ERR_FORMAT,
+         "means the same"},
+        {"{" NEOX "}", ZERO_ERR_FORMAT, "rotary positions turn 0 of them"},
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         zero_shape s;
@@ -344,20 +400,21 @@ static void rename_tensors(const zero_model *model, const char *prefix, bool has
 {
     zero_bytes out = {0};
     int n = model->n_tensors;
+    const zero_architecture *kind = ((const zero_shape *)model->shape)->kind;
+    const char *own = has_own ? kind->prefix : "";
     zero_safetensors_entry *entries = calloc((size_t)n + 2, sizeof *entries);
     char(*names)[128] = calloc((size_t)n + 2, sizeof *names);
     assert_true(entries && names);
     for (int i = 0; i < n; i++) {
         const zero_tensor *t = &model->tensors[i];
-        bool is_head = strcmp(t->name, "lm_head.weight") == 0;
-        snprintf(names[i], sizeof names[i], "%s%s%s", prefix,
-                 has_own && !is_head ? "model." : "", t->name);
+        bool is_head = strcmp(t->name, zero_hugging_face_head(kind)) == 0;
+        snprintf(names[i], sizeof names[i], "%s%s%s", prefix, is_head ? "" : own, t->name);
         entries[i] = (zero_safetensors_entry){.name = names[i], .type = "F32"};
         if (t->decays) entries[i].dims[entries[i].n_dims++] = t->rows;
         entries[i].dims[entries[i].n_dims++] = t->cols;
     }
     snprintf(names[n], sizeof names[n], "%s%slayers.1.self_attn.rotary_emb.inv_freq",
-             prefix, has_own ? "model." : "");
+             prefix, own);
     entries[n] =
         (zero_safetensors_entry){.name = names[n], .type = "F32", .n_dims = 1, .dims = {1}};
     snprintf(names[n + 1], sizeof names[n + 1], "%slm_head.weight", prefix);

@@ -22,6 +22,9 @@ LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_fr
 COMMON = dict(vocab_size=71, hidden_size=24, num_hidden_layers=2, num_attention_heads=6,
               num_key_value_heads=2, intermediate_size=40, max_position_embeddings=64,
               rms_norm_eps=1e-5, initializer_range=0.2, bos_token_id=1, eos_token_id=70)
+NEOX = dict(vocab_size=71, hidden_size=24, num_hidden_layers=2, num_attention_heads=6,
+            intermediate_size=40, max_position_embeddings=64, rotary_emb_base=5000,
+            initializer_range=0.2, bos_token_id=1, eos_token_id=70)
 # name: (class of the configuration, what differs, type of the weights, largest file)
 FOLDERS = {
     "gpt2": ("GPT2Config", dict(vocab_size=71, n_embd=24, n_layer=2, n_head=3, n_positions=64,
@@ -35,6 +38,9 @@ FOLDERS = {
     "qwen2": ("Qwen2Config", dict(COMMON, rms_norm_eps=1e-6, tie_word_embeddings=True,
                                   eos_token_id=[70, 69]), "float32", "10KB"),
     "qwen3": ("Qwen3Config", dict(COMMON, rope_theta=1e6, head_dim=8), "float32", "5GB"),
+    "neox": ("GPTNeoXConfig", dict(NEOX, rotary_pct=0.5), "float32", "15KB"),
+    "neox-tied": ("GPTNeoXConfig", dict(NEOX, rotary_pct=1.0, tie_word_embeddings=True), "bfloat16",
+                  "5GB"),
 }
 
 
@@ -49,6 +55,9 @@ def make(place):
         if transformers.__version__ >= "5" and "rope_theta" in numbers:
             numbers["rope_parameters"] = dict(numbers.pop("rope_scaling", {"rope_type": "default"}),
                                               rope_theta=numbers.pop("rope_theta"))
+        if transformers.__version__ >= "5" and "rotary_pct" in numbers:
+            numbers["rope_parameters"] = {"rope_type": "default", "rope_theta": numbers.pop("rotary_emb_base"),
+                                          "partial_rotary_factor": numbers.pop("rotary_pct")}
         model = transformers.AutoModelForCausalLM.from_config(
             getattr(transformers, config)(**numbers)).eval().to(getattr(torch, dtype))
         for own, value in model.named_parameters():  # biases and gains that show
@@ -79,7 +88,9 @@ def check(place):
         model, info = transformers.AutoModelForCausalLM.from_pretrained(
             f"{place}/{out}", output_loading_info=True, torch_dtype=torch.float32)
         was = torch.load(f"{place}/{name}.pt")
-        same = all(torch.equal(value, was["state"][key]) for key, value in model.state_dict().items())
+        state = {key.replace("embed_out", "lm_head"): value for key, value in was["state"].items()}
+        same = all(torch.equal(value, state[key.replace("embed_out", "lm_head")])
+                   for key, value in model.state_dict().items())
         logits = (model.eval()(torch.tensor([PROMPT])).logits.detach() - was["logits"]).abs().max()
         logits /= was["logits"].abs().max()
         config = json.load(open(f"{place}/{out}/config.json"))

@@ -46,9 +46,14 @@ static void draw_shape(dice *d, int slices, zero_type activations, zero_model *m
     const int64_t kind = roll(d, 2 * ZERO_ARCHITECTURES);
     if (kind > ZERO_GPT2 && kind < ZERO_ARCHITECTURES) {
         shape.kind = &zero_architectures[kind];
-        shape.kv_heads = heads;
-        shape.heads *= 1 + roll(d, 3);
-        shape.head_size = 2 * (1 + roll(d, 5));
+        if (shape.kind->has & ZERO_HAS_HEADS) {
+            shape.kv_heads = heads;
+            shape.heads *= 1 + roll(d, 3);
+            shape.head_size = 2 * (1 + roll(d, 5));
+        } else {
+            shape.hidden = 8 * heads * (1 + roll(d, 3));
+            shape.rotary = roll(d, 2) == 0 ? 1.0 : 0.5;
+        }
         shape.inner = slices * (1 + roll(d, 12));
         shape.tied = roll(d, 2) == 0;
     }

@@ -16,7 +16,7 @@ typedef struct {
     int64_t gap[2];        /* between rows of a, and of b */
     int64_t shift[ARRAYS]; /* in elements */
     float dropout;         /* of a branch */
-    bool few_rows;
+    bool few_rows, is_exact;
 } shape;
 
 enum { MOST = 72 * 64 };
@@ -85,7 +85,8 @@ static zero_bias bias_of(const shape *s, const arrays *x)
                        .rows_type = s->rows,
                        .bias = x->bias,
                        .x = x->c,
-                       .y = x->other};
+                       .y = x->other,
+                       .is_exact = s->is_exact};
 }
 
 static zero_branch branch_of(const shape *s, const arrays *x)
@@ -110,6 +111,7 @@ static zero_bias_grad gradient_of(const shape *s, const arrays *x)
                             .x = x->other,
                             .dy = x->c,
                             .dx = x->c,
+                            .is_exact = s->is_exact,
                             .accumulate = true,
                             .dbias = x->dbias};
 }
@@ -281,14 +283,14 @@ static bool are_same(device *d, const shape *s)
     return memcmp(first, d->host, x.bytes) == 0;
 }
 
-/* Other types, few rows, and rows that do not begin at multiples of 16 bytes. */
+/* Other types, few rows, the exact GELU, and rows that do not begin at multiples of 16 bytes. */
 TEST(other_products_are_two_calls)
 {
     device d;
     open_device(&d);
     for (int end = 0; end < ENDINGS; end++) {
         const shape s = shape_of((ending)end, ZERO_BF16, 24, 32, 40 + 8 * end);
-        shape others[] = {s, s, s, s, s, s, s, s, s, s, s, s, s};
+        shape others[] = {s, s, s, s, s, s, s, s, s, s, s, s, s, s};
         others[0].rows = ZERO_FP32;
         others[1] = shape_of((ending)end, ZERO_FP32, 24, 32, 40);
         others[2].gap[IN_A] = 4;
@@ -304,6 +306,8 @@ TEST(other_products_are_two_calls)
         }
         others[12].dropout = 0.5f;
         if (end != ADD_BRANCH) others[12].k = 44;
+        others[13].is_exact = true;
+        if (end == ADD_BIAS || end == ADD_BRANCH) others[13].k = 44;
         for (size_t i = 0; i < COUNT(others); i++) assert_true(are_same(&d, &others[i]));
         const int64_t so_far = inside(&d)->n_choices;
         assert_false(are_same(&d, &s)); /* this one is rounded once */

@@ -95,7 +95,7 @@ TEST(biases_agree)
 /* ---- GELU ---- */
 
 static void check_gelu(test_pool *pool, zero_type type, int64_t rows, int64_t cols,
-                       int shift)
+                       int shift, bool is_exact)
 {
     const int64_t n = rows * cols;
     float *x = test_floats(pool, n), *want = test_floats(pool, n);
@@ -113,17 +113,21 @@ static void check_gelu(test_pool *pool, zero_type type, int64_t rows, int64_t co
                                                    .type = type,
                                                    .bias = more,
                                                    .x = before,
-                                                   .y = after});
-    naive->bias_gelu(
-        &slow,
-        &(zero_bias){
-            .rows = rows, .cols = cols, .type = type, .bias = bias, .x = x, .y = want});
+                                                   .y = after,
+                                                   .is_exact = is_exact});
+    naive->bias_gelu(&slow, &(zero_bias){.rows = rows,
+                                         .cols = cols,
+                                         .type = type,
+                                         .bias = bias,
+                                         .x = x,
+                                         .y = want,
+                                         .is_exact = is_exact});
     assert_same_typed(ZERO_FP32, n, test_gpu_result(&g, before), x);
     assert_close(n, test_gpu_result(&g, after), want);
 }
 
 static void check_gelu_backward(test_pool *pool, int64_t rows, int64_t cols, int shift,
-                                bool accumulate, int64_t room_bytes)
+                                bool accumulate, int64_t room_bytes, bool is_exact)
 {
     const int64_t n = rows * cols;
     float *x = test_floats(pool, n), *dy = test_floats(pool, n),
@@ -145,6 +149,7 @@ static void check_gelu_backward(test_pool *pool, int64_t rows, int64_t cols, int
                                                        .x = in,
                                                        .dy = d,
                                                        .dx = dx,
+                                                       .is_exact = is_exact,
                                                        .accumulate = accumulate,
                                                        .dbias = out},
                                      room);
@@ -153,6 +158,7 @@ static void check_gelu_backward(test_pool *pool, int64_t rows, int64_t cols, int
                                                        .x = x,
                                                        .dy = dy,
                                                        .dx = want,
+                                                       .is_exact = is_exact,
                                                        .accumulate = accumulate,
                                                        .dbias = dbias});
     assert_close(n, test_gpu_result(&g, dx), want);
@@ -162,15 +168,17 @@ static void check_gelu_backward(test_pool *pool, int64_t rows, int64_t cols, int
 TEST(gelu_agrees)
 {
     for (size_t s = 0; s < COUNT(shapes); s++)
-        for (int shift = 0; shift < 2; shift++) {
+        for (int i = 0; i < 4; i++) {
             const int64_t rows = shapes[s][0], cols = shapes[s][1];
+            const int shift = i % 2, is_exact = i / 2;
             for (size_t t = 0; t < COUNT(types); t++)
-                check_gelu(*state, types[t], rows, cols, shift);
-            check_gelu_backward(*state, rows, cols, shift, s % 2, rooms[s % COUNT(rooms)]);
+                check_gelu(*state, types[t], rows, cols, shift, is_exact);
+            check_gelu_backward(*state, rows, cols, shift, s % 2, rooms[s % COUNT(rooms)],
+                                is_exact);
         }
 }
 
-TEST(gelu_is_right_far_from_zero)
+static void check_gelu_far_from_zero(bool is_exact)
 {
     const float one[] = {1, 1, 1, 1}, zeros[4] = {0};
     const float values[] = {0, 0, 1e4f, 1e30f}, slopes[] = {0, 0, 1, 1};
@@ -181,21 +189,34 @@ TEST(gelu_is_right_far_from_zero)
     float *dx = out_floats(&g, NULL, 4, 0), *dbias = out_floats(&g, NULL, 4, 0);
     zero_cuda_room room = test_gpu_room(&g, 65536);
     while (test_gpu_next(&g)) {
-        zero_cuda_bias_gelu(
-            g.stream,
-            &(zero_bias){
-                .rows = 1, .cols = 4, .type = ZERO_FP32, .bias = bias, .x = x, .y = y});
-        zero_cuda_bias_gelu_backward(
-            g.stream,
-            &(zero_bias_grad){
-                .rows = 1, .cols = 4, .x = x, .dy = dy, .dx = dx, .dbias = dbias},
-            room);
+        zero_cuda_bias_gelu(g.stream, &(zero_bias){.rows = 1,
+                                                   .cols = 4,
+                                                   .type = ZERO_FP32,
+                                                   .bias = bias,
+                                                   .x = x,
+                                                   .y = y,
+                                                   .is_exact = is_exact});
+        zero_cuda_bias_gelu_backward(g.stream,
+                                     &(zero_bias_grad){.rows = 1,
+                                                       .cols = 4,
+                                                       .x = x,
+                                                       .dy = dy,
+                                                       .dx = dx,
+                                                       .is_exact = is_exact,
+                                                       .dbias = dbias},
+                                     room);
     }
     for (int i = 0; i < 4; i++) {
         assert_true(((const float *)test_gpu_result(&g, y))[i] == values[i]);
         assert_true(fabsf(((const float *)test_gpu_result(&g, dx))[i] - slopes[i]) <
                     1e-30f);
     }
+}
+
+TEST(gelu_is_right_far_from_zero)
+{
+    check_gelu_far_from_zero(false);
+    check_gelu_far_from_zero(true);
 }
 
 /* ---- layer norm ---- */

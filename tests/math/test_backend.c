@@ -176,7 +176,7 @@ static float *run_kernels(test_pool *pool, const zero_cpu_kernels *kernels, int6
         .state = {[ZERO_CPU_KERNELS] = kernels, [ZERO_CPU_PANELS] = zero_panels_at(0)}};
     const int64_t B = 2, T = 67, C = 51, rows = B * T, n = rows * C;
 
-    float *out = test_floats(pool, 18 * n + 4 * rows * T), *at = out;
+    float *out = test_floats(pool, 20 * n + 4 * rows * T), *at = out;
     float *x = test_floats(pool, 3 * n), *w = test_floats(pool, C),
           *dy = test_floats(pool, n);
     int32_t *targets = test_tokens(pool, rows, C);
@@ -234,7 +234,22 @@ static float *run_kernels(test_pool *pool, const zero_cpu_kernels *kernels, int6
     memset(m, 0, (size_t)(2 * n) * sizeof *m);
     cpu->adamw(&math, &recipe,
                &(zero_adamw_arrays){n, ZERO_FP32, dy, p, m, v, NULL, 0, NULL});
-    *len = p + n - out;
+    float *exact = p + n, *slope = exact + n;
+    cpu->bias_gelu(&math, &(zero_bias){.rows = rows,
+                                       .cols = C,
+                                       .type = ZERO_FP32,
+                                       .bias = w,
+                                       .x = x,
+                                       .y = exact,
+                                       .is_exact = true});
+    cpu->bias_gelu_backward(&math, &(zero_bias_grad){.rows = rows,
+                                                     .cols = C,
+                                                     .x = x,
+                                                     .dy = dy,
+                                                     .dx = slope,
+                                                     .is_exact = true,
+                                                     .dbias = dsum});
+    *len = slope + n - out;
     return out;
 }
 

@@ -139,7 +139,8 @@ TEST(branches_end_to_the_bit)
     }
 }
 
-static void check_gelu(test_pool *pool, int64_t rows, int64_t cols)
+/* The exact one has the same bits in both. */
+static void check_gelu(test_pool *pool, int64_t rows, int64_t cols, bool is_exact)
 {
     zero_math fast = test_opened(cpu), slow = test_opened(naive);
     const int64_t n = rows * cols;
@@ -152,15 +153,20 @@ static void check_gelu(test_pool *pool, int64_t rows, int64_t cols)
                                          .type = ZERO_FP32,
                                          .bias = bias,
                                          .x = x,
-                                         .y = want});
+                                         .y = want,
+                                         .is_exact = is_exact});
     cpu->bias_gelu(&fast, &(zero_bias){.rows = rows,
                                        .cols = cols,
                                        .type = ZERO_FP32,
                                        .bias = bias,
                                        .x = x2,
-                                       .y = got});
+                                       .y = got,
+                                       .is_exact = is_exact});
     assert_same(n, x2, x);
-    assert_close(n, got, want);
+    if (is_exact)
+        assert_same(n, got, want);
+    else
+        assert_close(n, got, want);
     for (int accumulate = 0; accumulate < 2; accumulate++) {
         float *dy = test_floats(pool, n), *dbias = test_floats(pool, cols);
         float *dbias2 = test_copy(pool, cols, dbias);
@@ -169,6 +175,7 @@ static void check_gelu(test_pool *pool, int64_t rows, int64_t cols)
                                                            .x = x,
                                                            .dy = dy,
                                                            .dx = want,
+                                                           .is_exact = is_exact,
                                                            .accumulate = accumulate,
                                                            .dbias = dbias});
         float *dx = accumulate ? dy : test_floats(pool, n);
@@ -177,9 +184,13 @@ static void check_gelu(test_pool *pool, int64_t rows, int64_t cols)
                                                          .x = x,
                                                          .dy = dy,
                                                          .dx = dx,
+                                                         .is_exact = is_exact,
                                                          .accumulate = accumulate,
                                                          .dbias = dbias2});
-        assert_close(n, dx, want);
+        if (is_exact)
+            assert_same(n, dx, want);
+        else
+            assert_close(n, dx, want);
         assert_close(cols, dbias2, dbias);
     }
 }
@@ -187,21 +198,66 @@ static void check_gelu(test_pool *pool, int64_t rows, int64_t cols)
 TEST(gelu_agrees_also_far_from_zero)
 {
     zero_math fast = test_opened(cpu);
-    for (size_t s = 0; s < COUNT(lengths); s++) check_gelu(*state, 1, lengths[s]);
-    for (size_t s = 0; s < COUNT(shapes); s++)
-        check_gelu(*state, shapes[s][0], shapes[s][1]);
-    const float one[] = {1, 1, 1, 1}, zeros[4] = {0};
-    const float values[] = {0, 0, 1e4f, 1e30f}, slopes[] = {0, 0, 1, 1};
-    float x[] = {-1e30f, -1e4f, 1e4f, 1e30f}, y[4], dx[4], dbias[4];
-    cpu->bias_gelu(
-        &fast, &(zero_bias){
-                   .rows = 1, .cols = 4, .type = ZERO_FP32, .bias = zeros, .x = x, .y = y});
-    cpu->bias_gelu_backward(
-        &fast, &(zero_bias_grad){
-                   .rows = 1, .cols = 4, .x = x, .dy = one, .dx = dx, .dbias = dbias});
-    for (int i = 0; i < 4; i++) {
-        assert_true(y[i] == values[i]);
-        assert_true(fabsf(dx[i] - slopes[i]) < 1e-30f);
+    for (int is_exact = 0; is_exact < 2; is_exact++) {
+        for (size_t s = 0; s < COUNT(lengths); s++)
+            check_gelu(*state, 1, lengths[s], is_exact);
+        for (size_t s = 0; s < COUNT(shapes); s++)
+            check_gelu(*state, shapes[s][0], shapes[s][1], is_exact);
+        const float one[] = {1, 1, 1, 1}, zeros[4] = {0};
+        const float values[] = {0, 0, 1e4f, 1e30f}, slopes[] = {0, 0, 1, 1};
+        float x[] = {-1e30f, -1e4f, 1e4f, 1e30f}, y[4], dx[4], dbias[4];
+        cpu->bias_gelu(&fast, &(zero_bias){.rows = 1,
+                                           .cols = 4,
+                                           .type = ZERO_FP32,
+                                           .bias = zeros,
+                                           .x = x,
+                                           .y = y,
+                                           .is_exact = is_exact});
+        cpu->bias_gelu_backward(&fast, &(zero_bias_grad){.rows = 1,
+                                                         .cols = 4,
+                                                         .x = x,
+                                                         .dy = one,
+                                                         .dx = dx,
+                                                         .is_exact = is_exact,
+                                                         .dbias = dbias});
+        for (int i = 0; i < 4; i++) {
+            assert_true(y[i] == values[i]);
+            assert_true(fabsf(dx[i] - slopes[i]) < 1e-30f);
+        }
+    }
+}
+
+/* Against libm's error function in double, from -14 to 14. */
+TEST(the_exact_gelu_and_its_slope_are_exact_to_single_precision)
+{
+    enum { n = 280001 };
+    zero_math fast = test_opened(cpu);
+    float *x = test_floats(*state, n), *y = test_floats(*state, n),
+          *zeros = test_floats(*state, n), *dx = test_floats(*state, n),
+          *one = test_floats(*state, n);
+    for (int i = 0; i < n; i++)
+        x[i] = (float)i * 1e-4f - 14.0f, zeros[i] = 0.0f, one[i] = 1.0f;
+    cpu->bias_gelu(&fast, &(zero_bias){.rows = 1,
+                                       .cols = n,
+                                       .type = ZERO_FP32,
+                                       .bias = zeros,
+                                       .x = x,
+                                       .y = y,
+                                       .is_exact = true});
+    cpu->bias_gelu_backward(&fast, &(zero_bias_grad){.rows = 1,
+                                                     .cols = n,
+                                                     .x = x,
+                                                     .dy = one,
+                                                     .dx = dx,
+                                                     .is_exact = true,
+                                                     .dbias = zeros});
+    for (int i = 0; i < n; i++) {
+        const double at = (double)x[i], below = 0.5 * erfc(-at * 0.70710678118654752440);
+        const double slope = below + at * 0.39894228040143267794 * exp(-0.5 * at * at);
+        const double apart = fabs((double)y[i] - at * below);
+        assert_true(apart <= 2.1e-7 * fabs(at));
+        assert_true(fabs(at) > 4.0 || apart <= 6e-7 * fabs(at * below));
+        assert_true(fabs((double)dx[i] - slope) <= 2.5e-7);
     }
 }
 

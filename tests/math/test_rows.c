@@ -43,7 +43,7 @@ static void bias_backward(call *c)
 }
 
 /* y is made from x as it is stored: adding -0 changes no number. */
-static void bias_gelu(call *c)
+static void check_gelu(call *c, bool is_exact)
 {
     const int64_t n = rows_of(c) * c->cols;
     numbers x = rows(c, n), y = rows(c, n), bias = weights(c, c->cols);
@@ -53,7 +53,7 @@ static void bias_gelu(call *c)
     b.bias = bias.half, b.x = x.wide;
     c->m->ops->add_bias(&c->m->math, &b);
     round_wide(&x, n);
-    b.type = ZERO_FP32, b.bias = zeros, b.y = y.wide;
+    b.type = ZERO_FP32, b.bias = zeros, b.y = y.wide, b.is_exact = is_exact;
     c->m->ops->bias_gelu(&c->m->math, &b);
     b.type = b.rows_type = c->type, b.bias = bias.half, b.x = x.half, b.y = y.half;
     c->m->ops->bias_gelu(&c->m->math, &b);
@@ -61,11 +61,18 @@ static void bias_gelu(call *c)
     check_rows(c, &y, n);
 }
 
+static void bias_gelu(call *c)
+{
+    check_gelu(c, false);
+    check_gelu(c, true);
+}
+
 /* dbias is the sum of dx as it is stored. */
 static void bias_gelu_backward(call *c)
 {
     const int64_t n = rows_of(c) * c->cols;
-    for (int accumulate = 0; accumulate < 2; accumulate++) {
+    for (int i = 0; i < 4; i++) {
+        const bool accumulate = i % 2, is_exact = i / 2;
         numbers x = rows(c, n), dy = rows(c, n), dx = c->in_place ? dy : rows(c, n);
         float *got = test_floats(c->pool, c->cols),
               *want = test_copy(c->pool, c->cols, got),
@@ -78,6 +85,7 @@ static void bias_gelu_backward(call *c)
                                                             .x = at(&x, half),
                                                             .dy = at(&dy, half),
                                                             .dx = at(&dx, half),
+                                                            .is_exact = is_exact,
                                                             .accumulate = accumulate,
                                                             .dbias = half ? got : other});
         check_rows(c, &dx, n);

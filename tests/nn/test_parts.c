@@ -234,6 +234,7 @@ static const team_case others[] = {
     {8, {1, 2, 4, 8}, OTHER(ZERO_QWEN2, 64, 8, 8, 8, 160, 257), 2, 7, false},
     {4, {1, 2, 4}, OTHER(ZERO_QWEN3, 48, 8, 4, 12, 72, 257), 2, 7, false},
     {3, {3}, OTHER(ZERO_QWEN3, 48, 6, 3, 10, 72, 100), 2, 7, false},
+    {8, {1, 2, 4, 8}, OTHER(ZERO_NEOX, 64, 8, 8, 8, 160, 257), 2, 7, false},
 };
 /* clang-format on */
 

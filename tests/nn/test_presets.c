@@ -58,7 +58,11 @@ TEST(models_of_other_architectures_have_the_published_parameter_counts)
         {"qwen3-8b", 8190735360},       {"qwen3-14b", 14768307200},
         {"qwen3-32b", 32762123264},     {"smollm2-135m", 134515008},
         {"smollm2-360m", 361821120},    {"smollm2-1.7b", 1711376384},
-        {"tinyllama-1.1b", 1100048384},
+        {"tinyllama-1.1b", 1100048384}, {"pythia-70m", 70426624},
+        {"pythia-160m", 162322944},     {"pythia-410m", 405334016},
+        {"pythia-1b", 1011781632},      {"pythia-1.4b", 1414647808},
+        {"pythia-2.8b", 2775208960},    {"pythia-6.9b", 6857302016},
+        {"pythia-12b", 11846072320},
     };
     for (size_t i = 0; i < COUNT(published); i++) {
         zero_shape shape;

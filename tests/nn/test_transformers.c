@@ -71,6 +71,9 @@ TEST(losses_and_gradients_are_those_of_transformers)
         {{OTHER(ZERO_QWEN3, 16, 4, 2, 6, 24), .seq = 9, .vocab = 40},
          3.772203896,
          1.189027504},
+        {{OTHER(ZERO_NEOX, 16, 4, 4, 4, 64), .seq = 9, .vocab = 40, .rotary = 0.5},
+         4.182436526,
+         1.563464708},
     };
     for (size_t i = 0; i < COUNT(golden); i++) {
         check_golden(*state, &zero_backend_naive, &golden[i].shape, golden[i].loss,
@@ -87,6 +90,7 @@ TEST(long_wavelengths_are_stretched)
     float plain[64], stretched[64];
     int stay = 0, divided = 0;
     assert_ok(zero_model_preset("llama3.1-405b", &shape));
+    shape = zero_shape_complete(&shape);
     zero_shape_frequencies(&shape, stretched);
     shape.scaling.factor = 0.0;
     zero_shape_frequencies(&shape, plain);

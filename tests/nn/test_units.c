@@ -56,6 +56,8 @@ static const zero_shape others[] = {
     {OTHER(ZERO_MISTRAL, 12, 3, 1, 4, 20), .seq = 6, .vocab = 17},
     {OTHER(ZERO_QWEN2, 16, 2, 2, 8, 20), .seq = 6, .vocab = 17, .tied = true},
     {OTHER(ZERO_QWEN3, 12, 4, 2, 6, 20), .seq = 6, .vocab = 17},
+    {OTHER(ZERO_NEOX, 24, 3, 3, 8, 20), .seq = 6, .vocab = 17},
+    {OTHER(ZERO_NEOX, 12, 2, 2, 6, 20), .seq = 6, .vocab = 17, .rotary = 1, .tied = true},
 };
 
 TEST(the_gradient_is_that_of_the_loss)
@@ -205,6 +207,7 @@ static const zero_shape longer[] = {
     {OTHER(ZERO_LLAMA, 24, 4, 2, 6, 40), .seq = 70, .vocab = 37},
     {OTHER(ZERO_QWEN2, 24, 3, 1, 8, 40), .seq = 70, .vocab = 37, .tied = true},
     {OTHER(ZERO_QWEN3, 24, 4, 4, 8, 40), .seq = 70, .vocab = 37},
+    {OTHER(ZERO_NEOX, 24, 3, 3, 8, 40), .seq = 70, .vocab = 37},
 };
 
 static void check_half(test_pool *pool, const zero_backend *backend, zero_type type,

@@ -45,6 +45,7 @@ static const zero_shape test_others[] = {
     {TEST_OTHER(ZERO_MISTRAL, 3, 1, 8)},
     {TEST_OTHER(ZERO_QWEN2, 3, 3, 8), .tied = true},
     {TEST_OTHER(ZERO_QWEN3, 4, 2, 10)},
+    {TEST_OTHER(ZERO_NEOX, 3, 3, 8)},
 };
 
 /* Appends n tokens to one text[n_known + n]. */

@@ -80,7 +80,7 @@ static inline int run_group(exchange_run *run, const zero_layout *layout)
 static inline void run_begin(exchange_run *run, int group, int64_t call, int lists,
                              int member)
 {
-    run_note(run, member, zero_exchange_begin(run->x, group, call, lists, member, NULL));
+    run_note(run, member, zero_exchanges_begin(run->x, group, call, lists, member, NULL));
 }
 
 /* One collective of all ranks, alone. Returns its seconds. */
