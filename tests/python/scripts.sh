@@ -57,15 +57,16 @@ fi
 
 cat >import.py <<'END'
 import sys, torch, torch.distributed as dist, zero_torch
-dist.init_process_group("zero", init_method="zero://", **eval(sys.argv[1]))
+dist.init_process_group("zero", **eval(sys.argv[1]))
 END
-fails 1 1 env WORLD_SIZE=4 "$python" import.py '{}'
+fails 1 1 env WORLD_SIZE=4 "$python" import.py '{"init_method": "zero://"}'
 says 'WORLD_SIZE is 4, but MPI finds one rank: start with mpirun -n 4 \(or srun\), not with torchrun' err
-fails 1 2 "$python" import.py '{"store": dist.HashStore(), "rank": 0, "world_size": 1, "init_method": None}'
+fails 1 2 "$python" import.py '{"store": dist.HashStore(), "rank": 0, "world_size": 1}'
 says 'rank 0 of 1 is expected, but MPI has rank [01] of 2: start with mpirun -n 1' err
 sed "s/^version = .*/version = '0.0.0'/" "$package/zero_torch/place.py" >place.py
+library=$(sed -n 's/^library = "\(.*\)".*/\1/p' place.py)
 cp -r "$package/zero_torch" . && cp place.py zero_torch/
-fails 1 1 env PYTHONPATH="$PWD" "$python" -c 'import zero_torch'
+fails 1 1 env PYTHONPATH="$PWD" ZERO_TORCH_LIB="$package/zero_torch/$library" "$python" -c 'import zero_torch'
 says 'this package has version 0.0.0, but .* has [0-9.]*: install both from one build' err
 rm -r zero_torch
 fails 1 1 env ZERO_TORCH_LIB=/nowhere.so "$python" -c 'import zero_torch'
