@@ -30,7 +30,6 @@ runs 2 "$python" -m zero_torch -m module_of_mine zero
 fails 1 1 "$python" -m zero_torch
 says 'expected a script' err
 fails 7 2 "$python" -m zero_torch plain.py zero 7 # one rank leaves early
-says 'MPI_ABORT was invoked on rank 1' err
 
 # ---- the entry point: no import of ours ----
 
