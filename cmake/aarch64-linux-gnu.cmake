@@ -1,6 +1,7 @@
 # Builds for 64-bit ARM on Debian or Ubuntu for another CPU. qemu runs the tests.
 #
 #   apt-get install gcc-aarch64-linux-gnu qemu-user-static
+#   sh cmake/aarch64-sysroot.sh DIR
 #   cmake -B build-aarch64 -DCMAKE_TOOLCHAIN_FILE=cmake/aarch64-linux-gnu.cmake \
 #       -DCMAKE_SYSROOT=DIR -DZERO_NATIVE=OFF
 #

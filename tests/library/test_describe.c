@@ -108,6 +108,7 @@ TEST(a_spec_out_of_range_is_refused_with_its_number)
     s.partition = "slices", assert_refused(&s, "'slices'"), s.partition = NULL;
     s.collectives = "nccl", assert_refused(&s, "'nccl'"), s.collectives = NULL;
     s.backend = "gpu", assert_refused(&s, "'gpu'"), s.backend = NULL;
+    s.bits = "equal", assert_refused(&s, "auto, portable or fastest"), s.bits = NULL;
     zero_model_destroy(&model);
 }
 
