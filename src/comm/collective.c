@@ -34,8 +34,7 @@ static zero_status allocate_messages(zero_collective *op)
     return zero_new(&op->messages, ZERO_COLLECTIVE_REQUESTS, "messages");
 }
 
-/* Of what all ranks have in common. */
-static uint32_t hash_of(const zero_collective_spec *spec)
+uint32_t zero_collective_hash(const zero_collective_spec *spec)
 {
     const int64_t common[] = {
         spec->kind,      spec->algorithm,
@@ -59,7 +58,7 @@ static zero_status build(zero_collective *op, zero_comm *comm,
                          zero_algorithm_name(spec->algorithm));
     ZERO_TRY(zero_steps_init(&new.steps, spec, &comm->layout, comm->rank));
     new.until_sent = zero_steps_until_sent(&new.steps);
-    new.hash = hash_of(spec);
+    new.hash = zero_collective_hash(spec);
     int64_t most = 1;
     for (int64_t i = 0; i < new.steps.n_sums; i++)
         most = zero_max(most, new.steps.sums[i].n);
@@ -119,13 +118,14 @@ void zero_collective_destroy(zero_collective *op)
     zero_steps_destroy(&op->steps);
     free(op->terms);
     free(op->messages);
+    free(op->given);
     *op = (zero_collective){0};
 }
 
 /* ---- begin, progress, wait ---- */
 
-zero_status zero_collective_begin(zero_collective *op, const void *in, void *out,
-                                  void *staging)
+zero_status zero_collective_begin_as(zero_collective *op, int64_t sequence, const void *in,
+                                     void *out, void *staging)
 {
     assert(staging || zero_collective_staging(&op->steps.spec, op->steps.layout) == 0);
     assert(!op->is_active);
@@ -141,7 +141,7 @@ zero_status zero_collective_begin(zero_collective *op, const void *in, void *out
         op->out = (char *)staging + m.out;
         op->staging = (char *)staging + m.staged;
     }
-    op->sequence = op->comm->sequence;
+    op->sequence = sequence;
     zero_operation what = zero_flight_operation(op);
     if (op->copier && op->copier->place)
         ZERO_TRY(op->copier->place(op->copier->arg, &op->place));
@@ -150,6 +150,12 @@ zero_status zero_collective_begin(zero_collective *op, const void *in, void *out
     zero_status st = zero_flight_begin(op);
     zero_thread_unlock(op->comm);
     return st;
+}
+
+zero_status zero_collective_begin(zero_collective *op, const void *in, void *out,
+                                  void *staging)
+{
+    return zero_collective_begin_as(op, op->comm->sequence, in, out, staging);
 }
 
 zero_status zero_collective_progress(zero_collective *op, bool *done)

@@ -35,6 +35,9 @@ ZERO_NODISCARD zero_status zero_collective_init_on_device(zero_collective *op,
                                                           const zero_collective_spec *spec,
                                                           const zero_copier *copier);
 
+/* Of what all ranks have in common. */
+uint32_t zero_collective_hash(const zero_collective_spec *spec);
+
 /* Frees the program; accepts a zeroed struct. */
 void zero_collective_destroy(zero_collective *op);
 
@@ -52,6 +55,11 @@ void zero_collective_destroy(zero_collective *op);
  * collective in flight began too long ago for a node's counters (signal.h). */
 ZERO_NODISCARD zero_status zero_collective_begin(zero_collective *op, const void *in,
                                                  void *out, void *staging);
+
+/* The same for an operation that has its number in the group already. */
+ZERO_NODISCARD zero_status zero_collective_begin_as(zero_collective *op, int64_t sequence,
+                                                    const void *in, void *out,
+                                                    void *staging);
 
 /* Runs the steps that can run now, with arithmetic on a few chunks at most; never blocks.
  * *done tells whether the collective has ended, also when asked again. */

@@ -6,6 +6,7 @@
 #include "base/grow.h"
 #include "comm/check.h"
 #include "comm/deadline.h"
+#include "comm/heap.h"
 #include "comm/local.h"
 #include "comm/mpi_error.h"
 #include "comm/thread.h"
@@ -162,6 +163,7 @@ static void release(zero_comm *comm)
     if (!zero_mpi_is_up()) comm->size = 0; /* nothing of MPI's is left to free */
     if (comm->signal_window) zero_window_destroy(comm->signal_window);
     free(comm->signal_window);
+    zero_heap_free(comm->heap);
     zero_layout_destroy(&comm->layout);
     if (comm->size > 0) MPI_Comm_free(&comm->node);
     if (comm->size > 0) MPI_Comm_free(&comm->control);

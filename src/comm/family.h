@@ -35,10 +35,10 @@ ZERO_NODISCARD static inline zero_status zero_family_check_whole(const zero_comm
 /* True if something is in flight on any of the family's groups. */
 static inline bool zero_family_is_active(const zero_comm *whole)
 {
-    bool is_active = whole->active || whole->requests;
+    bool is_active = whole->active || whole->requests || whole->undecided;
     for (int i = 0; i < whole->n_parts && !is_active; i++)
         is_active = whole->parts[i].active != NULL;
     for (const zero_comm *g = whole->named; g && !is_active; g = g->next_named)
-        is_active = g->active || g->requests;
+        is_active = g->active || g->requests || g->undecided;
     return is_active;
 }

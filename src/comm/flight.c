@@ -14,6 +14,7 @@
 #include "comm/steps_run.h"
 #include "comm/thread.h"
 #include "comm/watch.h"
+#include "comm/works.h"
 
 /* ---- the list ---- */
 
@@ -78,7 +79,7 @@ zero_status zero_flight_begin(zero_collective *op)
                          op->sequence, oldest->sequence, ZERO_SIGNALS);
     if (op->steps.spec.direct && op->copier->window)
         zero_device_window_place(op->copier->window, op->sequence, op->in, op->out);
-    op->comm->sequence++;
+    if (op->sequence == op->comm->sequence) op->comm->sequence++;
     op->begun = zero_clock_seconds();
     zero_comm_spans_begin(op);
     op->next_step = 0;
@@ -111,8 +112,9 @@ static zero_status advance_group(const zero_comm *comm, zero_collective *only)
     return ZERO_OK;
 }
 
-static zero_status advance_requests(zero_comm *comm)
+static zero_status advance_works(zero_comm *comm)
 {
+    if (comm->undecided) ZERO_TRY(zero_works_decide(comm));
     for (zero_requests **at = &comm->requests; *at;) {
         zero_requests *r = *at;
         int ended = 0;
@@ -142,10 +144,10 @@ zero_status zero_flight_poll(zero_comm *comm, zero_collective *only)
     ZERO_TRY(advance_group(only ? only->comm : whole, only));
     for (int i = 0; !only && i < whole->n_parts; i++)
         ZERO_TRY(advance_group(&whole->parts[i], NULL));
-    if (!only) ZERO_TRY(advance_requests(whole));
+    if (!only) ZERO_TRY(advance_works(whole));
     for (zero_comm *g = whole->named; g && !only; g = g->next_named) {
         ZERO_TRY(advance_group(g, NULL));
-        ZERO_TRY(advance_requests(g));
+        ZERO_TRY(advance_works(g));
     }
     return zero_watch_look(whole);
 }

@@ -64,6 +64,8 @@ struct zero_comm {
     char name[ZERO_OPERATION_GROUP]; /* as errors say it; "": the group serves no works */
     pthread_mutex_t starting;        /* (whole) of its thread; used by works alone */
     struct zero_works *works;        /* owned; NULL before the first one */
+    struct zero_heap *heap;          /* owned; NULL: shares no memory (heap.h) */
+    struct zero_work *undecided;     /* works whose ranks' data may lie there; borrowed */
     zero_requests *requests;         /* begun and not yet ended; borrowed */
     zero_traffic exchanged;          /* by requests */
     zero_tell *tell;                 /* (whole) where this rank computes; NULL: unknown */
@@ -110,6 +112,8 @@ typedef struct zero_collective {
     zero_steps steps;           /* owned; their spec is the collective's */
     zero_tree_term *terms;      /* owned; as many as the longest sum has */
     MPI_Op add;                 /* MPI's sums in 16 bits; MPI_OP_NULL: not needed */
+    const char **given;         /* owned; [size]: where the ranks' `in` lie (heap.h), and
+                                 * `out`, if it is that; NULL: `apart` says it */
     const zero_copier *copier;  /* borrowed; NULL: `in` and `out` are the host's */
     size_t in_apart, out_apart; /* of neighbours' `in` and `out`, or their mirrors */
     int64_t until_sent;         /* zero_steps_until_sent() */

@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <xxhash.h>
-
 #include "base/fail.h"
 #include "base/grow.h"
 #include "comm/comm.h"
@@ -108,8 +106,7 @@ static zero_status create(zero_comm *world, int n, const int ranks[], int tag,
 static zero_status open_group(zero_comm *world, int n, const int ranks[], int mine,
                               zero_comm *group)
 {
-    uint64_t hash = XXH3_64bits(group->name, strlen(group->name));
-    const int tag = (int)(hash % 32767);
+    const int tag = (int)(zero_operation_group_hash(group->name) % 32767);
     zero_comm made;
     zero_operation what = zero_operation_control(ZERO_OPERATION_OPENING, 0, 0, -1);
     zero_operation_set_group(&what, group->name);
@@ -189,26 +186,4 @@ zero_status zero_comm_on_question(zero_comm *world, zero_tell *tell, void *arg)
     world->tell_arg = arg;
     zero_thread_unlock(world);
     return ZERO_OK;
-}
-
-/* ---- memory that neighbours read ---- */
-
-zero_status zero_comm_share(zero_comm *comm, size_t bytes)
-{
-    (void)bytes;
-    return zero_fail(ZERO_ERR_UNSUPPORTED, "group '%s' shares no memory",
-                     comm ? comm->name : "");
-}
-
-void *zero_comm_allocate(zero_comm *comm, size_t bytes)
-{
-    (void)comm;
-    (void)bytes;
-    return NULL;
-}
-
-void zero_comm_free(zero_comm *comm, void *memory)
-{
-    (void)comm;
-    (void)memory;
 }

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <xxhash.h>
+
 #include "lists/algorithm.h"
 
 _Static_assert(sizeof(zero_operation) == 4 * 8 + 12 * 4 + ZERO_OPERATION_GROUP,
@@ -42,6 +44,11 @@ void zero_operation_set_group(zero_operation *op, const char *name)
     strncpy(op->group, name, sizeof op->group - 1);
 }
 
+uint32_t zero_operation_group_hash(const char *name)
+{
+    return (uint32_t)XXH3_64bits(name, strlen(name));
+}
+
 bool zero_operation_equal(const zero_operation *a, const zero_operation *b)
 {
     return memcmp(a, b, sizeof *a) == 0;
@@ -75,14 +82,18 @@ static void add_numbers(const zero_operation *op, char text[ZERO_OPERATION_TEXT]
         op->kind < ZERO_COLLECTIVE_KINDS
             ? zero_collective_kind_name((zero_collective_kind)op->kind)
             : control_names[op->kind - ZERO_COLLECTIVE_KINDS]);
-    if (op->kind == ZERO_OPERATION_NONE || op->kind == ZERO_OPERATION_END) return;
-    add(text, " %" PRId64, op->sequence);
-    if (op->unit != ZERO_NO_UNIT) add(text, " of %s %d", unit, (int)op->unit);
+    bool is_numbered = op->kind != ZERO_OPERATION_NONE && op->kind != ZERO_OPERATION_END &&
+                       op->kind != ZERO_OPERATION_OPENING;
+    if (is_numbered) add(text, " %" PRId64, op->sequence);
+    if (is_numbered && op->unit != ZERO_NO_UNIT)
+        add(text, " of %s %d", unit, (int)op->unit);
     if (op->group[0] == '\0') return;
     if (op->kind < ZERO_COLLECTIVE_KINDS)
         add(text, " of %" PRId64 " %s", op->count,
             op->type == ZERO_NUMBER_UINT8 ? "bytes"
                                           : zero_number_name((zero_number)op->type));
+    if (op->kind == ZERO_REDUCE || op->kind == ZERO_BROADCAST)
+        add(text, " %s rank %d", op->kind == ZERO_REDUCE ? "to" : "from", (int)op->root);
     add(text, " in group '%s'", op->group);
 }
 

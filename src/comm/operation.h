@@ -51,6 +51,7 @@ zero_operation zero_operation_control(zero_operation_kind kind, int64_t sequence
                                       int64_t bytes, int root);
 
 void zero_operation_set_group(zero_operation *op, const char *name);
+uint32_t zero_operation_group_hash(const char *name);
 
 bool zero_operation_equal(const zero_operation *a, const zero_operation *b);
 

@@ -31,6 +31,7 @@ static char *address(const zero_collective *op, zero_spot spot)
         return zero_device_window_find(op->copier->window, spot.rank, op->sequence,
                                        spot.place == ZERO_IN) +
                spot.at * size;
+    if (op->given && away != 0) return (char *)op->given[spot.rank] + spot.at * size;
     if (spot.place == ZERO_STAGING) return (char *)op->staging + spot.at;
     if (spot.place == ZERO_IN)
         return (char *)op->in + spot.at * size + away * (int64_t)op->in_apart;

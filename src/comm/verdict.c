@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "comm/operation.h"
 
@@ -79,6 +80,56 @@ static bool is_suspect(const zero_stalled_job *g, int class)
     return g->all[class].reached == g->least;
 }
 
+/* ---- works ---- */
+
+/* Whether it has begun operation `number` of the group of this name; true outside it. */
+static bool has_begun(const zero_standing *at, uint32_t group, int64_t number)
+{
+    for (int i = 0; i < at->n_groups; i++)
+        if (at->groups[i].name == group) return at->groups[i].begun > number;
+    return true;
+}
+
+/* True if rank a waits for something that rank b has yet to begin. Which ranks open a group
+ * is not known here. */
+static bool waits_for(const zero_stalled_job *g, int a, int b)
+{
+    const zero_standing *at = &g->all[a], *other = &g->all[b];
+    if (a == b || at->state < ZERO_WATCH_COMPARING || at->group[0] == '\0') return false;
+    if (at->kind == ZERO_OPERATION_OPENING) return other->state == ZERO_WATCH_COMPUTING;
+    return !has_begun(other, zero_operation_group_hash(at->group), at->sequence);
+}
+
+/* Ranks of one group that wait at one number, in the operations of both. */
+static bool is_same_number(const zero_standing *a, const zero_standing *b)
+{
+    return a->state >= ZERO_WATCH_COMPARING && b->state >= ZERO_WATCH_COMPARING &&
+           a->sequence == b->sequence && strcmp(a->group, b->group) == 0;
+}
+
+static const char *find_fault_of_works(const zero_stalled_job *g, int class)
+{
+    if (g->has_silent) return NULL;
+    int awaited = 0, waits = 0, more = 0, idle = 0, mine = count(g, class);
+    for (int r = class; r < g->size; r++)
+        for (int q = 0; q < g->size && g->class_of[r] == class; q++) {
+            awaited += waits_for(g, q, r);
+            waits += waits_for(g, r, q);
+        }
+    for (int q = 0; q < g->size; q++) {
+        bool differs =
+            g->class_of[q] == q && q != class && is_same_number(&g->all[q], &g->all[class]);
+        if (differs && (count(g, q) > mine || (count(g, q) == mine && q < class))) more++;
+        idle += g->all[q].state == ZERO_WATCH_COMPUTING;
+    }
+    if (awaited > 0 && waits == 0) return mine == 1 ? "is behind" : "are behind";
+    if (more > 0) return mine == 1 ? "is elsewhere" : "are elsewhere";
+    if (awaited > 0 && idle == 0)
+        return mine == 1 ? "waits while others wait for it"
+                         : "wait while others wait for them";
+    return NULL;
+}
+
 /* ---- faults ---- */
 
 /* Why the class is suspected; NULL: it is not. */
@@ -88,6 +139,7 @@ static const char *find_fault(const zero_stalled_job *g, int class)
     const zero_standing *most = &g->all[zero_ranks_majority(g->size, g->class_of)];
     bool one = count(g, class) == 1;
     if (at->state == ZERO_WATCH_SILENT) return one ? "does not answer" : "do not answer";
+    if (g->all[class].n_groups > 0) return find_fault_of_works(g, class);
     if (!is_suspect(g, class)) return NULL;
     if (g->most_conflicts > 0) return one ? "left out an operation" : "left out operations";
     if (at->reached < g->furthest) return one ? "is behind" : "are behind";
@@ -119,11 +171,20 @@ static void add_state(zero_sentence *report, const zero_stalled_job *g, int clas
     zero_operation op = {.sequence = at->sequence,
                          .kind = at->kind,
                          .unit = at->unit,
+                         .count = at->count,
+                         .type = at->type,
+                         .root = at->root,
                          .member = find_member(g, class)};
+    zero_operation_set_group(&op, at->group);
     zero_operation_name(&op, name);
     zero_sentence_add(report, ": ");
     if (at->work >= 0) zero_sentence_add(report, "in %s %" PRId64 ", ", g->work, at->work);
     zero_sentence_add(report, "%s %s (%.3g s)", doing[at->state], name, longest);
+    if (at->place[0] == '\0') return;
+    if (count(g, class) == 1)
+        zero_sentence_add(report, ", at %s", at->place);
+    else
+        zero_sentence_add(report, ", rank %d at %s", class, at->place);
 }
 
 void zero_verdict_write(zero_stalled_job *g, zero_sentence *report)
@@ -143,8 +204,8 @@ void zero_verdict_write(zero_stalled_job *g, zero_sentence *report)
         int n = g->class_of[r] == r ? count_conflicts(g, r) : 0;
         if (n > g->most_conflicts) g->most_conflicts = n;
     }
-    zero_sentence_add(report, "no progress for %.3g s, longer than --watchdog allows",
-                      g->stalled);
+    zero_sentence_add(report, "no progress for %.3g s, longer than %s allows", g->stalled,
+                      g->all[0].n_groups > 0 ? "the watchdog" : "--watchdog");
     int listed = 0;
     for (int r = 0; r < g->size && listed < MAX_CLASSES; r++) {
         const char *fault = g->class_of[r] == r ? find_fault(g, r) : NULL;

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "comm/operation.h"
 #include "comm/sentence.h"
 #include "lists/member.h"
 
@@ -19,6 +20,14 @@ typedef enum {
     ZERO_WATCH_COPYING /* waiting, while copies of its device are in flight */
 } zero_watch_state;
 
+#define ZERO_WATCH_GROUPS 32 /* of which a rank tells, at most */
+#define ZERO_WATCH_PLACE  96 /* bytes */
+
+typedef struct {
+    uint32_t name; /* a hash */
+    uint32_t begun;
+} zero_group_count;
+
 /* The position of a rank. Ranks with equal bytes before `seconds` are reported together. */
 typedef struct {
     int64_t state;   /* zero_watch_state */
@@ -28,9 +37,16 @@ typedef struct {
     int32_t kind, unit;               /* of that operation (operation.h) */
     int64_t work;                     /* number of its piece of work; < 0: in none */
     zero_member member; /* the operation's group; its `first` is -1, or 0 for the whole */
-    double seconds;     /* how long it has been there */
+    char group[ZERO_OPERATION_GROUP]; /* with works (works.h): its name, and the numbers */
+    int64_t count;
+    int32_t type, root;
+    double seconds; /* how long it has been there */
     double
         outside; /* seconds for which it has waited for a file or a device; 0: it does not */
+    /* With works: what it has begun in its groups, and where it computes, or "". */
+    int32_t n_groups;
+    zero_group_count groups[ZERO_WATCH_GROUPS];
+    char place[ZERO_WATCH_PLACE];
 } zero_standing;
 
 /* A job in which nothing moves. */
@@ -54,5 +70,9 @@ typedef struct {
  *
  * In a family ranks stop at different places when one of them does; those that just wait
  * for a suspect are not suspected. A rank that left out an operation has begun fewer
- * operations than another rank in one group, and more in another one. */
+ * operations than another rank in one group, and more in another one.
+ *
+ * With works ranks are in groups of their own choice, and do different numbers of
+ * operations. Then those are suspected for which others wait, and which wait for nobody who
+ * has yet to begin something. */
 void zero_verdict_write(zero_stalled_job *job, zero_sentence *report);

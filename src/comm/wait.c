@@ -25,7 +25,8 @@ static void note(zero_comm *comm, zero_watch_state state, const zero_operation *
 
 static bool is_idle(const zero_comm *comm)
 {
-    return comm->whole ? !comm->active && !comm->requests : !zero_family_is_active(comm);
+    if (!comm->whole) return !zero_family_is_active(comm);
+    return !comm->active && !comm->requests && !comm->undecided;
 }
 
 /* One look, under the lock. */

@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/fail.h"
@@ -116,6 +117,19 @@ static int64_t count_begun(const struct zero_watch *w, const zero_comm *comm)
     return comm->sequence + comm->control_sequence + is_next;
 }
 
+/* What the family's groups that serve works have begun. */
+static void describe_works(const zero_comm *whole, zero_standing *at)
+{
+    const zero_comm *group = whole;
+    for (; group && at->n_groups < ZERO_WATCH_GROUPS;
+         group = group == whole ? whole->named : group->next_named)
+        at->groups[at->n_groups++] = (zero_group_count){
+            zero_operation_group_hash(group->name), (uint32_t)(group->sequence)};
+    if (whole->tell && at->state == ZERO_WATCH_COMPUTING)
+        whole->tell(whole->tell_arg, at->place, sizeof at->place);
+    at->place[sizeof at->place - 1] = '\0';
+}
+
 static zero_standing describe(const zero_comm *comm)
 {
     const struct zero_watch *w = comm->watch;
@@ -132,6 +146,13 @@ static zero_standing describe(const zero_comm *comm)
                         .seconds = zero_clock_seconds() - w->since,
                         .outside = zero_waiting_oldest()};
     if (at.member.part != ZERO_WHOLE) at.member.first = -1;
+    if (w->op.group[0] != '\0') {
+        memcpy(at.group, w->op.group, sizeof at.group);
+        at.count = w->op.count;
+        at.type = w->op.type;
+        at.root = w->op.root;
+    }
+    if (comm->name[0] != '\0') describe_works(comm, &at);
     at.reached = at.begun[ZERO_WHOLE] = count_begun(w, comm);
     for (int i = 0; i < comm->n_parts; i++) {
         const zero_comm *part = &comm->parts[i];
@@ -200,7 +221,8 @@ static void begin_again(struct zero_watch *w)
 void zero_watch_note(zero_comm *comm, zero_watch_state state, const zero_operation *op)
 {
     struct zero_watch *w = comm->watch;
-    if (!w) return;
+    /* A wait in slices goes on. */
+    if (!w || (w->state == state && zero_operation_equal(&w->op, op))) return;
     w->op = *op;
     w->state = state;
     w->since = w->last_turn = zero_clock_seconds();
@@ -276,6 +298,7 @@ static zero_status fail(zero_comm *comm)
                             .class_of = w->class_of};
     for (int i = 0; i < comm->n_parts; i++) job.parts[i] = comm->parts[i].member;
     zero_verdict_write(&job, &report);
+    begin_again(w);
     return zero_fail(ZERO_ERR_STALLED, "%s", report.chars);
 }
 

@@ -13,6 +13,7 @@
 #include "comm/comm.h"
 #include "comm/family.h"
 #include "comm/flight.h"
+#include "comm/heap.h"
 #include "comm/mpi_error.h"
 #include "comm/thread.h"
 #include "comm/wait.h"
@@ -42,6 +43,7 @@ struct zero_works {
     int n_programs;
     block blocks[BLOCKS]; /* owned; not in use */
     int64_t exchanges;    /* of all ranks, begun so far */
+    const char **given;   /* owned; [size]: room for zero_heap_find() */
 };
 
 struct zero_work {
@@ -49,6 +51,13 @@ struct zero_work {
     zero_operation what;
     bool done;
     zero_requests requests; /* of messages and barriers; their list is owned */
+
+    /* A collective that is undecided: whether ranks read each other's memory or exchange
+     * messages. */
+    zero_collective_spec spec;
+    const void *in;
+    void *out;
+    struct zero_work *next;
 };
 
 /* ---- staging ---- */
@@ -128,7 +137,10 @@ static zero_status find_program(zero_comm *comm, const zero_collective_spec *spe
     if (!p) {
         ZERO_TRY(zero_new(&p, 1, "a collective"));
         zero_status st = zero_collective_init(&p->op, comm, spec);
+        if (st == ZERO_OK && spec->algorithm == ZERO_ALGORITHM_SHM)
+            st = zero_new(&p->op.given, comm->size, "places of data");
         if (st != ZERO_OK) {
+            zero_collective_destroy(&p->op);
             free(p);
             return st;
         }
@@ -153,8 +165,13 @@ zero_status zero_works_start(zero_comm *comm)
     ZERO_TRY(zero_thread_need(comm));
     if (comm->works) return ZERO_OK;
     zero_thread_lock(comm);
-    zero_status st =
-        comm->works ? ZERO_OK : zero_new(&comm->works, 1, "the works of a group");
+    struct zero_works *made = NULL;
+    zero_status st = comm->works ? ZERO_OK : zero_new(&made, 1, "the works of a group");
+    if (made) st = zero_new(&made->given, comm->size, "the works of a group");
+    if (st == ZERO_OK && made)
+        comm->works = made;
+    else
+        free(made);
     if (comm->name[0] == '\0') strcpy(comm->name, "world");
     zero_thread_unlock(comm);
     return st;
@@ -172,17 +189,71 @@ static zero_status make(zero_comm *comm, zero_work **place, zero_work **work)
     return ZERO_OK;
 }
 
-static zero_status run(zero_comm *comm, const zero_collective_spec *spec, const void *in,
-                       void *out, zero_work *w)
+static zero_status run(zero_comm *comm, const zero_collective_spec *spec,
+                       const char **given, int64_t sequence, zero_work *w)
 {
     program *p;
-    ZERO_TRY(zero_thread_failure(comm));
     ZERO_TRY(find_program(comm, spec, &p));
     if (!p->op.staging) ZERO_TRY(take_block(comm->works, p->staging, &p->op.staging));
     p->op.done = &w->done;
-    ZERO_TRY(zero_collective_begin(&p->op, in, out, p->op.staging));
-    w->what = zero_flight_operation(&p->op);
+    for (int r = 0; given && r < comm->size; r++) p->op.given[r] = given[r];
+    return zero_collective_begin_as(&p->op, sequence, w->in, w->out, p->op.staging);
+}
+
+/* What neighbours read, if they can. */
+static bool may_share(const zero_comm *comm, const zero_collective_spec *spec)
+{
+    bool sums = zero_collective_sums(spec->kind);
+    return comm->heap && comm->size > 1 && spec->tail == 0 && spec->count > 0 &&
+           !zero_collective_has_root(spec->kind) &&
+           (!sums || zero_reduction_is_tree(spec->reduction, (zero_number)spec->type));
+}
+
+zero_status zero_works_decide(zero_comm *comm)
+{
+    for (zero_work **at = &comm->undecided, *w; (w = *at) != NULL;) {
+        const char **given = comm->works->given;
+        zero_places places =
+            zero_heap_find(comm, w->what.sequence, zero_collective_hash(&w->spec), given);
+        at = places == ZERO_PLACES_UNKNOWN ? &w->next : at;
+        if (places == ZERO_PLACES_UNKNOWN) continue;
+        *at = w->next;
+        if (places == ZERO_PLACES_SHARED) {
+            w->spec.algorithm = ZERO_ALGORITHM_SHM;
+            w->spec.in_apart = w->spec.out_apart = 1; /* not 0: neighbours can read */
+        } else {
+            given = NULL;
+        }
+        ZERO_TRY(run(comm, &w->spec, given, w->what.sequence, w));
+    }
     return ZERO_OK;
+}
+
+/* Says where this rank's data lie, and waits for the others to say so. */
+static zero_status publish(zero_comm *comm, zero_work *w)
+{
+    const bool has_pieces = w->spec.kind != ZERO_ALL_GATHER;
+    const size_t bytes = (size_t)((has_pieces ? comm->size : 1) * w->spec.count) *
+                         zero_element_size(w->spec.type);
+    zero_work **end = &comm->undecided;
+    ZERO_TRY(zero_collective_check(&w->spec, &comm->layout));
+    zero_heap_publish(comm, comm->sequence++, zero_collective_hash(&w->spec), w->in, bytes);
+    while (*end) end = &(*end)->next;
+    *end = w;
+    zero_thread_wake(comm);
+    zero_watch_note(zero_family_whole(comm), ZERO_WATCH_COMPUTING, &w->what);
+    return zero_works_decide(comm);
+}
+
+static zero_status start(zero_comm *comm, zero_work *w)
+{
+    ZERO_TRY(zero_thread_failure(comm));
+    w->what = zero_operation_collective(&w->spec, comm->sequence);
+    zero_operation_set_group(&w->what, comm->name);
+    if (w->spec.kind == ZERO_ALL_REDUCE)
+        w->what.count = comm->size * w->spec.count + w->spec.tail;
+    if (may_share(comm, &w->spec)) return publish(comm, w);
+    return run(comm, &w->spec, NULL, comm->sequence, w);
 }
 
 /* Frees a work that did not begin. What MPI may still write to stays, and so does the
@@ -207,7 +278,10 @@ static zero_status begin(zero_comm *comm, const zero_collective_spec *spec, cons
         return zero_fail(ZERO_ERR_INVALID, "a %s of data at NULL",
                          zero_collective_kind_name(spec->kind));
     ZERO_TRY(make(comm, work, &w));
-    return end_begin(comm, run(comm, spec, in, out, w), w, work);
+    w->spec = *spec;
+    w->in = in;
+    w->out = out;
+    return end_begin(comm, start(comm, w), w, work);
 }
 
 static zero_collective_spec spec_of(zero_collective_kind kind, zero_reduction reduction,
@@ -455,6 +529,7 @@ bool zero_works_end(zero_comm *comm)
     if (drained) {
         while (w->programs) drop(w, &w->programs);
         for (block *b = w->blocks; b < w->blocks + BLOCKS; b++) free(b->memory);
+        free(w->given);
         free(w);
         comm->works = NULL;
     }

@@ -11,6 +11,10 @@
  * the group, if need be. Local. */
 ZERO_NODISCARD zero_status zero_works_start(zero_comm *comm);
 
+/* Begins the collectives of which all ranks have said by now where their data lie. The
+ * caller holds the lock. */
+ZERO_NODISCARD zero_status zero_works_decide(zero_comm *comm);
+
 /* Waits until nothing is in flight on the groups of its family. The caller holds the
  * lock. */
 ZERO_NODISCARD zero_status zero_works_drain(zero_comm *comm);

@@ -146,25 +146,22 @@ zero_status zero_json_parse_wide(const char *path, const void *text, size_t len,
                                  json_t **root)
 {
     const char *from = text;
-    zero_bytes wide = {0};
-    zero_status st = ZERO_OK;
+    ZERO_AT_END(zero_bytes_destroy) zero_bytes wide = {0};
     bool is_text = false;
     size_t digits = 0, done = 0; /* of the number so far; bytes that were copied */
-    for (size_t i = 0; st == ZERO_OK && i < len; i++) {
+    for (size_t i = 0; i < len; i++) {
         const char c = from[i];
         const bool is_digit = !is_text && c >= '0' && c <= '9';
         if (digits >= 19 && !is_digit && !strchr(".eE", c) &&
             !(i > digits && from[i - digits - 1] == '.')) {
-            st = zero_bytes_append(&wide, from + done, i - done);
-            if (st == ZERO_OK) st = zero_bytes_append(&wide, ".0", 2);
+            ZERO_TRY(zero_bytes_append(&wide, from + done, i - done));
+            ZERO_TRY(zero_bytes_append(&wide, ".0", 2));
             done = i;
         }
         digits = is_digit ? digits + 1 : 0;
         if (c == '"') is_text = !is_text;
         if (c == '\\' && is_text) i++; /* what it escapes */
     }
-    if (st == ZERO_OK) st = zero_bytes_append(&wide, from + done, len - done);
-    if (st == ZERO_OK) st = zero_json_parse(path, wide.bytes, wide.len, root);
-    zero_bytes_destroy(&wide);
-    return st;
+    ZERO_TRY(zero_bytes_append(&wide, from + done, len - done));
+    return zero_json_parse(path, wide.bytes, wide.len, root);
 }

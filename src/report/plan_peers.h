@@ -7,8 +7,6 @@
  * out. */
 #pragma once
 
-#include <stdio.h>
-
 #include <jansson.h>
 
 #include "report/plan_report.h"
@@ -19,6 +17,5 @@
 ZERO_NODISCARD zero_status zero_plan_peers_make(const zero_plan_report *report, int stage,
                                                 int64_t **matrix);
 
-/* All stages of the report, in up to 80 columns. */
-ZERO_NODISCARD zero_status zero_plan_show_peers(const zero_plan_report *report, FILE *out);
+/* The matrix as facts. */
 json_t *zero_plan_peers_json(const zero_plan_report *report, const zero_plan_stage *stage);

@@ -525,6 +525,77 @@ TEST(close_waits_for_what_is_in_flight)
     free(data);
 }
 
+/* ---- shared memory ---- */
+
+/* Data lie at different places on different ranks, and on the last one perhaps not in the shared
+ * memory at all. */
+static void share_memory(zero_comm *group, bool all_shared)
+{
+    enum { COUNT_ = 50000 };
+    const int64_t n = test_size;
+    const bool mine = all_shared || test_rank < n - 1;
+    zero_comm_bytes before, after;
+    void *gap = zero_comm_allocate(group, (size_t)(4096 * test_rank + 1));
+    const size_t bytes = (size_t)n * COUNT_ * sizeof(float);
+    float *data[3];
+    zero_work *work[3];
+    for (int k = 0; k < 3; k++) {
+        data[k] = mine ? zero_comm_allocate(group, bytes) : malloc(bytes);
+        assert_non_null(data[k]);
+    }
+    zero_comm_traffic(group, &before);
+    for (int64_t i = 0; i < n * COUNT_; i++) {
+        put(ZERO_NUMBER_FP32, data[0], i, value(ZERO_SUM, test_rank, i));
+        data[1][i] = data[0][i];
+        data[2][i] = (float)test_rank;
+    }
+    float *own = data[2] + test_rank * COUNT_;
+    assert_ok(zero_reduce_scatter_begin(group, ZERO_MEAN, ZERO_NUMBER_FP32, COUNT_, data[0],
+                                        data[0] + test_rank * COUNT_, &work[0]));
+    assert_ok(zero_all_reduce_begin(group, ZERO_SUM, ZERO_NUMBER_FP32, n * COUNT_, data[1],
+                                    &work[1]));
+    assert_ok(zero_all_gather_begin(group, COUNT_ * sizeof(float), own, data[2], &work[2]));
+    for (int k = 2; k >= 0; k--) end(work[k]);
+    zero_comm_traffic(group, &after);
+    assert_all(wrong(ZERO_MEAN, ZERO_NUMBER_FP32, test_size, test_rank * COUNT_, COUNT_,
+                     data[0] + test_rank * COUNT_) == 0);
+    assert_all(wrong(ZERO_SUM, ZERO_NUMBER_FP32, test_size, 0, n * COUNT_, data[1]) == 0);
+    bool gathered = true;
+    for (int64_t i = 0; i < n * COUNT_; i++)
+        gathered = gathered && data[2][i] == (float)(i / COUNT_);
+    assert_all(gathered);
+    int64_t messages = after.reduce_scatter.messages_sent -
+                       before.reduce_scatter.messages_sent +
+                       after.all_gather.messages_sent - before.all_gather.messages_sent +
+                       after.all_reduce.messages_sent - before.all_reduce.messages_sent;
+    assert_all(all_shared || n == 1 ? messages == 0 : messages > 0);
+    assert_all(after.all_reduce.bytes_sent - before.all_reduce.bytes_sent ==
+               (int64_t)bytes * 2 * (n - 1) / n);
+    for (int k = 0; k < 3; k++) mine ? zero_comm_free(group, data[k]) : free(data[k]);
+    zero_comm_free(group, gap);
+}
+
+TEST(neighbours_read_what_lies_in_shared_memory)
+{
+    int ranks[16];
+    zero_comm *group;
+    for (int r = 0; r < test_size; r++) ranks[r] = r;
+    assert_ok(zero_comm_open_ranks(world, test_size, ranks, "sharing", &group));
+    assert_all(zero_comm_allocate(group, 1) == NULL);
+    all_ok(zero_comm_share(group, (size_t)8 << 20));
+    all_fail(zero_comm_share(group, 1), ZERO_ERR_INVALID, "shares memory already");
+    for (int run = 0; run < 3; run++) {
+        share_memory(group, true);
+        share_memory(group, false);
+    }
+    void *all =
+        zero_comm_allocate(group, (size_t)8 << 20); /* the parts were joined again */
+    assert_all(all != NULL);
+    assert_all(zero_comm_allocate(group, 1) == NULL);
+    zero_comm_free(group, all);
+    zero_comm_close(&group);
+}
+
 /* ---- refusals ---- */
 
 TEST(refused_with_the_reason)

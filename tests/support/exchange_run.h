@@ -59,7 +59,8 @@ static inline double run_all(exchange_run *run)
 {
     zero_event event;
     while (zero_events_next(&run->events, &event)) {
-        if (event.kind == ZERO_EVENT_NETWORK) zero_exchange_happens(run->x, &event);
+        if (event.kind == ZERO_EVENT_NETWORK)
+            zero_network_happens(zero_exchanges_network(run->x), &event);
         if (event.kind == ZERO_EVENT_RANK) run_look(run, event.which);
     }
     assert_ok(zero_exchanges_status(run->x));
@@ -80,7 +81,7 @@ static inline int run_group(exchange_run *run, const zero_layout *layout)
 static inline void run_begin(exchange_run *run, int group, int64_t call, int lists,
                              int member)
 {
-    run_note(run, member, zero_exchange_begin(run->x, group, call, lists, member, NULL));
+    run_note(run, member, zero_exchanges_begin(run->x, group, call, lists, member, NULL));
 }
 
 /* One collective of all ranks, alone. Returns its seconds. */
