@@ -10,7 +10,6 @@
 #include "pages/forms.h"
 #include "train/metrics.h"
 
-#define MOST_ROWS   64 /* of ranks and steps in a text; of more the ranks' sums */
 #define MOST_LATEST 8
 
 static double seconds(int64_t nanoseconds)
@@ -202,9 +201,7 @@ zero_status zero_breakdown_of(const zero_traced *t, json_t **breakdown)
 
 zero_status zero_breakdown_print(const json_t *breakdown, FILE *out)
 {
-    const json_t *steps = json_object_get(breakdown, "steps");
-    const char *section = json_array_size(steps) <= MOST_ROWS ? "text" : "text_of_sums";
-    return zero_print_form("trace", section, breakdown, zero_legible_print, out);
+    return zero_print_form("trace", "text", breakdown, zero_legible_print, out);
 }
 
 void zero_breakdown_print_csv(const json_t *breakdown, FILE *out)

@@ -100,37 +100,16 @@ static json_t *letter(int i)
                   : json_sprintf("%c%c", 'A' + i / 26 - 1, 'A' + i % 26);
 }
 
-/* The settings, each with the first run's value and those that differ from it. */
-static json_t *differing(json_t *settings)
-{
-    size_t i, r;
-    json_t *setting, *value;
-    json_array_foreach(settings, i, setting)
-    {
-        json_t *others = json_array(), *values = json_object_get(setting, "values");
-        json_array_foreach(values, r, value)
-        {
-            if (!json_equal(value, json_array_get(values, 0)))
-                json_array_append_new(others, json_pack("{s:o, s:O}", "letter",
-                                                        letter((int)r), "value", value));
-        }
-        json_object_set_new(setting, "others", others);
-    }
-    return settings;
-}
-
 zero_status zero_runs_print(const zero_run *runs, int n, FILE *out)
 {
     if (n == 1) return zero_print_form("run", "one", runs[0].tree, zero_legible_print, out);
     json_t *all = json_array();
     for (int r = 0; r < n; r++) {
-        json_t *more = json_object_get(runs[r].tree, "more"), *name = letter(r);
-        json_object_set_new(more, "beside", json_sprintf("%s/A", json_string_value(name)));
-        json_object_set_new(more, "letter", name);
+        json_object_set_new(json_object_get(runs[r].tree, "more"), "letter", letter(r));
         json_array_append(all, runs[r].tree);
     }
-    json_t *tree = json_pack("{s:o, s:o}", "runs", all, "settings",
-                             differing(zero_runs_settings(runs, n)));
+    json_t *tree =
+        json_pack("{s:o, s:o}", "runs", all, "settings", zero_runs_settings(runs, n));
     zero_status st = tree ? zero_print_form("run", "several", tree, zero_legible_print, out)
                           : zero_fail(ZERO_ERR_NOMEM, "no memory for the settings of runs");
     json_decref(tree);

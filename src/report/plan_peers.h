@@ -1,7 +1,7 @@
 /* plan_peers.h - who sends how much to whom in a training step: a row per sender.
  *
  *             to    0      1      2   |  3          from 0   o # . .
- *     from 0   .    8 KiB  8 KiB  4 KiB                  1   # o . .    squares of more ranks
+ *     from 0   .    8 KiB  8 KiB  4 KiB                  1   # o . .   squares of more
  *
  * Numbers are the matrix of lists/peers.h, of the data of one step; small messages are left
  * out. */
