@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "checkpoint/await_lock.h"
 #include "checkpoint/list.h"
 #include "checkpoint/manifest.h"
@@ -56,19 +57,17 @@ static zero_status write_probe(const zero_directory_opening *how,
                                const zero_checkpoint_directory *d, const char *made,
                                const char *probe)
 {
-    zero_storage_dir inner;
+    ZERO_AT_END(zero_storage_close) zero_storage_dir inner = {0};
     ZERO_TRY(zero_storage_make(&d->dir, made, &inner));
     if (!zero_storage_is_private(&inner))
         zero_listener_tell(&how->listener,
                            "%s: its file system keeps nothing private: other users may "
                            "read the checkpoints",
                            d->dir.path);
-    zero_status st = write_part(&inner, 0);
-    if (st == ZERO_OK) st = zero_storage_sync(&inner);
-    if (st == ZERO_OK) st = zero_storage_rename(&d->dir, made, probe);
-    if (st == ZERO_OK) st = zero_storage_sync(&d->dir);
-    zero_storage_close(&inner);
-    return st;
+    ZERO_TRY(write_part(&inner, 0));
+    ZERO_TRY(zero_storage_sync(&inner));
+    ZERO_TRY(zero_storage_rename(&d->dir, made, probe));
+    return zero_storage_sync(&d->dir);
 }
 
 static zero_status say_no(zero_status st)
@@ -100,7 +99,7 @@ static zero_status begin(const zero_directory_opening *how, zero_checkpoint_dire
 static zero_status find_probe(const char *path, const char *probe, int rank,
                               zero_storage_dir *dir)
 {
-    zero_storage_dir inner;
+    ZERO_AT_END(zero_storage_close) zero_storage_dir inner = {0};
     zero_status st = zero_storage_open(path, dir);
     if (st == ZERO_ERR_IO)
         return zero_fail(ZERO_ERR_ENV,
@@ -114,9 +113,7 @@ static zero_status find_probe(const char *path, const char *probe, int rank,
                          "same directory",
                          path);
     ZERO_TRY(zero_storage_enter(dir, probe, &inner));
-    st = say_no(write_part(&inner, rank));
-    zero_storage_close(&inner);
-    return st;
+    return say_no(write_part(&inner, rank));
 }
 
 static zero_status compare_directories(zero_comm *comm, const char *path,

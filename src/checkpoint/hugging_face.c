@@ -126,57 +126,47 @@ static zero_status check_head(const zero_hugging_face *f, zero_hugging_face_plac
 static zero_status read_config(const zero_hugging_face_found *found,
                                char path[ZERO_STORAGE_FILE_PATH], zero_shape *shape)
 {
-    zero_bytes text = {0};
+    ZERO_AT_END(zero_bytes_destroy) zero_bytes text = {0};
     *shape = (zero_shape){.kind = &zero_architectures[ZERO_GPT2]};
     zero_hugging_face_beside(found, ZERO_HUGGING_FACE_CONFIG, path);
     if (zero_path_look(path) == ZERO_PATH_OF_NOTHING) return ZERO_OK;
-    zero_status st = zero_bytes_read(&text, path);
-    if (st == ZERO_OK) st = zero_hugging_face_read_config(path, &text, shape);
-    zero_bytes_destroy(&text);
-    return st;
+    ZERO_TRY(zero_bytes_read(&text, path));
+    return zero_hugging_face_read_config(path, &text, shape);
 }
 
 /* Adds a file and its tensors. */
 static zero_status open_file(const char *path, zero_hugging_face *f, zero_safetensors *all)
 {
-    zero_safetensors table = {0};
-    zero_bytes header = {0};
+    ZERO_AT_END(zero_safetensors_destroy) zero_safetensors table = {0};
+    ZERO_AT_END(zero_bytes_destroy) zero_bytes header = {0};
     zero_file *file = &f->files[f->n_files];
     ZERO_TRY(zero_file_open(path, file));
     f->n_files++;
-    zero_status st = zero_safetensors_read_header(file, &header);
-    if (st == ZERO_OK) st = zero_safetensors_parse(path, file->bytes, &header, &table);
-    if (st == ZERO_OK) st = zero_safetensors_add(path, &table, f->n_files - 1, all);
-    zero_bytes_destroy(&header);
-    zero_safetensors_destroy(&table);
-    return st;
+    ZERO_TRY(zero_safetensors_read_header(file, &header));
+    ZERO_TRY(zero_safetensors_parse(path, file->bytes, &header, &table));
+    return zero_safetensors_add(path, &table, f->n_files - 1, all);
 }
 
 /* Opens the files, and makes a table of their tensors. */
 static zero_status open_files(const zero_hugging_face_found *found, zero_hugging_face *f,
                               zero_safetensors *all)
 {
+    ZERO_AT_END(zero_bytes_destroy) zero_bytes text = {0};
+    ZERO_AT_END(zero_safetensors_destroy_index) zero_safetensors_index index = {0};
     ZERO_TRY(zero_hugging_face_check_weights(found));
-    zero_bytes text = {0};
-    zero_safetensors_index index = {0};
-    zero_status st = ZERO_OK;
-    if (found->is_index) {
-        st = zero_bytes_read_at_most(&text, found->weights, ZERO_SAFETENSORS_HEADER);
-        if (st == ZERO_OK) st = zero_safetensors_read_index(found->weights, &text, &index);
+    if (!found->is_index) {
+        ZERO_TRY(zero_new(&f->files, 1, "files"));
+        return open_file(found->weights, f, all);
     }
-    if (st == ZERO_OK)
-        st = zero_new(&f->files, found->is_index ? index.n_files : 1, "files");
-    if (st == ZERO_OK && !found->is_index) st = open_file(found->weights, f, all);
-    for (int i = 0; st == ZERO_OK && i < index.n_files; i++) {
+    ZERO_TRY(zero_bytes_read_at_most(&text, found->weights, ZERO_SAFETENSORS_HEADER));
+    ZERO_TRY(zero_safetensors_read_index(found->weights, &text, &index));
+    ZERO_TRY(zero_new(&f->files, index.n_files, "files"));
+    for (int i = 0; i < index.n_files; i++) {
         char path[ZERO_STORAGE_FILE_PATH];
         zero_hugging_face_beside(found, index.files[i], path);
-        st = open_file(path, f, all);
+        ZERO_TRY(open_file(path, f, all));
     }
-    if (st == ZERO_OK && found->is_index)
-        st = zero_safetensors_check_index(found->weights, &index, all);
-    zero_safetensors_destroy_index(&index);
-    zero_bytes_destroy(&text);
-    return st;
+    return zero_safetensors_check_index(found->weights, &index, all);
 }
 
 /* Finds and opens a model. Its shape is that of its tensors, and what they do not show is
@@ -206,39 +196,32 @@ static zero_status make_blocks(zero_hugging_face *f)
     const zero_model *m = f->model;
     f->block_len = 16 * PIECE;
     while (m->n_params / f->block_len > BLOCKS_MOST) f->block_len *= 2;
-    f->first_block = calloc((size_t)m->n_tensors + 1, sizeof *f->first_block);
-    for (int i = 0; f->first_block && i < m->n_tensors; i++)
+    ZERO_TRY(zero_new(&f->first_block, m->n_tensors + 1, "blocks"));
+    for (int i = 0; i < m->n_tensors; i++)
         f->first_block[i + 1] =
             f->first_block[i] +
             (int)zero_divide_up(m->tensors[i].rows * m->tensors[i].cols, f->block_len);
-    if (f->first_block) f->n_blocks = f->first_block[m->n_tensors];
-    f->blocks = calloc((size_t)f->n_blocks + 1, sizeof *f->blocks);
+    f->n_blocks = f->first_block[m->n_tensors];
     f->run.tensor = f->zeros.tensor = -1;
-    return zero_allocated(f->first_block && f->blocks, "no memory for %d blocks",
-                          f->n_blocks);
+    return zero_new(&f->blocks, f->n_blocks + 1, "blocks");
 }
 
 zero_status zero_hugging_face_open(const char *path, const zero_model *model,
                                    zero_hugging_face *file)
 {
-    zero_hugging_face f = {.model = model};
+    ZERO_AT_END(zero_hugging_face_close) zero_hugging_face f = {.model = model};
+    ZERO_AT_END(zero_safetensors_destroy) zero_safetensors table = {0};
     zero_hugging_face_found found;
     zero_hugging_face_place head;
-    zero_safetensors table = {0};
     zero_shape shape;
-    zero_status st = zero_new(&f.places, model->n_tensors, "tensors");
-    if (st == ZERO_OK) st = make_blocks(&f);
-    if (st == ZERO_OK) st = open_model(path, &found, &f, &table, &shape);
-    if (st == ZERO_OK) st = zero_hugging_face_compare(found.weights, &shape, model->shape);
-    if (st == ZERO_OK)
-        st = zero_hugging_face_match(found.weights, &table, model, f.places, &head);
-    if (st == ZERO_OK && head.at > 0) st = check_head(&f, head);
-    zero_safetensors_destroy(&table);
-    if (st == ZERO_OK)
-        *file = f;
-    else
-        zero_hugging_face_close(&f);
-    return st;
+    ZERO_TRY(zero_new(&f.places, model->n_tensors, "tensors"));
+    ZERO_TRY(make_blocks(&f));
+    ZERO_TRY(open_model(path, &found, &f, &table, &shape));
+    ZERO_TRY(zero_hugging_face_compare(found.weights, &shape, model->shape));
+    ZERO_TRY(zero_hugging_face_match(found.weights, &table, model, f.places, &head));
+    if (head.at > 0) ZERO_TRY(check_head(&f, head));
+    ZERO_GIVE(file, f);
+    return ZERO_OK;
 }
 
 void zero_hugging_face_close(zero_hugging_face *file)
@@ -253,11 +236,8 @@ void zero_hugging_face_close(zero_hugging_face *file)
 
 zero_status zero_hugging_face_find_shape(const char *path, zero_shape *shape)
 {
-    zero_hugging_face f = {.n_files = 0};
+    ZERO_AT_END(zero_hugging_face_close) zero_hugging_face f = {.n_files = 0};
+    ZERO_AT_END(zero_safetensors_destroy) zero_safetensors table = {0};
     zero_hugging_face_found found;
-    zero_safetensors table = {0};
-    zero_status st = open_model(path, &found, &f, &table, shape);
-    zero_safetensors_destroy(&table);
-    zero_hugging_face_close(&f);
-    return st;
+    return open_model(path, &found, &f, &table, shape);
 }

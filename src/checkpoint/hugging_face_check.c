@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "base/number.h"
 #include "base/text.h"
 #include "checkpoint/hugging_face.h"
@@ -191,8 +192,8 @@ zero_status zero_hugging_face_match(const char *path, const zero_safetensors *ta
 {
     struct problems p = {0};
     struct names names;
-    bool *used = calloc((size_t)table->n + 1, sizeof *used);
-    ZERO_TRY(zero_allocated(used, "no memory to check %d tensors", table->n));
+    ZERO_FREED bool *used = NULL;
+    ZERO_TRY(zero_new(&used, table->n + 1, "tensors"));
     const zero_shape *shape = model->shape;
     (void)read_names(table, shape->kind, &names); /* without words they are missing below */
     for (int i = 0; i < model->n_tensors; i++) {
@@ -209,15 +210,14 @@ zero_status zero_hugging_face_match(const char *path, const zero_safetensors *ta
         used[e - table->entries] = true;
     }
     for (int i = 0; i < table->n; i++) {
-        char text[320], dims[64], shown[ZERO_JSON_SHOWN];
+        char text[320], dims[64];
         e = &table->entries[i];
         if (used[i] || is_ignored(&names, e->name)) continue;
         print_dims(e->n_dims, e->dims, dims);
         snprintf(text, sizeof text, "%.160s %s is not one of the model's",
-                 zero_json_shown(e->name, shown), dims);
+                 ZERO_SHOWN_SHORT(e->name), dims);
         add(&p, text);
     }
-    free(used);
     char more[32] = "";
     if (p.n == 0) return ZERO_OK;
     if (p.n > p.n_named) snprintf(more, sizeof more, "; and %d more", p.n - p.n_named);
@@ -230,7 +230,6 @@ zero_status zero_hugging_face_shape(const char *path, const zero_safetensors *ta
 {
     const zero_architecture *kind = shape->kind;
     struct names names;
-    char shown[ZERO_JSON_SHOWN] = "none";
     const bool has_positions = kind->has & ZERO_HAS_POSITIONS;
     const char *words = kind->embedding[ZERO_WTE].name;
     const char *positions = has_positions ? kind->embedding[ZERO_WPE].name : "";
@@ -238,13 +237,13 @@ zero_status zero_hugging_face_shape(const char *path, const zero_safetensors *ta
     const zero_safetensors_entry *wte = find(&names, words), *wpe = find(&names, positions);
     bool has_wpe = !has_positions || (wpe && wpe->n_dims == 2);
     if (!has_names || wte->n_dims != 2 || !has_wpe)
-        return zero_fail(
-            ZERO_ERR_FORMAT,
-            "%s: not the weights of a %s: expected matrices %s%s%s, after any one prefix; "
-            "its first tensor is %s%s",
-            path, kind->about, words, has_positions ? " and " : "", positions,
-            table->n > 0 ? zero_json_shown(table->entries[0].name, shown) : shown,
-            has_positions ? "; other architectures need their config.json" : "");
+        return zero_fail(ZERO_ERR_FORMAT,
+                         "%s: not the weights of a %s: expected matrices %s%s%s, after any "
+                         "one prefix; its first tensor is %s%s",
+                         path, kind->about, words, has_positions ? " and " : "", positions,
+                         table->n > 0 ? ZERO_SHOWN_SHORT(table->entries[0].name) : "none",
+                         has_positions ? "; other architectures need their config.json"
+                                       : "");
     zero_shape s = {.kind = kind, .vocab = wte->dims[0], .hidden = wte->dims[1]};
     if (has_positions) s.seq = wpe->dims[0];
     for (int i = 0; i < table->n; i++)
@@ -255,8 +254,8 @@ zero_status zero_hugging_face_shape(const char *path, const zero_safetensors *ta
 
 /* ---- comparing ---- */
 
-/* Numbers that differ, as options that give what was found, where there is one, and as words
- * for what was wanted. */
+/* Numbers that differ, as options that give what was found, where there is one, and as
+ * words for what was wanted. */
 struct differences {
     char found[256], wanted[256];
 };
@@ -297,8 +296,8 @@ zero_status zero_hugging_face_compare(const char *path, const zero_shape *found,
     if (wanted->seq < read.seq) read.seq = 0; /* the first positions are read */
     if (!differ(&read, wanted, &d)) return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,
-                     "%s holds a %s of another shape than this run's (%s): give%s%s "
-                     "the --model that has all of it",
+                     "%s holds a %s of another shape than this run's (%s): give%s%s the "
+                     "--model that has all of it",
                      path, found->kind->about, d.wanted, d.found, d.found[0] ? ", or" : "");
 }
 

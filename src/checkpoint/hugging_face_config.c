@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
+#include "base/number.h"
 #include "checkpoint/hugging_face.h"
 #include "io/json_input.h"
 
@@ -62,7 +64,7 @@ static const struct row {
     {"eos_token_id", END, 0, 0, {0}},
 };
 
-enum { N_ROWS = sizeof rows / sizeof rows[0] };
+enum { N_ROWS = ZERO_COUNT(rows) };
 
 static bool is_of(const struct row *row, const zero_architecture *kind)
 {
@@ -99,7 +101,7 @@ static zero_status find_kind(const char *path, const json_t *root,
     const char *type = json_string_value(json_object_get(root, "model_type"));
     const json_t *class = json_array_get(json_object_get(root, "architectures"), 0);
     const char *name = type ? type : json_string_value(class);
-    char all[128] = "", shown[ZERO_JSON_SHOWN];
+    char all[128] = "";
     *kind = &zero_architectures[ZERO_GPT2];
     /* Old files of a GPT-2 have one of its classes alone. */
     if (!name || strncmp(name, "GPT2", 4) == 0) return ZERO_OK;
@@ -112,7 +114,7 @@ static zero_status find_kind(const char *path, const json_t *root,
     }
     return zero_fail(ZERO_ERR_UNSUPPORTED,
                      "%s: describes a model of the type %s: this program computes %s", path,
-                     zero_json_shown(name, shown), all);
+                     ZERO_SHOWN_SHORT(name), all);
 }
 
 /* Any of a row's values, or nothing. */
@@ -122,18 +124,14 @@ static zero_status check_row(const char *path, const json_t *root, const struct 
     const json_t *found = json_object_get(root, row->key);
     if (!found || json_is_null(found)) return ZERO_OK;
     const size_t flags = JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(15);
-    char *text = json_dumps(found, flags), shown[ZERO_JSON_SHOWN];
-    zero_status st = zero_allocated(text, "no memory for %s", path);
-    bool is_same = false;
-    for (int i = 0; text && i < 3 && row->values[i]; i++)
-        is_same |= strcmp(text, row->values[i]) == 0;
-    if (st == ZERO_OK && !is_same)
-        st = zero_fail(
-            ZERO_ERR_UNSUPPORTED,
-            "%s: \"%s\" is %s: this program computes %s as it was released, with %s", path,
-            row->key, zero_json_shown(text, shown), kind->about, row->values[0]);
-    free(text);
-    return st;
+    ZERO_FREED char *text = json_dumps(found, flags);
+    ZERO_TRY(zero_allocated(text, "no memory for %s", path));
+    for (int i = 0; i < 3 && row->values[i]; i++)
+        if (strcmp(text, row->values[i]) == 0) return ZERO_OK;
+    return zero_fail(
+        ZERO_ERR_UNSUPPORTED,
+        "%s: \"%s\" is %s: this program computes %s as it was released, with %s", path,
+        row->key, ZERO_SHOWN_SHORT(text), kind->about, row->values[0]);
 }
 
 /* NAN: the file does not say it, or says null. */
@@ -153,36 +151,6 @@ static zero_status read_number(const char *path, const json_t *root, const char 
     }
     *value = (double)whole + flag;
     return ZERO_OK;
-}
-
-/* Tensors show a GPT-2's sizes; another architecture's file must say them. */
-static zero_status read_numbers(const char *path, const json_t *root, zero_shape *s)
-{
-    const bool is_gpt2 = s->kind->has & ZERO_HAS_POSITIONS;
-    double said, other;
-    number n;
-    for (int i = 0; i < ZERO_SHAPE_FIELDS; i++) {
-        if (!number_of(s->kind, i, &n)) continue;
-        size_t at = n.field->offset;
-        bool is_needed = !is_gpt2 && n.field->kind == ZERO_SHAPE_WHOLE &&
-                         at != offsetof(zero_shape, kv_heads) &&
-                         at != offsetof(zero_shape, head_size);
-        ZERO_TRY(read_number(path, root, n.key, n.field->kind, is_needed, &said));
-        ZERO_TRY(read_number(path, root, n.also, n.field->kind, false, &other));
-        if (!isnan(said) && !isnan(other) && said != other)
-            return zero_fail(
-                ZERO_ERR_FORMAT,
-                "%s: \"%s\" is %.15g, but \"%s\", which means the same, is %.15g", path,
-                n.key, said, n.also, other);
-        if (isnan(said)) said = other;
-        if (!isnan(said)) zero_shape_set(s, n.field, said);
-    }
-    ZERO_TRY(read_number(path, root, "n_inner", ZERO_SHAPE_WHOLE, false, &said));
-    if (!is_gpt2 || isnan(said) || said == 4.0 * (double)s->hidden) return ZERO_OK;
-    return zero_fail(ZERO_ERR_UNSUPPORTED,
-                     "%s: \"n_inner\" is %.15g: this program's blocks have 4 n_embd = "
-                     "%" PRId64 " there",
-                     path, said, 4 * s->hidden);
 }
 
 static zero_status read_rotary(const char *path, const json_t *root, zero_shape *s)
@@ -226,26 +194,12 @@ static zero_status read_rotary(const char *path, const json_t *root, zero_shape 
         return zero_json_whole(path, rope, "original_max_position_embeddings", 1,
                                INT64_C(1) << 24, &s->scaling.seq);
     }
-    char shown[ZERO_JSON_SHOWN];
     if (strcmp(type, "default") == 0) return ZERO_OK;
     return zero_fail(ZERO_ERR_UNSUPPORTED,
                      "%s: \"%s\" is of the type \"%s\": this program computes \"default\" "
                      "and \"llama3\"; for texts of the length that the model was first "
                      "trained on, take it out of the file",
-                     path, key, zero_json_shown(type, shown));
-}
-
-/* Where a layer sees the last positions alone, a model of as many positions sees them
- * all. */
-static zero_status read_window(const char *path, const json_t *root, zero_shape *s)
-{
-    double window, first;
-    ZERO_TRY(read_number(path, root, "sliding_window", ZERO_SHAPE_WHOLE, false, &window));
-    ZERO_TRY(read_number(path, root, "max_window_layers", ZERO_SHAPE_WHOLE, false, &first));
-    bool is_off = json_is_false(json_object_get(root, "use_sliding_window")) ||
-                  first >= (double)s->layers;
-    if (!is_off && window < (double)s->seq) s->seq = (int64_t)window;
-    return ZERO_OK;
+                     path, key, ZERO_SHOWN_SHORT(type));
 }
 
 static zero_status read_root(const char *path, const json_t *root, zero_shape *shape)
@@ -265,10 +219,45 @@ static zero_status read_root(const char *path, const json_t *root, zero_shape *s
             ZERO_TRY(check_row(path, root, &rows[i], s.kind));
     if (s.kind->has & ZERO_HAS_ROTARY) s.theta = 1e4; /* transformers', as the next */
     if (s.kind->has & ZERO_HAS_RMS) s.eps = 1e-6;
-    ZERO_TRY(read_numbers(path, root, &s));
+    /* Tensors show a GPT-2's sizes; another architecture's file must say them. */
+    const bool is_gpt2 = s.kind->has & ZERO_HAS_POSITIONS;
+    double said, other;
+    number n;
+    for (int i = 0; i < ZERO_SHAPE_FIELDS; i++) {
+        if (!number_of(s.kind, i, &n)) continue;
+        size_t at = n.field->offset;
+        bool is_needed = !is_gpt2 && n.field->kind == ZERO_SHAPE_WHOLE &&
+                         at != offsetof(zero_shape, kv_heads) &&
+                         at != offsetof(zero_shape, head_size);
+        ZERO_TRY(read_number(path, root, n.key, n.field->kind, is_needed, &said));
+        ZERO_TRY(read_number(path, root, n.also, n.field->kind, false, &other));
+        if (!isnan(said) && !isnan(other) && said != other)
+            return zero_fail(
+                ZERO_ERR_FORMAT,
+                "%s: \"%s\" is %.15g, but \"%s\", which means the same, is %.15g", path,
+                n.key, said, n.also, other);
+        if (isnan(said)) said = other;
+        if (!isnan(said)) zero_shape_set(&s, n.field, said);
+    }
+    ZERO_TRY(read_number(path, root, "n_inner", ZERO_SHAPE_WHOLE, false, &said));
+    if (is_gpt2 && !isnan(said) && said != 4.0 * (double)s.hidden)
+        return zero_fail(
+            ZERO_ERR_UNSUPPORTED,
+            "%s: \"n_inner\" is %.15g: this program's blocks have 4 n_embd = %" PRId64
+            " there",
+            path, said, 4 * s.hidden);
     if (s.kind->has & ZERO_HAS_ROTARY) {
         ZERO_TRY(read_rotary(path, root, &s));
-        ZERO_TRY(read_window(path, root, &s));
+        /* Where a layer sees the last positions alone, a model of as many positions sees
+         * them all. */
+        double window, first;
+        ZERO_TRY(
+            read_number(path, root, "sliding_window", ZERO_SHAPE_WHOLE, false, &window));
+        ZERO_TRY(
+            read_number(path, root, "max_window_layers", ZERO_SHAPE_WHOLE, false, &first));
+        bool is_off = json_is_false(json_object_get(root, "use_sliding_window")) ||
+                      first >= (double)s.layers;
+        if (!is_off && window < (double)s.seq) s.seq = (int64_t)window;
         if (zero_shape_check(&s) != ZERO_OK)
             return zero_fail(ZERO_ERR_FORMAT, "%s: %s", path, zero_last_error());
         s = zero_shape_complete(&s);
@@ -280,11 +269,9 @@ static zero_status read_root(const char *path, const json_t *root, zero_shape *s
 zero_status zero_hugging_face_read_config(const char *path, const zero_bytes *text,
                                           zero_shape *shape)
 {
-    json_t *root = NULL;
+    json_auto_t *root = NULL;
     ZERO_TRY(zero_json_parse(path, text->bytes, text->len, &root));
-    zero_status st = read_root(path, root, shape);
-    json_decref(root);
-    return st;
+    return read_root(path, root, shape);
 }
 
 /* ---- writing ---- */

@@ -7,6 +7,7 @@
 #include <xxhash.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "base/number.h"
 
 struct copies {
@@ -97,9 +98,9 @@ static zero_status gather_zeros(const zero_hugging_face *f, zero_comm *world, do
     const zero_hugging_face_zeros *z = &f->zeros;
     const double mine[] = {(double)z->tensor, (double)z->begin, (double)z->end};
     *runs = malloc((size_t)world->size * sizeof mine);
-    zero_status st = zero_allocated(*runs, "no memory for what %d ranks read", world->size);
-    st = zero_agree(world, st);
-    return st == ZERO_OK ? zero_comm_all_gather_doubles(world, 3, mine, *runs) : st;
+    ZERO_TRY(zero_agree(
+        world, zero_allocated(*runs, "no memory for what %d ranks read", world->size)));
+    return zero_comm_all_gather_doubles(world, 3, mine, *runs);
 }
 
 static zero_status describe(const struct copies *c, int block, const double *runs)
@@ -134,7 +135,7 @@ static zero_status compare(struct copies *c)
     zero_hugging_face *f = c->f;
     int size = c->world->size, b;
     bool is_one_copy = true;
-    double *runs = NULL;
+    ZERO_FREED double *runs = NULL;
     zero_status st = ZERO_OK;
     ZERO_TRY(zero_agree(c->world, name_copies(c)));
     ZERO_TRY(zero_comm_or(c->world, size, c->of));
@@ -163,24 +164,18 @@ static zero_status compare(struct copies *c)
     ZERO_TRY(zero_agree_after_files(c->world, read_whole(f, b)));
     for (int r = 0; r < size; r++) c->of[r] = r == c->world->rank ? f->blocks[b].sum : 0;
     ZERO_TRY(zero_comm_or(c->world, size, c->of));
-    st = gather_zeros(f, c->world, &runs);
-    if (st == ZERO_OK) st = zero_agree(c->world, describe(c, b, runs));
-    free(runs);
-    return st;
+    ZERO_TRY(gather_zeros(f, c->world, &runs));
+    return zero_agree(c->world, describe(c, b, runs));
 }
 
 zero_status zero_hugging_face_compare_copies(zero_hugging_face *file, zero_comm *world)
 {
-    struct copies c = {.f = file, .world = world};
-    c.of = calloc((size_t)world->size, sizeof *c.of);
-    c.words = calloc(2 * (size_t)file->n_blocks + 1, sizeof *c.words);
-    zero_status st =
-        zero_agree(world, zero_allocated(c.of && c.words, "no memory to compare %d blocks",
-                                         file->n_blocks));
-    if (st == ZERO_OK) st = compare(&c);
-    free(c.of);
-    free(c.words);
-    return st;
+    ZERO_FREED uint64_t *of = NULL;
+    ZERO_FREED uint64_t *words = NULL;
+    zero_status st = zero_new(&of, world->size, "ranks");
+    if (st == ZERO_OK) st = zero_new(&words, 2 * (size_t)file->n_blocks + 1, "blocks");
+    ZERO_TRY(zero_agree(world, st));
+    return compare(&(struct copies){.f = file, .world = world, .of = of, .words = words});
 }
 
 /* Each rank has seen a part, so runs that adjoin are one. */
@@ -206,12 +201,11 @@ zero_status zero_hugging_face_tell_zeros(const zero_hugging_face *f, zero_comm *
                                          char text[ZERO_HUGGING_FACE_TEXT])
 {
     zero_hugging_face_zeros z = {.tensor = -1};
-    double *runs = NULL;
+    ZERO_FREED double *runs = NULL;
     text[0] = '\0';
-    zero_status st = gather_zeros(f, world, &runs);
-    if (st == ZERO_OK) join(world->size, runs, &z);
-    free(runs);
-    if (st != ZERO_OK || z.tensor < 0) return st;
+    ZERO_TRY(gather_zeros(f, world, &runs));
+    join(world->size, runs, &z);
+    if (z.tensor < 0) return ZERO_OK;
     const zero_tensor *t = &f->model->tensors[z.tensor];
     snprintf(text, ZERO_HUGGING_FACE_TEXT,
              "%.300s: %s has zeros from element %" PRId64 " to %" PRId64 " of %" PRId64

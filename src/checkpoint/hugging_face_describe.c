@@ -7,18 +7,19 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
+#include "base/number.h"
 #include "checkpoint/hugging_face.h"
 
 /* Numbers have 15 digits, which any double keeps. */
 zero_status zero_hugging_face_print(const char *name, json_t *root, zero_bytes *out)
 {
-    char *text = root ? json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(15)) : NULL;
+    ZERO_FREED char *text =
+        root ? json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(15)) : NULL;
     json_decref(root);
-    zero_status st = zero_allocated(text, "no memory for %s", name);
-    if (st == ZERO_OK) st = zero_bytes_append(out, text, strlen(text));
-    if (st == ZERO_OK) st = zero_bytes_append(out, "\n", 1);
-    free(text);
-    return st;
+    ZERO_TRY(zero_allocated(text, "no memory for %s", name));
+    ZERO_TRY(zero_bytes_append(out, text, strlen(text)));
+    return zero_bytes_append(out, "\n", 1);
 }
 
 zero_status zero_hugging_face_write_config(const zero_hugging_face_export *e,
@@ -44,7 +45,7 @@ zero_status zero_hugging_face_write_generation(const zero_hugging_face_export *e
     if (text) return zero_bytes_append(out, text, strlen(text));
     ZERO_TRY(zero_hugging_face_make_config(e, &config));
     root = json_object();
-    for (size_t i = 0; root && i < sizeof keys / sizeof keys[0]; i++)
+    for (int i = 0; root && i < ZERO_COUNT(keys); i++)
         if (json_object_get(config, keys[i]))
             json_object_set(root, keys[i], json_object_get(config, keys[i]));
     json_decref(config);

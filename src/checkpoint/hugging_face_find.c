@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "base/number.h"
 #include "base/text.h"
 #include "checkpoint/hugging_face.h"
@@ -38,26 +39,7 @@ static const struct {
               {"flax_model.msgpack", "a file of Flax", false},
               {"adapter_model.safetensors", "an adapter beside a model", true}};
 
-enum { N_OTHERS = sizeof others / sizeof others[0] };
-
-/* PyTorch's files, whose names may be anything, are zip archives; old ones are pickles. */
-static zero_status refuse_pytorch(const char *path)
-{
-    unsigned char first[4] = {0};
-    zero_file file;
-    ZERO_TRY(zero_file_open(path, &file));
-    zero_status st =
-        zero_file_read(&file, 0, first, zero_min_size(file.bytes, sizeof first));
-    zero_file_close(&file);
-    ZERO_TRY(st);
-    if (memcmp(first, "PK\3\4", 4) != 0 && memcmp(first, "\200\2", 2) != 0) return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_UNSUPPORTED,
-        "%.200s: a file of PyTorch, and this program reads safetensors: convert it with "
-        "python3 -c \"import torch, safetensors.torch as s; s.save_file({k: v.clone() for "
-        "k, v in torch.load('%.200s', weights_only=True).items()}, 'model.safetensors')\"",
-        path, path);
-}
+enum { N_OTHERS = ZERO_COUNT(others) };
 
 zero_status zero_hugging_face_check_weights(const zero_hugging_face_found *found)
 {
@@ -81,7 +63,22 @@ zero_status zero_hugging_face_check_weights(const zero_hugging_face_found *found
                 file, others[i].what, found->folder);
         }
     }
-    if (found->weights[0]) return refuse_pytorch(found->weights);
+    if (found->weights[0]) {
+        /* PyTorch's files, whose names may be anything, are zip archives; old ones are
+         * pickles. */
+        unsigned char first[4] = {0};
+        ZERO_AT_END(zero_file_close) zero_file file = {0};
+        ZERO_TRY(zero_file_open(found->weights, &file));
+        ZERO_TRY(zero_file_read(&file, 0, first, zero_min_size(file.bytes, sizeof first)));
+        if (memcmp(first, "PK\3\4", 4) != 0 && memcmp(first, "\200\2", 2) != 0)
+            return ZERO_OK;
+        return zero_fail(ZERO_ERR_UNSUPPORTED,
+                         "%.200s: a file of PyTorch, and this program reads safetensors: "
+                         "convert it with python3 -c \"import torch, safetensors.torch as "
+                         "s; s.save_file({k: v.clone() for k, v in torch.load('%.200s', "
+                         "weights_only=True).items()}, 'model.safetensors')\"",
+                         found->weights, found->weights);
+    }
     return zero_fail(ZERO_ERR_IO,
                      "%s: holds no weights: expected " ZERO_HUGGING_FACE_MODEL
                      ", or " ZERO_HUGGING_FACE_INDEX " with the files that it names",
@@ -115,18 +112,16 @@ static zero_status find_in_folder(zero_hugging_face_found *found)
     if (has(found, "snapshots") && !has(found, ZERO_HUGGING_FACE_CONFIG)) {
         /* models--NAME/refs/main has the name of a folder in models--NAME/snapshots. */
         char path[ZERO_STORAGE_FILE_PATH];
-        zero_bytes text = {0};
+        ZERO_AT_END(zero_bytes_destroy) zero_bytes text = {0};
         zero_hugging_face_beside(found, MAIN, path);
         if (!has(found, MAIN))
             return zero_fail(ZERO_ERR_IO,
                              "%s: a folder of the hub's cache without " MAIN
                              ": give one of the folders in its snapshots/",
                              found->folder);
-        zero_status st = zero_bytes_read_at_most(&text, path, REVISION_BYTES);
-        if (st == ZERO_OK) st = zero_bytes_append(&text, "", 1);
-        if (st == ZERO_OK) st = take_revision(found, path, &text);
-        zero_bytes_destroy(&text);
-        if (st != ZERO_OK) return st;
+        ZERO_TRY(zero_bytes_read_at_most(&text, path, REVISION_BYTES));
+        ZERO_TRY(zero_bytes_append(&text, "", 1));
+        ZERO_TRY(take_revision(found, path, &text));
     }
     found->is_index =
         !has(found, ZERO_HUGGING_FACE_MODEL) && has(found, ZERO_HUGGING_FACE_INDEX);

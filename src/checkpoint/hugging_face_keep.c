@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
+#include "base/number.h"
 #include "checkpoint/hugging_face.h"
 #include "io/file.h"
 #include "io/json_input.h"
@@ -13,41 +15,33 @@ static const char *const names[] = {
     "special_tokens_map.json", "added_tokens.json",          "chat_template.jinja",
     "chat_template.json"};
 
-enum { N_NAMES = sizeof names / sizeof names[0], MOST = 4 << 20 }; /* bytes of one */
+enum { N_NAMES = ZERO_COUNT(names), MOST = 4 << 20 }; /* bytes of one */
 
 static zero_status keep_file(const zero_hugging_face_found *found, const char *name,
                              json_t *kept)
 {
     char path[ZERO_STORAGE_FILE_PATH];
-    zero_bytes text = {0};
+    ZERO_AT_END(zero_bytes_destroy) zero_bytes text = {0};
     zero_hugging_face_beside(found, name, path);
     if (zero_path_look(path) == ZERO_PATH_OF_NOTHING) return ZERO_OK;
-    zero_status st = zero_bytes_read_at_most(&text, path, MOST);
-    if (st == ZERO_OK && text.len > 0) {
-        bool is_text = !memchr(text.bytes, '\0', text.len);
-        json_t *value = is_text ? json_stringn((const char *)text.bytes, text.len) : NULL;
-        if (!value)
-            st = zero_fail(ZERO_ERR_FORMAT,
-                           "%s: expected text in UTF-8, which checkpoints can keep", path);
-        else
-            st = zero_allocated(json_object_set_new(kept, name, value) == 0,
-                                "no memory to keep %s", path);
-    }
-    zero_bytes_destroy(&text);
-    return st;
+    ZERO_TRY(zero_bytes_read_at_most(&text, path, MOST));
+    if (text.len == 0) return ZERO_OK;
+    bool is_text = !memchr(text.bytes, '\0', text.len);
+    json_t *value = is_text ? json_stringn((const char *)text.bytes, text.len) : NULL;
+    if (!value)
+        return zero_fail(ZERO_ERR_FORMAT,
+                         "%s: expected text in UTF-8, which checkpoints can keep", path);
+    return zero_allocated(json_object_set_new(kept, name, value) == 0,
+                          "no memory to keep %s", path);
 }
 
 zero_status zero_hugging_face_keep(const zero_hugging_face_found *found, json_t **kept)
 {
-    json_t *made = json_object();
-    zero_status st = zero_allocated(made, "no memory to keep what is beside weights");
-    for (int i = 0; st == ZERO_OK && i < N_NAMES; i++)
-        st = keep_file(found, names[i], made);
-    if (st == ZERO_OK && json_object_size(made) > 0)
-        *kept = made;
-    else
-        json_decref(made);
-    return st;
+    json_auto_t *made = json_object();
+    ZERO_TRY(zero_allocated(made, "no memory to keep what is beside weights"));
+    for (int i = 0; i < N_NAMES; i++) ZERO_TRY(keep_file(found, names[i], made));
+    if (json_object_size(made) > 0) *kept = json_incref(made);
+    return ZERO_OK;
 }
 
 zero_status zero_hugging_face_check_kept(const char *path, const json_t *kept)
@@ -110,14 +104,11 @@ zero_status zero_hugging_face_ends(const json_t *kept, const zero_tokenizer *tok
                                         ZERO_HUGGING_FACE_CONFIG};
     int32_t own = zero_hugging_face_end(tok, shape);
     *ends = (zero_ends){.n = 0};
-    for (size_t i = 0; ends->n == 0 && i < sizeof files / sizeof files[0]; i++) {
-        json_t *root;
+    for (int i = 0; ends->n == 0 && i < ZERO_COUNT(files); i++) {
+        json_auto_t *root = NULL;
         ZERO_TRY(zero_hugging_face_parse_kept(kept, files[i], &root));
         const json_t *value = json_object_get(root, "eos_token_id");
-        bool is_said = value && !json_is_null(value);
-        zero_status st = is_said ? take_ends(files[i], value, ends) : ZERO_OK;
-        json_decref(root);
-        ZERO_TRY(st);
+        if (value && !json_is_null(value)) ZERO_TRY(take_ends(files[i], value, ends));
     }
     if (ends->n == 0 && own >= 0) ends->id[ends->n++] = own;
     return ZERO_OK;

@@ -36,31 +36,28 @@ static zero_status write_header(const zero_hugging_face_export *e, int first, in
                                 uint64_t *bytes)
 {
     const zero_shape *shape = e->model->shape;
-    zero_safetensors_entry *entries;
+    ZERO_FREED zero_safetensors_entry *entries = NULL;
+    json_auto_t *texts = json_pack("{s:s}", "format", "pt");
     ZERO_TRY(zero_new(&entries, end - first, "tensors of a file"));
-    json_t *texts = json_pack("{s:s}", "format", "pt");
-    zero_status st = zero_allocated(texts, "no memory for the header of %s", name);
-    for (int i = first; st == ZERO_OK && i < end; i++) {
+    ZERO_TRY(zero_allocated(texts, "no memory for the header of %s", name));
+    for (int i = first; i < end; i++) {
         const zero_tensor *t = &e->model->tensors[i];
         zero_safetensors_entry *entry = &entries[i - first];
         char theirs[96];
         const char *prefix = shape->kind->prefix;
         if (strcmp(t->name, zero_hugging_face_head(shape->kind)) == 0) prefix = "";
         snprintf(theirs, sizeof theirs, "%s%s", prefix, t->name);
-        st = zero_allocated(json_object_set_new(map, theirs, json_string(name)) == 0,
-                            "no memory for the header of %s", name);
+        ZERO_TRY(zero_allocated(json_object_set_new(map, theirs, json_string(name)) == 0,
+                                "no memory for the header of %s", name));
         *entry = (zero_safetensors_entry){
             .name = json_object_iter_key(json_object_iter_at(map, theirs)),
             .type = zero_hugging_face_types[e->type].file};
         if (t->decays) entry->dims[entry->n_dims++] = t->rows;
         entry->dims[entry->n_dims++] = t->cols;
     }
-    if (st == ZERO_OK)
-        st = zero_safetensors_write_header(end - first, entries, texts, header);
-    if (st == ZERO_OK) *bytes = entries[end - first - 1].end;
-    json_decref(texts);
-    free(entries);
-    return st;
+    ZERO_TRY(zero_safetensors_write_header(end - first, entries, texts, header));
+    *bytes = entries[end - first - 1].end;
+    return ZERO_OK;
 }
 
 /* out[n]: the numbers in the file's type. */
@@ -82,29 +79,23 @@ static zero_status write_file(const zero_storage_dir *dir,
                               const char *name, json_t *map)
 {
     const int64_t most = ZERO_EXTENT_MAX;
-    zero_bytes header = {0};
-    zero_storage_file file = {0};
+    ZERO_AT_END(zero_bytes_destroy) zero_bytes header = {0};
+    ZERO_AT_END(zero_storage_close_file) zero_storage_file file = {0};
+    ZERO_FREED float *block = NULL;
     uint64_t bytes = 0;
-    float *block;
     ZERO_TRY(zero_new(&block, 2 * most, "numbers of a file"));
-    zero_status st = write_header(e, first, end, name, map, &header, &bytes);
-    if (st == ZERO_OK) st = zero_storage_create(dir, name, bytes, &file);
-    if (st == ZERO_OK) st = zero_storage_write(&file, header.bytes, header.len);
-    for (int i = first; st == ZERO_OK && i < end; i++)
-        for (int64_t at = 0, stop, n = elements_of(e->model, i); st == ZERO_OK && at < n;
-             at = stop) {
+    ZERO_TRY(write_header(e, first, end, name, map, &header, &bytes));
+    ZERO_TRY(zero_storage_create(dir, name, bytes, &file));
+    ZERO_TRY(zero_storage_write(&file, header.bytes, header.len));
+    for (int i = first; i < end; i++)
+        for (int64_t at = 0, stop, n = elements_of(e->model, i); at < n; at = stop) {
             stop = zero_min(at + most, n);
-            st = e->weights->fill(e->weights->arg, i, at, stop, block);
-            if (st == ZERO_OK) st = round_to(e, i, stop - at, block, block + most);
-            if (st == ZERO_OK)
-                st = zero_storage_write(&file, block + most,
-                                        (size_t)(stop - at) * zero_type_size(e->type));
+            ZERO_TRY(e->weights->fill(e->weights->arg, i, at, stop, block));
+            ZERO_TRY(round_to(e, i, stop - at, block, block + most));
+            ZERO_TRY(zero_storage_write(&file, block + most,
+                                        (size_t)(stop - at) * zero_type_size(e->type)));
         }
-    if (st == ZERO_OK) st = zero_storage_finish(&file);
-    zero_storage_close_file(&file);
-    zero_bytes_destroy(&header);
-    free(block);
-    return st;
+    return zero_storage_finish(&file);
 }
 
 /* The file with all tensors, or several and the index of them. */
@@ -115,26 +106,21 @@ static zero_status write_weights(const zero_storage_dir *dir,
     char name[64] = ZERO_HUGGING_FACE_MODEL;
     const int64_t size = (int64_t)zero_type_size(e->type);
     int n = 0, k = 0;
-    json_t *map = json_object();
-    zero_bytes text = {0};
-    zero_status st = zero_allocated(map, "no memory for the names of tensors");
+    json_auto_t *map = json_object();
+    ZERO_AT_END(zero_bytes_destroy) zero_bytes text = {0};
+    ZERO_TRY(zero_allocated(map, "no memory for the names of tensors"));
     for (int first = 0; first < m->n_tensors; first = file_end(e, first)) n++;
-    for (int first = 0, end; st == ZERO_OK && first < m->n_tensors; first = end) {
+    for (int first = 0, end; first < m->n_tensors; first = end) {
         end = file_end(e, first);
         if (n > 1) snprintf(name, sizeof name, "model-%05d-of-%05d.safetensors", ++k, n);
-        st = write_file(dir, e, first, end, name, map);
+        ZERO_TRY(write_file(dir, e, first, end, name, map));
     }
-    if (st == ZERO_OK && n > 1) {
-        json_t *index = json_pack("{s:{s:I, s:I}, s:O}", "metadata", "total_parameters",
-                                  (json_int_t)m->n_params, "total_size",
-                                  (json_int_t)(m->n_params * size), "weight_map", map);
-        st = zero_hugging_face_print(ZERO_HUGGING_FACE_INDEX, index, &text);
-        if (st == ZERO_OK)
-            st = zero_storage_put(dir, ZERO_HUGGING_FACE_INDEX, text.bytes, text.len);
-        zero_bytes_destroy(&text);
-    }
-    json_decref(map);
-    return st;
+    if (n == 1) return ZERO_OK;
+    json_t *index = json_pack("{s:{s:I, s:I}, s:O}", "metadata", "total_parameters",
+                              (json_int_t)m->n_params, "total_size",
+                              (json_int_t)(m->n_params * size), "weight_map", map);
+    ZERO_TRY(zero_hugging_face_print(ZERO_HUGGING_FACE_INDEX, index, &text));
+    return zero_storage_put(dir, ZERO_HUGGING_FACE_INDEX, text.bytes, text.len);
 }
 
 /* ---- the other files ---- */
@@ -154,7 +140,7 @@ static const struct {
             {ZERO_TOKENIZER_NAME, tokenizer_itself, true},
             {ZERO_HUGGING_FACE_TOKENIZER, zero_hugging_face_write_tokenizer, true}};
 
-enum { N_MADE = sizeof made / sizeof made[0] };
+enum { N_MADE = ZERO_COUNT(made) };
 
 /* Without a tokenizer its kept description is written as it was. */
 static zero_status write_others(const zero_storage_dir *dir,
@@ -163,12 +149,10 @@ static zero_status write_others(const zero_storage_dir *dir,
     const char *name;
     json_t *value;
     for (int i = 0; i < N_MADE; i++) {
-        zero_bytes text = {0};
+        ZERO_AT_END(zero_bytes_destroy) zero_bytes text = {0};
         if (made[i].is_tokenizers && !e->tokenizer) continue;
-        zero_status st = made[i].make(e, &text);
-        if (st == ZERO_OK) st = zero_storage_put(dir, made[i].name, text.bytes, text.len);
-        zero_bytes_destroy(&text);
-        ZERO_TRY(st);
+        ZERO_TRY(made[i].make(e, &text));
+        ZERO_TRY(zero_storage_put(dir, made[i].name, text.bytes, text.len));
     }
     json_object_foreach((json_t *)e->kept, name, value)
     {
@@ -220,15 +204,12 @@ static zero_status stop_at(void *arg, const char *name)
 static zero_status check_free(const zero_storage_dir *parent, const char *name,
                               const char *path)
 {
-    zero_storage_dir dir;
+    ZERO_AT_END(zero_storage_close) zero_storage_dir dir = {0};
     bool has_files = false;
     if (!zero_storage_has(parent, name)) return ZERO_OK;
-    zero_status st = zero_storage_enter(parent, name, &dir);
-    if (st == ZERO_OK) {
-        st = zero_storage_list(&dir, stop_at, &has_files);
-        zero_storage_close(&dir);
-    }
-    if (st == ZERO_OK && !has_files) return ZERO_OK;
+    if (zero_storage_enter(parent, name, &dir) == ZERO_OK &&
+        zero_storage_list(&dir, stop_at, &has_files) == ZERO_OK && !has_files)
+        return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,
                      "%s exists: remove it, or give the export another name", path);
 }
@@ -245,46 +226,42 @@ static zero_status lock_alone(const zero_storage_dir *dir)
 static zero_status begin(const zero_storage_dir *parent, const char *temporary,
                          zero_storage_dir *dir)
 {
-    zero_status st = ZERO_OK;
     if (zero_storage_has(parent, temporary)) {
+        ZERO_AT_END(zero_storage_close) zero_storage_dir old = {0};
         ZERO_TRY(zero_storage_check_removable(parent, temporary));
-        ZERO_TRY(zero_storage_enter(parent, temporary, dir));
-        st = lock_alone(dir);
-        if (st == ZERO_OK) st = zero_storage_remove(parent, temporary);
-        zero_storage_close(dir);
+        ZERO_TRY(zero_storage_enter(parent, temporary, &old));
+        ZERO_TRY(lock_alone(&old));
+        ZERO_TRY(zero_storage_remove(parent, temporary));
     }
-    ZERO_TRY(st);
     ZERO_TRY(zero_storage_make_public(parent, temporary, dir));
-    st = lock_alone(dir);
-    if (st != ZERO_OK) zero_storage_close(dir);
-    return st;
+    return lock_alone(dir);
+}
+
+static zero_status write_all(const zero_storage_dir *parent, const char *temporary,
+                             const char *name, const zero_storage_dir *dir,
+                             const zero_hugging_face_export *e)
+{
+    ZERO_TRY(write_weights(dir, e));
+    ZERO_TRY(write_others(dir, e));
+    ZERO_TRY(zero_storage_sync(dir));
+    ZERO_TRY(zero_storage_rename(parent, temporary, name));
+    return zero_storage_sync(parent);
 }
 
 zero_status zero_hugging_face_write(const char *path, const zero_hugging_face_export *e)
 {
     char folder[ZERO_STORAGE_PATH], name[NAME_MAX_BYTES + 1];
     char temporary[NAME_MAX_BYTES + 8];
-    zero_storage_dir parent, dir;
+    ZERO_AT_END(zero_storage_close) zero_storage_dir parent = {0}, dir = {0};
     ZERO_TRY(split(path, folder, name));
     snprintf(temporary, sizeof temporary, ".tmp-%s", name);
     ZERO_TRY(zero_storage_open(folder, &parent));
-    zero_status st = check_free(&parent, name, path);
-    if (st == ZERO_OK) st = begin(&parent, temporary, &dir);
-    if (st == ZERO_OK) {
-        st = write_weights(&dir, e);
-        if (st == ZERO_OK) st = write_others(&dir, e);
-        if (st == ZERO_OK) st = zero_storage_sync(&dir);
-        if (st == ZERO_OK) st = zero_storage_rename(&parent, temporary, name);
-        if (st == ZERO_OK) st = zero_storage_sync(&parent);
-        /* The message is the original failure, even if the clean-up fails, too. */
-        zero_failure failure = zero_failure_keep(st);
-        if (st != ZERO_OK && zero_storage_remove(&parent, temporary) != ZERO_OK)
-            (void)zero_fail(st, "%s (and %s/%s remains)", failure.text, parent.path,
-                            temporary);
-        else
-            st = zero_failure_restore(&failure);
-        zero_storage_close(&dir);
-    }
-    zero_storage_close(&parent);
-    return st;
+    ZERO_TRY(check_free(&parent, name, path));
+    ZERO_TRY(begin(&parent, temporary, &dir));
+    zero_failure failure = zero_failure_keep(write_all(&parent, temporary, name, &dir, e));
+    /* The message is the original failure, even if the clean-up fails, too. */
+    if (failure.status == ZERO_OK || zero_storage_remove(&parent, temporary) == ZERO_OK)
+        return zero_failure_restore(&failure);
+    return zero_fail(failure.status, "%s (and %s/%s remains)", failure.text, parent.path,
+                     temporary);
 }

@@ -62,10 +62,8 @@ zero_status zero_checkpoint_list(const zero_storage_dir *dir, int64_t **steps, i
 {
     struct steps s = {0};
     zero_status st = zero_storage_list(dir, add_step, &s);
-    if (st != ZERO_OK) {
-        free(s.list);
-        return st;
-    }
+    if (st != ZERO_OK) free(s.list);
+    ZERO_TRY(st);
     if (s.n > 0) qsort(s.list, (size_t)s.n, sizeof *s.list, ascending);
     *steps = s.list;
     *n = (int)s.n;
@@ -176,24 +174,24 @@ zero_status zero_checkpoint_set_aside(const zero_storage_dir *dir, int64_t step)
 
 zero_status zero_checkpoint_find(const char *path, char *found, size_t size)
 {
-    zero_storage_dir dir;
+    ZERO_AT_END(zero_storage_close) zero_storage_dir dir = {0};
+    ZERO_FREED int64_t *steps = NULL;
     char name[ZERO_CHECKPOINT_NAME];
-    int64_t *steps = NULL;
     int n = 0;
     ZERO_TRY(zero_storage_open(path, &dir));
-    bool is_one = zero_storage_has(&dir, ZERO_MANIFEST_NAME);
-    zero_status st = is_one ? ZERO_OK : zero_checkpoint_list(&dir, &steps, &n);
-    if (n > 0) zero_checkpoint_name(steps[n - 1], name);
-    free(steps);
-    if (st == ZERO_OK && !is_one && n == 0)
-        st = zero_fail(ZERO_ERR_IO,
-                       "%s: holds no checkpoint: expected " ZERO_MANIFEST_NAME
-                       ", or directories such as step-00000100",
-                       dir.path);
-    if (st == ZERO_OK && is_one) snprintf(found, size, "%s", path);
-    if (st == ZERO_OK && !is_one) snprintf(found, size, "%s/%s", dir.path, name);
-    zero_storage_close(&dir);
-    return st;
+    if (zero_storage_has(&dir, ZERO_MANIFEST_NAME)) {
+        snprintf(found, size, "%s", path);
+        return ZERO_OK;
+    }
+    ZERO_TRY(zero_checkpoint_list(&dir, &steps, &n));
+    if (n == 0)
+        return zero_fail(ZERO_ERR_IO,
+                         "%s: holds no checkpoint: expected " ZERO_MANIFEST_NAME
+                         ", or directories such as step-00000100",
+                         dir.path);
+    zero_checkpoint_name(steps[n - 1], name);
+    snprintf(found, size, "%s/%s", dir.path, name);
+    return ZERO_OK;
 }
 
 bool zero_checkpoint_is_removed(const char *path, const char *found)

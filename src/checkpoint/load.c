@@ -15,26 +15,20 @@
 zero_status zero_checkpoint_open_all(zero_comm *comm, const char *path, zero_checkpoint *c)
 {
     const bool is_root = zero_comm_is_root(comm);
-    zero_checkpoint made = {0};
-    zero_bytes text = {0};
-    zero_status st = is_root ? zero_checkpoint_open(path, NULL, &made) : ZERO_OK;
-    ZERO_TRY(zero_agree_after_files(comm, st));
+    ZERO_AT_END(zero_checkpoint_close) zero_checkpoint made = {0};
+    ZERO_AT_END(zero_bytes_destroy) zero_bytes text = {0};
+    ZERO_TRY(zero_agree_after_files(comm, is_root ? zero_checkpoint_open(path, NULL, &made)
+                                                  : ZERO_OK));
     int64_t len = (int64_t)made.text.len;
-    st = zero_comm_broadcast(comm, 0, &len, sizeof len);
-    if (st == ZERO_OK)
-        st = zero_agree(comm, is_root ? ZERO_OK : zero_bytes_reserve(&text, (size_t)len));
+    ZERO_TRY(zero_comm_broadcast(comm, 0, &len, sizeof len));
+    ZERO_TRY(zero_agree(comm, is_root ? ZERO_OK : zero_bytes_reserve(&text, (size_t)len)));
     text.len = (size_t)len;
-    if (st == ZERO_OK)
-        st = zero_comm_broadcast(comm, 0, is_root ? made.text.bytes : text.bytes, text.len);
-    if (st == ZERO_OK)
-        st = zero_agree_after_files(
-            comm, is_root ? ZERO_OK : zero_checkpoint_open(path, &text, &made));
-    zero_bytes_destroy(&text);
-    if (st == ZERO_OK)
-        *c = made;
-    else
-        zero_checkpoint_close(&made);
-    return st;
+    ZERO_TRY(
+        zero_comm_broadcast(comm, 0, is_root ? made.text.bytes : text.bytes, text.len));
+    ZERO_TRY(zero_agree_after_files(
+        comm, is_root ? ZERO_OK : zero_checkpoint_open(path, &text, &made)));
+    ZERO_GIVE(c, made);
+    return ZERO_OK;
 }
 
 zero_status zero_checkpoint_use(zero_comm *comm, const zero_checkpoint_user *user,
@@ -96,23 +90,19 @@ static zero_status fetch_own(zero_engine *e, zero_checkpoint *c)
         return zero_fail(ZERO_ERR_INVALID,
                          "%s is of another model: it has %d tensors, this model %d",
                          c->dir.path, n, model->n_tensors);
-    zero_range *wishes;
+    ZERO_FREED zero_range *wishes = NULL;
     ZERO_TRY(zero_new(&wishes, model->n_groups, "groups"));
     for (int g = 0; g < model->n_groups; g++) wishes[g] = zero_states_held(&e->schedule, g);
-    zero_status st = zero_checkpoint_fetch(
-        c, model, wishes, &(zero_checkpoint_receiver){receive, &e->runner});
-    free(wishes);
-    ZERO_TRY(st);
+    ZERO_TRY(zero_checkpoint_fetch(c, model, wishes,
+                                   &(zero_checkpoint_receiver){receive, &e->runner}));
     /* No rank needs a shard without parameters, but its header is checked, too. */
     const zero_comm *comm = e->runner.comm;
     const zero_shard_reader *shard;
     for (int r = comm->rank; r < c->manifest.table.layout.n_ranks; r += comm->size)
         ZERO_TRY(zero_checkpoint_shard(c, r, &shard));
     if (!zero_comm_is_root(comm) || !c->manifest.has_tokenizer) return ZERO_OK;
-    zero_tokenizer tokenizer;
-    ZERO_TRY(zero_checkpoint_tokenizer(c, &tokenizer));
-    zero_tokenizer_destroy(&tokenizer);
-    return ZERO_OK;
+    ZERO_AT_END(zero_tokenizer_destroy) zero_tokenizer tokenizer = {0};
+    return zero_checkpoint_tokenizer(c, &tokenizer);
 }
 
 zero_status zero_checkpoint_load(zero_engine *e, zero_checkpoint *c)

@@ -7,6 +7,7 @@
 
 #include "base/fail.h"
 #include "base/grow.h"
+#include "base/number.h"
 #include "base/range.h"
 #include "base/type.h"
 #include "checkpoint/hugging_face.h"
@@ -93,18 +94,13 @@ static zero_status take_tensors(const char *path, const json_t *list, zero_manif
     size_t n = json_array_size(list);
     if (n < 1 || n > INT32_MAX)
         return zero_fail(ZERO_ERR_FORMAT, "%s: \"tensors\": expected at least one", path);
-    zero_tensor *tensors;
+    ZERO_FREED zero_tensor *tensors = NULL;
     ZERO_TRY(zero_new(&tensors, n, "tensors"));
-    zero_status st = ZERO_OK;
-    for (size_t i = 0; st == ZERO_OK && i < n; i++)
-        st = take_tensor(path, json_array_get(list, i), (int)i, layout.slices > 1,
-                         &tensors[i]);
-    if (st == ZERO_OK) {
-        st = zero_state_table_init(&m->table, (int)n, tensors, &layout);
-        if (st == ZERO_ERR_FORMAT) st = zero_fail(st, "%s: %s", path, zero_last_error());
-    }
-    free(tensors);
-    return st;
+    for (size_t i = 0; i < n; i++)
+        ZERO_TRY(take_tensor(path, json_array_get(list, i), (int)i, layout.slices > 1,
+                             &tensors[i]));
+    zero_status st = zero_state_table_init(&m->table, (int)n, tensors, &layout);
+    return st == ZERO_ERR_FORMAT ? zero_fail(st, "%s: %s", path, zero_last_error()) : st;
 }
 
 /* The layout says how many bytes the shards of p have at least. */
@@ -112,22 +108,21 @@ static zero_status check_bytes_of(const char *path, const zero_manifest *m, int 
 {
     const zero_state_layout *l = &m->table.layout;
     const uint64_t size = ZERO_STATES * sizeof(float);
-    zero_state_local local = {0};
-    uint64_t *elements;
-    zero_status st = zero_new(&elements, l->n_ranks / l->tp, "shards");
-    if (st == ZERO_OK) st = zero_state_local_init(&local, &m->table, p);
-    if (st == ZERO_OK) st = zero_state_add_elements(&m->table, &local, elements);
-    for (int rank = p; st == ZERO_OK && rank < l->n_ranks; rank += l->tp) {
+    ZERO_AT_END(zero_state_local_destroy) zero_state_local local = {0};
+    ZERO_FREED uint64_t *elements = NULL;
+    ZERO_TRY(zero_new(&elements, l->n_ranks / l->tp, "shards"));
+    ZERO_TRY(zero_state_local_init(&local, &m->table, p));
+    ZERO_TRY(zero_state_add_elements(&m->table, &local, elements));
+    for (int rank = p; rank < l->n_ranks; rank += l->tp) {
         uint64_t n = elements[rank / l->tp], bytes = m->shards[rank].bytes;
         if (n > UINT64_MAX / size || bytes < size * n)
-            st = zero_fail(ZERO_ERR_FORMAT,
-                           "%s: shard %d has %" PRIu64 " bytes, but the %" PRIu64
-                           " parameters that its rank owned take %" PRIu64 " and a header",
-                           path, rank, bytes, n, size * n);
+            return zero_fail(ZERO_ERR_FORMAT,
+                             "%s: shard %d has %" PRIu64 " bytes, but the %" PRIu64
+                             " parameters that its rank owned take %" PRIu64
+                             " and a header",
+                             path, rank, bytes, n, size * n);
     }
-    zero_state_local_destroy(&local);
-    free(elements);
-    return st;
+    return ZERO_OK;
 }
 
 static zero_status take_object(const char *path, const json_t *object, const field *fields,
@@ -153,27 +148,6 @@ static zero_status take_plain(const char *path, const json_t *object, const char
     ZERO_TRY(zero_json_text(path, object, key, text));
     if (is_plain(*text)) return ZERO_OK;
     return zero_fail(ZERO_ERR_FORMAT, "%s: \"%s\" has control characters in it", path, key);
-}
-
-static zero_status take_text(const char *path, const json_t *object, const field *f,
-                             char *to)
-{
-    const char *text;
-    const size_t most = sizeof((zero_manifest *)to)->arithmetic - 1;
-    ZERO_TRY(f->kind == TEXT ? take_plain(path, object, f->key, &text)
-                             : zero_json_text(path, object, f->key, &text));
-    size_t len = strlen(text);
-    bool is_checksum = len == ZERO_CHECKSUM - 1 && strspn(text, "0123456789abcdef") == len;
-    if (f->kind == TEXT && len > most) /* cut within a letter it would not be UTF-8 */
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%s: \"%s\": expected at most %zu bytes, found %zu", path, f->key,
-                         most, len);
-    if (!is_checksum && (f->kind == CHECKSUM || (f->kind == DATA && len > 0)))
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%s: \"%s\": expected 32 hexadecimal digits, found '%.40s'", path,
-                         f->key, text);
-    memcpy(to, text, len + 1);
-    return ZERO_OK;
 }
 
 static zero_status take_name(const char *path, const json_t *object, const field *f,
@@ -238,7 +212,25 @@ static zero_status take(const char *path, const json_t *object, const field *f, 
     case SCHEME: return take_name(path, object, f, to);
     case CHECKSUM:
     case DATA:
-    case TEXT: return take_text(path, object, f, to);
+    case TEXT: {
+        const char *text;
+        const size_t most = sizeof((zero_manifest *)to)->arithmetic - 1;
+        ZERO_TRY(f->kind == TEXT ? take_plain(path, object, f->key, &text)
+                                 : zero_json_text(path, object, f->key, &text));
+        size_t len = strlen(text);
+        bool is_checksum =
+            len == ZERO_CHECKSUM - 1 && strspn(text, "0123456789abcdef") == len;
+        if (f->kind == TEXT && len > most) /* cut within a letter it would not be UTF-8 */
+            return zero_fail(ZERO_ERR_FORMAT,
+                             "%s: \"%s\": expected at most %zu bytes, found %zu", path,
+                             f->key, most, len);
+        if (!is_checksum && (f->kind == CHECKSUM || (f->kind == DATA && len > 0)))
+            return zero_fail(ZERO_ERR_FORMAT,
+                             "%s: \"%s\": expected 32 hexadecimal digits, found '%.40s'",
+                             path, f->key, text);
+        memcpy(to, text, len + 1);
+        return ZERO_OK;
+    }
     case SHAPE:
     case OBJECT:
         ZERO_TRY(zero_json_object(path, object, f->key, &value));
@@ -300,7 +292,7 @@ static zero_status take_all(const char *path, const json_t *root, zero_manifest 
     /* The first version with a member; it must be there in that version. */
     static const int since[N_IFS] = {[IF_SHARED] = 2, [IF_KEPT] = 3, [IF_SHAPE] = 4};
     const int version = (int)json_integer_value(json_object_get(root, "version"));
-    const char *keys[sizeof members / sizeof members[0] + 3] = {"format", "version"};
+    const char *keys[ZERO_COUNT(members) + 3] = {"format", "version"};
     int n = 2;
     for (const field *f = members; f->key; f++)
         if (since[f->when] <= version) keys[n++] = f->key;
@@ -320,16 +312,12 @@ static zero_status take_all(const char *path, const json_t *root, zero_manifest 
 zero_status zero_manifest_parse(const char *path, const void *bytes, size_t len,
                                 zero_manifest *m)
 {
-    json_t *root;
-    zero_manifest made = {0};
+    json_auto_t *root = NULL;
+    ZERO_AT_END(zero_manifest_destroy) zero_manifest made = {0};
     ZERO_TRY(zero_json_parse(path, bytes, len, &root));
-    zero_status st = check_format(path, root);
-    if (st == ZERO_OK) st = check_tail(path, bytes, len);
-    if (st == ZERO_OK) st = take_all(path, root, &made);
-    json_decref(root);
-    if (st == ZERO_OK)
-        *m = made;
-    else
-        zero_manifest_destroy(&made);
-    return st;
+    ZERO_TRY(check_format(path, root));
+    ZERO_TRY(check_tail(path, bytes, len));
+    ZERO_TRY(take_all(path, root, &made));
+    ZERO_GIVE(m, made);
+    return ZERO_OK;
 }

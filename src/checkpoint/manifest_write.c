@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "base/type.h"
 #include "nn/shape.h"
 
@@ -70,11 +71,10 @@ static json_t *object_of(const field *fields, const void *from, const zero_manif
 static zero_status append_value(zero_bytes *out, const json_t *value, const char *end)
 {
     const size_t flags = JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(17);
-    char *text = value ? json_dumps(value, flags) : NULL;
-    zero_status st = text ? zero_bytes_append(out, text, strlen(text))
-                          : zero_fail(ZERO_ERR_NOMEM, "no memory for a manifest");
-    free(text);
-    return st == ZERO_OK ? zero_bytes_append(out, end, strlen(end)) : st;
+    ZERO_FREED char *text = value ? json_dumps(value, flags) : NULL;
+    ZERO_TRY(zero_allocated(text, "no memory for a manifest"));
+    ZERO_TRY(zero_bytes_append(out, text, strlen(text)));
+    return zero_bytes_append(out, end, strlen(end));
 }
 
 /* A member per line, and of a list a value per line. */

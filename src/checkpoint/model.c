@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "checkpoint/hugging_face.h"
 
 zero_status zero_checkpoint_describe(const zero_checkpoint *c, zero_model *model)
@@ -14,7 +15,7 @@ zero_status zero_checkpoint_describe(const zero_checkpoint *c, zero_model *model
                          "%s holds a model that another program described: only that "
                          "program can compute it",
                          c->dir.path);
-    zero_model made;
+    ZERO_AT_END(zero_model_destroy) zero_model made = {0};
     ZERO_TRY(zero_model_build(&c->manifest.shape, &made));
     /* The manifest has both, and one may have been changed without the other. */
     const zero_state_table *table = &c->manifest.table;
@@ -24,16 +25,13 @@ zero_status zero_checkpoint_describe(const zero_checkpoint *c, zero_model *model
         same = strcmp(a->name, b->name) == 0 && a->rows == b->rows && a->cols == b->cols &&
                a->group == b->group && a->offset == b->offset;
     }
-    if (same) {
-        *model = made;
-        return ZERO_OK;
-    }
-    zero_status st = zero_fail(
-        ZERO_ERR_FORMAT,
-        "%s: its manifest describes a GPT-2 of %d tensors and lists %d of another model",
-        c->dir.path, made.n_tensors, table->n_tensors);
-    zero_model_destroy(&made);
-    return st;
+    if (!same)
+        return zero_fail(ZERO_ERR_FORMAT,
+                         "%s: its manifest describes a GPT-2 of %d tensors and lists %d of "
+                         "another model",
+                         c->dir.path, made.n_tensors, table->n_tensors);
+    ZERO_GIVE(model, made);
+    return ZERO_OK;
 }
 
 static zero_status fill(void *arg, int tensor, int64_t begin, int64_t end, float *out)
@@ -49,22 +47,18 @@ zero_weights zero_checkpoint_weights(zero_checkpoint *c)
 zero_status zero_checkpoint_export(zero_checkpoint *c, const char *to, int64_t file_bytes,
                                    zero_type type)
 {
-    zero_model model;
+    ZERO_AT_END(zero_model_destroy) zero_model model = {0};
+    ZERO_AT_END(zero_tokenizer_destroy) zero_tokenizer tokenizer = {0};
     zero_weights weights = zero_checkpoint_weights(c);
     /* The run's dropout, which no tensor shows. */
     const char *text = json_string_value(json_object_get(c->manifest.options, "dropout"));
     double share = text ? strtod(text, NULL) : 0.0;
+    bool has_tokenizer = c->manifest.has_tokenizer;
     c->manifest.shape.dropout = share > 0.0 && share < 1.0 ? (float)share : 0.0f;
     ZERO_TRY(zero_checkpoint_describe(c, &model));
-    zero_status st = ZERO_OK;
-    zero_tokenizer tokenizer = {0};
-    bool has_tokenizer = c->manifest.has_tokenizer;
-    if (has_tokenizer) st = zero_checkpoint_tokenizer(c, &tokenizer);
+    if (has_tokenizer) ZERO_TRY(zero_checkpoint_tokenizer(c, &tokenizer));
     const zero_hugging_face_export e = {
         &model,           &weights,   has_tokenizer ? &tokenizer : NULL,
         c->manifest.kept, file_bytes, type};
-    if (st == ZERO_OK) st = zero_hugging_face_write(to, &e);
-    zero_tokenizer_destroy(&tokenizer);
-    zero_model_destroy(&model);
-    return st;
+    return zero_hugging_face_write(to, &e);
 }

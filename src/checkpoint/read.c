@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "base/number.h"
 #include "base/range.h"
 #include "checkpoint/list.h"
@@ -25,11 +26,9 @@ static int tp_of(const zero_checkpoint *c)
 /* A whole small file. */
 static zero_status read_file(const zero_checkpoint *c, const char *name, zero_bytes *text)
 {
-    zero_file file;
+    ZERO_AT_END(zero_file_close) zero_file file = {0};
     ZERO_TRY(zero_file_open_in(&c->dir, name, &file));
-    zero_status st = zero_bytes_read_file(text, &file, MANIFEST_MOST);
-    zero_file_close(&file);
-    return st;
+    return zero_bytes_read_file(text, &file, MANIFEST_MOST);
 }
 
 static zero_status open_with(const char *path, zero_checkpoint *c)
@@ -54,25 +53,20 @@ static zero_status open_with(const char *path, zero_checkpoint *c)
                          path, own);
     c->n_shards = (int)zero_min(2 * (int64_t)tp_of(c), MOST_OPEN);
     c->n_extents = PER_RANK * ZERO_STATES * tp_of(c);
-    c->block = malloc((size_t)(ZERO_STATES * ZERO_EXTENT_MAX) * sizeof *c->block);
-    c->shards = calloc((size_t)c->n_shards, sizeof *c->shards);
-    c->extents = calloc((size_t)c->n_extents, sizeof *c->extents);
-    c->locals = calloc((size_t)tp_of(c), sizeof *c->locals);
-    return zero_allocated(c->block && c->shards && c->extents && c->locals,
-                          "no memory to read %s", path);
+    ZERO_TRY(zero_new(&c->block, ZERO_STATES * ZERO_EXTENT_MAX, "numbers of a checkpoint"));
+    ZERO_TRY(zero_new(&c->shards, c->n_shards, "shards"));
+    ZERO_TRY(zero_new(&c->extents, c->n_extents, "extents"));
+    return zero_new(&c->locals, tp_of(c), "parts of a model");
 }
 
 zero_status zero_checkpoint_open(const char *path, const zero_bytes *text,
                                  zero_checkpoint *c)
 {
-    zero_checkpoint made = {0};
-    zero_status st = text ? zero_bytes_append(&made.text, text->bytes, text->len) : ZERO_OK;
-    if (st == ZERO_OK) st = open_with(path, &made);
-    if (st == ZERO_OK)
-        *c = made;
-    else
-        zero_checkpoint_close(&made);
-    return st;
+    ZERO_AT_END(zero_checkpoint_close) zero_checkpoint made = {0};
+    if (text) ZERO_TRY(zero_bytes_append(&made.text, text->bytes, text->len));
+    ZERO_TRY(open_with(path, &made));
+    ZERO_GIVE(c, made);
+    return ZERO_OK;
 }
 
 void zero_checkpoint_close(zero_checkpoint *c)
@@ -140,9 +134,9 @@ static zero_status get_extent(zero_checkpoint *c, int rank, const zero_extent *x
     for (int i = 0; i < PER_RANK; i++)
         if (holds(&places[i], rank, x)) to = &places[i];
     if (!holds(to, rank, x)) {
-        size_t most = (size_t)zero_extent_most(&c->manifest.table);
-        if (!to->values) to->values = malloc(most * sizeof *to->values);
-        ZERO_TRY(zero_allocated(to->values, "no memory to read %s", c->dir.path));
+        if (!to->values)
+            ZERO_TRY(zero_new(&to->values, zero_extent_most(&c->manifest.table),
+                              "numbers of an extent"));
         to->used = 0;
         ZERO_TRY(zero_checkpoint_shard(c, rank, &shard));
         int i = zero_shard_find(shard, x->tensor, x->part, x->begin);
@@ -265,22 +259,19 @@ zero_status zero_checkpoint_tokenizer(zero_checkpoint *c, zero_tokenizer *tokeni
 {
     const zero_manifest_file *known = &c->manifest.tokenizer;
     char path[ZERO_STORAGE_PATH + 64], found[ZERO_CHECKSUM];
-    zero_bytes text = {0};
+    ZERO_AT_END(zero_bytes_destroy) zero_bytes text = {0};
     if (!c->manifest.has_tokenizer)
         return zero_fail(ZERO_ERR_INVALID,
                          "%s has no tokenizer: the run was trained on tokens", c->dir.path);
     snprintf(path, sizeof path, "%s/" ZERO_TOKENIZER_NAME, c->dir.path);
     ZERO_TRY(read_file(c, ZERO_TOKENIZER_NAME, &text));
     zero_checksum(text.bytes, text.len, found);
-    bool is_sound = text.len == known->bytes && strcmp(found, known->checksum) == 0;
-    zero_status st =
-        is_sound ? zero_tokenizer_parse_file(path, text.bytes, text.len, tokenizer)
-                 : zero_fail(ZERO_ERR_FORMAT,
-                             "%s: was changed after it was written: expected %" PRIu64
-                             " bytes with checksum %s, found %zu with %s",
-                             path, known->bytes, known->checksum, text.len, found);
-    zero_bytes_destroy(&text);
-    return st;
+    if (text.len == known->bytes && strcmp(found, known->checksum) == 0)
+        return zero_tokenizer_parse_file(path, text.bytes, text.len, tokenizer);
+    return zero_fail(ZERO_ERR_FORMAT,
+                     "%s: was changed after it was written: expected %" PRIu64
+                     " bytes with checksum %s, found %zu with %s",
+                     path, known->bytes, known->checksum, text.len, found);
 }
 
 zero_status zero_checkpoint_verify(zero_checkpoint *c)
@@ -290,9 +281,6 @@ zero_status zero_checkpoint_verify(zero_checkpoint *c)
         ZERO_TRY(zero_checkpoint_shard(c, rank, &shard));
         for (int i = 0; i < shard->n; i++) ZERO_TRY(zero_shard_read(shard, i, c->block));
     }
-    if (!c->manifest.has_tokenizer) return ZERO_OK;
-    zero_tokenizer tokenizer;
-    ZERO_TRY(zero_checkpoint_tokenizer(c, &tokenizer));
-    zero_tokenizer_destroy(&tokenizer);
-    return ZERO_OK;
+    ZERO_AT_END(zero_tokenizer_destroy) zero_tokenizer tokenizer = {0};
+    return c->manifest.has_tokenizer ? zero_checkpoint_tokenizer(c, &tokenizer) : ZERO_OK;
 }

@@ -63,23 +63,19 @@ _Static_assert(ZERO_EXTENT_MAX <= ZERO_STATES_VIEW, "a view holds an extent");
 static zero_status gather_shards(struct save *s)
 {
     size_t size = (size_t)s->comm->size;
-    uint64_t *words = calloc(5 * size, sizeof *words); /* the length, 32 digits */
-    zero_status st = zero_allocated(words, "no memory for %zu shards", size);
-    st = zero_agree(s->comm, st);
-    if (st == ZERO_OK) {
-        uint64_t *mine = words + 5 * own_shard(s);
-        mine[0] = s->shard.file.bytes;
-        memcpy(mine + 1, s->shard.file.checksum, ZERO_CHECKSUM - 1);
-        st = zero_comm_or(s->comm, (int64_t)(5 * size), words);
-    }
-    for (size_t r = 0; st == ZERO_OK && r < size; r++) {
+    ZERO_FREED uint64_t *words = NULL; /* the length, 32 digits */
+    ZERO_TRY(zero_agree(s->comm, zero_new(&words, 5 * size, "words of shards")));
+    uint64_t *mine = words + 5 * own_shard(s);
+    mine[0] = s->shard.file.bytes;
+    memcpy(mine + 1, s->shard.file.checksum, ZERO_CHECKSUM - 1);
+    ZERO_TRY(zero_comm_or(s->comm, (int64_t)(5 * size), words));
+    for (size_t r = 0; r < size; r++) {
         zero_manifest_file *shard = &s->manifest.shards[r];
         shard->bytes = words[5 * r];
         memcpy(shard->checksum, words + 5 * r + 1, ZERO_CHECKSUM - 1);
         s->bytes += shard->bytes;
     }
-    free(words);
-    return st;
+    return ZERO_OK;
 }
 
 /* ---- rank 0 ---- */
@@ -204,17 +200,14 @@ static zero_status describe(struct save *s)
     const zero_model *model = plan->model;
     zero_state_layout layout = {plan->partition, s->comm->size, model->share.ranks,
                                 model->share.slices};
-    zero_tensor *whole;
+    ZERO_FREED zero_tensor *whole = NULL;
     ZERO_TRY(zero_new(&whole, model->n_tensors, "tensors"));
     for (int i = 0; i < model->n_tensors; i++) {
         whole[i] = model->tensors[i];
         whole[i].rows = whole[i].whole_rows;
         whole[i].cols = whole[i].whole_cols;
     }
-    zero_status st =
-        zero_state_table_init(&s->manifest.table, model->n_tensors, whole, &layout);
-    free(whole);
-    if (st != ZERO_OK) return st;
+    ZERO_TRY(zero_state_table_init(&m->table, model->n_tensors, whole, &layout));
     ZERO_TRY(zero_new(&m->shards, s->comm->size, "shards"));
     return zero_shard_prepare(&(zero_shard_source){own_shard(s), view, &s->e->runner}, m,
                               &s->shard);

@@ -55,7 +55,7 @@ static zero_status prepare(zero_shard_writer *s)
     const zero_manifest *m = s->manifest;
     int tp = m->table.layout.tp, rank = s->source.rank;
     char step[32], number[16], ranks[16];
-    zero_safetensors_entry *entries;
+    ZERO_FREED zero_safetensors_entry *entries = NULL;
     ZERO_TRY(zero_state_local_init(&s->local, &m->table, rank % tp));
     ZERO_TRY(zero_state_table_extents(&m->table, &s->local, rank / tp, &s->extents, &s->n));
     ZERO_TRY(zero_new(&s->room, ZERO_STATES * ZERO_EXTENT_MAX, "numbers of a shard"));
@@ -63,26 +63,21 @@ static zero_status prepare(zero_shard_writer *s)
     snprintf(step, sizeof step, "%" PRId64, m->step);
     snprintf(number, sizeof number, "%d", rank);
     snprintf(ranks, sizeof ranks, "%d", m->table.layout.n_ranks);
-    json_t *texts =
+    json_auto_t *texts =
         json_pack("{s:s, s:s, s:s, s:s, s:s}", "format", "zero checkpoint shard", "step",
                   step, "rank", number, "ranks", ranks, "digest", m->digest);
-    zero_status st = zero_allocated(texts, "no memory for the header of a shard");
-    if (st == ZERO_OK) st = make_header(s, entries, texts);
-    json_decref(texts);
-    free(entries);
-    return st;
+    ZERO_TRY(zero_allocated(texts, "no memory for the header of a shard"));
+    return make_header(s, entries, texts);
 }
 
 zero_status zero_shard_prepare(const zero_shard_source *source,
                                const zero_manifest *manifest, zero_shard_writer *shard)
 {
+    ZERO_AT_END(zero_shard_forget)
     zero_shard_writer s = {.source = *source, .manifest = manifest};
-    zero_status st = prepare(&s);
-    if (st == ZERO_OK)
-        *shard = s;
-    else
-        zero_shard_forget(&s);
-    return st;
+    ZERO_TRY(prepare(&s));
+    ZERO_GIVE(shard, s);
+    return ZERO_OK;
 }
 
 void zero_shard_forget(zero_shard_writer *shard)
@@ -97,20 +92,17 @@ void zero_shard_forget(zero_shard_writer *shard)
 zero_status zero_shard_write(const zero_shard_writer *s, const zero_storage_dir *dir)
 {
     char name[64];
-    zero_storage_file file;
+    ZERO_AT_END(zero_storage_close_file) zero_storage_file file = {0};
     zero_state_block view;
     zero_shard_name(s->source.rank, s->manifest->table.layout.n_ranks, name);
     ZERO_TRY(zero_storage_create(dir, name, s->file.bytes, &file));
-    zero_status st = zero_storage_write(&file, s->header.bytes, s->header.len);
-    for (int i = 0; st == ZERO_OK && i < s->n; i++) {
+    ZERO_TRY(zero_storage_write(&file, s->header.bytes, s->header.len));
+    for (int i = 0; i < s->n; i++) {
         const zero_extent *x = &s->extents[i];
-        if (i % ZERO_STATES == 0) st = view_extents(s, i, &view);
-        if (st == ZERO_OK)
-            st = zero_storage_write(&file, view.part[x->part], extent_bytes(x));
+        if (i % ZERO_STATES == 0) ZERO_TRY(view_extents(s, i, &view));
+        ZERO_TRY(zero_storage_write(&file, view.part[x->part], extent_bytes(x)));
     }
-    if (st == ZERO_OK) return zero_storage_finish(&file);
-    zero_storage_close_file(&file);
-    return st;
+    return zero_storage_finish(&file);
 }
 
 /* ---- reading ---- */
@@ -169,17 +161,13 @@ zero_status zero_shard_open(const zero_storage_dir *dir, const zero_manifest *ma
                             zero_shard_reader *shard)
 {
     char name[64];
-    zero_bytes header = {0};
-    zero_shard_reader s = {.rank = rank};
+    ZERO_AT_END(zero_bytes_destroy) zero_bytes header = {0};
+    ZERO_AT_END(zero_shard_close) zero_shard_reader s = {.rank = rank};
     zero_shard_name(rank, manifest->table.layout.n_ranks, name);
     ZERO_TRY(zero_file_open_in(dir, name, &s.file));
-    zero_status st = read_header(&s, manifest, local, &header);
-    zero_bytes_destroy(&header);
-    if (st == ZERO_OK)
-        *shard = s;
-    else
-        zero_shard_close(&s);
-    return st;
+    ZERO_TRY(read_header(&s, manifest, local, &header));
+    ZERO_GIVE(shard, s);
+    return ZERO_OK;
 }
 
 void zero_shard_close(zero_shard_reader *shard)

@@ -74,18 +74,16 @@ static zero_status fill(zero_state_table *t, const zero_tensor *tensors)
 {
     int64_t total = 0;
     size_t n = (size_t)t->n_tensors;
-    t->tensors = calloc(n, sizeof *t->tensors);
-    ZERO_TRY(zero_allocated(t->tensors, "no memory for %d tensors", t->n_tensors));
+    ZERO_TRY(zero_new(&t->tensors, n, "tensors"));
     memcpy(t->tensors, tensors, n * sizeof *tensors);
     for (int i = 0; i < t->n_tensors; i++) ZERO_TRY(add_tensor(t, i, &total));
-    const zero_tensor **sorted;
+    ZERO_FREED const zero_tensor **sorted = NULL;
     ZERO_TRY(zero_new(&sorted, t->n_tensors, "tensors"));
     for (int i = 0; i < t->n_tensors; i++) sorted[i] = &t->tensors[i];
     qsort(sorted, (size_t)t->n_tensors, sizeof *sorted, by_name);
     const char *twice = sorted[0]->name[0] == '\0' ? "" : NULL;
     for (int i = 1; i < t->n_tensors && !twice; i++)
         if (strcmp(sorted[i - 1]->name, sorted[i]->name) == 0) twice = sorted[i]->name;
-    free(sorted);
     if (!twice) return ZERO_OK;
     return zero_fail(
         ZERO_ERR_FORMAT,
@@ -97,6 +95,7 @@ zero_status zero_state_table_init(zero_state_table *table, int n_tensors,
                                   const zero_tensor *tensors,
                                   const zero_state_layout *layout)
 {
+    ZERO_AT_END(zero_state_table_destroy)
     zero_state_table t = {.n_tensors = n_tensors, .layout = *layout};
     if (n_tensors < 1)
         return zero_fail(ZERO_ERR_FORMAT, "0 tensors: expected at least one");
@@ -117,12 +116,9 @@ zero_status zero_state_table_init(zero_state_table *table, int n_tensors,
             "%d tensors on %d ranks, in TP groups of %d: expected at most %" PRId64
             " pieces in all, and %" PRId64 " in a TP group",
             n_tensors, layout->n_ranks, layout->tp, ZERO_PIECES_MOST, ZERO_PARTS_MOST);
-    zero_status st = fill(&t, tensors);
-    if (st == ZERO_OK)
-        *table = t;
-    else
-        zero_state_table_destroy(&t);
-    return st;
+    ZERO_TRY(fill(&t, tensors));
+    ZERO_GIVE(table, t);
+    return ZERO_OK;
 }
 
 void zero_state_table_destroy(zero_state_table *table)
@@ -152,19 +148,14 @@ static zero_status cut_tensors(const zero_state_table *t, zero_state_local *l,
 zero_status zero_state_local_init(zero_state_local *local, const zero_state_table *table,
                                   int p)
 {
-    zero_state_local l = {.p = p};
-    int64_t *params = calloc((size_t)table->n_groups, sizeof *params);
-    l.tensors = malloc((size_t)table->n_tensors * sizeof *l.tensors);
-    l.partitions = malloc((size_t)table->n_groups * sizeof *l.partitions);
-    zero_status st = zero_allocated(params && l.tensors && l.partitions,
-                                    "no memory for %d tensors", table->n_tensors);
-    if (st == ZERO_OK) st = cut_tensors(table, &l, params);
-    free(params);
-    if (st == ZERO_OK)
-        *local = l;
-    else
-        zero_state_local_destroy(&l);
-    return st;
+    ZERO_AT_END(zero_state_local_destroy) zero_state_local l = {.p = p};
+    ZERO_FREED int64_t *params = NULL;
+    ZERO_TRY(zero_new(&params, table->n_groups, "groups"));
+    ZERO_TRY(zero_new(&l.tensors, table->n_tensors, "tensors"));
+    ZERO_TRY(zero_new(&l.partitions, table->n_groups, "groups"));
+    ZERO_TRY(cut_tensors(table, &l, params));
+    ZERO_GIVE(local, l);
+    return ZERO_OK;
 }
 
 void zero_state_local_destroy(zero_state_local *local)
@@ -272,8 +263,9 @@ zero_status zero_state_add_elements(const zero_state_table *table,
                                     const zero_state_local *local, uint64_t *elements)
 {
     int n = table->layout.n_ranks / table->layout.tp;
-    uint64_t *steps = calloc((size_t)n, sizeof *steps), each = 0;
-    ZERO_TRY(zero_allocated(steps, "no memory for %d shards", n));
+    ZERO_FREED uint64_t *steps = NULL;
+    uint64_t each = 0;
+    ZERO_TRY(zero_new(&steps, n, "shards"));
     for (int i = 0; i < table->n_tensors; i++) {
         const zero_tensor *t = &local->tensors[i];
         if (local->p > 0 && zero_tensor_is_replicated(t)) continue;
@@ -284,7 +276,6 @@ zero_status zero_state_add_elements(const zero_state_table *table,
         each += steps[d];
         elements[d] += each;
     }
-    free(steps);
     return ZERO_OK;
 }
 

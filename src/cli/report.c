@@ -93,18 +93,6 @@ static zero_status print(const sources *s, const report_options *o, FILE *out)
 
 /* ---- --out ---- */
 
-static zero_status check_out(const report_options *o, const zero_options *given)
-{
-    bool is_input = o->trace && zero_files_have(o->trace, o->out);
-    for (int i = 0; i < given->n_operands; i++)
-        is_input = is_input || zero_files_have(given->operands[i], o->out);
-    if (!is_input) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "--out %.300s is one of the files to report on, and would be "
-                     "overwritten: give another name",
-                     o->out);
-}
-
 /* The report is made in memory first: a file that is not whole is never there. */
 static zero_status write_out(const sources *s, const report_options *o)
 {
@@ -181,17 +169,27 @@ static zero_status check_trace(const sources *s)
         s->trace.path, zero_run_path(run), s->trace.run, id);
 }
 
-static zero_status report(const report_options *o, const zero_options *given)
+static zero_status run(void *options, const zero_options *given)
 {
+    const report_options *o = options;
+    if (o->out) {
+        bool is_input = o->trace && zero_files_have(o->trace, o->out);
+        for (int i = 0; i < given->n_operands; i++)
+            is_input = is_input || zero_files_have(given->operands[i], o->out);
+        if (is_input)
+            return zero_fail(ZERO_ERR_INVALID,
+                             "--out %.300s is one of the files to report on, and would be "
+                             "overwritten: give another name",
+                             o->out);
+    }
     sources *s = calloc(1, sizeof *s);
     if (!s) return zero_fail(ZERO_ERR_NOMEM, "no memory for the report");
     zero_status st = read_all(s, o, given);
     if (st == ZERO_OK && o->csv && (s->n_runs > 0) + (s->n_studies > 0) + s->has_trace != 1)
-        st =
-            zero_fail(ZERO_ERR_INVALID,
-                      "--csv: runs, studies and a --trace have other columns: found %d, %d "
-                      "and %d of them; report on one kind after the other",
-                      s->n_runs, s->n_studies, (int)s->has_trace);
+        st = zero_fail(ZERO_ERR_INVALID,
+                       "--csv: runs, studies and a --trace have other columns: found %d, "
+                       "%d and %d of them; report on one kind after the other",
+                       s->n_runs, s->n_studies, (int)s->has_trace);
     if (st == ZERO_OK) st = check_trace(s);
     if (st == ZERO_OK && !o->out) st = print(s, o, stdout);
     if (st == ZERO_OK && o->out && zero_launch_rank_hint() == 0) st = write_out(s, o);
@@ -201,13 +199,6 @@ static zero_status report(const report_options *o, const zero_options *given)
     if (s->has_trace) zero_traced_destroy(&s->trace);
     free(s);
     return st;
-}
-
-static zero_status run(void *options, const zero_options *given)
-{
-    const report_options *o = options;
-    if (o->out) ZERO_TRY(check_out(o, given));
-    return report(o, given);
 }
 
 const zero_command zero_command_report = {

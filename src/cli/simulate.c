@@ -102,13 +102,6 @@ static zero_status check(void *options, const zero_options *given)
                          "--trace %.300s is a file of --machine as well, which would be "
                          "overwritten: give another name",
                          o->trace);
-    /* The host does not spend the time of copies to a device. */
-    const zero_config *c = &o->request.plan.config;
-    if (zero_config_has_device(c))
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--device %.40s: copies to a device are not simulated; leave out "
-                         "--device, and give --flops of a device",
-                         c->device);
     ZERO_TRY(zero_job_options_read(&o->job, &o->request.plan));
     if (in->adapter < 0.0) in->adapter = INFINITY;
     if (in->memory_bandwidth < 0.0) in->memory_bandwidth = INFINITY;

@@ -278,34 +278,26 @@ static void join_pairs(word *w, zero_merge ids, int32_t token)
     w->n = n;
 }
 
-static zero_status train(trainer *t, const unsigned char *text, size_t len, int threads,
-                         int32_t n_wanted, zero_merge *merges, int32_t *n_found)
-{
-    ZERO_TRY(list_words(t, text, len, threads));
-    ZERO_TRY(grow_pair_table(t));
-    for (int64_t w = 0; w < t->n_words; w++) ZERO_TRY(add_pairs(t, w, 0));
-    ZERO_TRY(push(t, 0));
-    int32_t n = 0;
-    for (const pair *p; n < n_wanted && (p = pop(t)); n++) {
-        const int64_t first_new = t->n_pairs;
-        merges[n] = p->ids;
-        for (int64_t node = p->list; node >= 0; node = t->nodes[node].next) {
-            int64_t w = t->nodes[node].word;
-            remove_pairs(t, &t->words[w]);
-            join_pairs(&t->words[w], merges[n], ZERO_VOCAB_BYTES + n);
-            ZERO_TRY(add_pairs(t, w, first_new));
-        }
-        ZERO_TRY(push(t, first_new));
-    }
-    *n_found = n;
-    return ZERO_OK;
-}
-
 zero_status zero_bpe_train(const unsigned char *text, size_t len, int threads,
                            int32_t n_wanted, zero_merge *merges, int32_t *n_found)
 {
-    trainer t = {0};
-    zero_status st = train(&t, text, len, threads, n_wanted, merges, n_found);
-    destroy(&t);
-    return st;
+    ZERO_AT_END(destroy) trainer t = {0};
+    ZERO_TRY(list_words(&t, text, len, threads));
+    ZERO_TRY(grow_pair_table(&t));
+    for (int64_t w = 0; w < t.n_words; w++) ZERO_TRY(add_pairs(&t, w, 0));
+    ZERO_TRY(push(&t, 0));
+    int32_t n = 0;
+    for (const pair *p; n < n_wanted && (p = pop(&t)); n++) {
+        const int64_t first_new = t.n_pairs;
+        merges[n] = p->ids;
+        for (int64_t node = p->list; node >= 0; node = t.nodes[node].next) {
+            int64_t w = t.nodes[node].word;
+            remove_pairs(&t, &t.words[w]);
+            join_pairs(&t.words[w], merges[n], ZERO_VOCAB_BYTES + n);
+            ZERO_TRY(add_pairs(&t, w, first_new));
+        }
+        ZERO_TRY(push(&t, first_new));
+    }
+    *n_found = n;
+    return ZERO_OK;
 }

@@ -9,6 +9,7 @@
 #include <xxhash.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "data/opening.h"
 #include "data/tokenizer_find.h"
 
@@ -42,30 +43,26 @@ static zero_status check(const zero_corpus_source *r)
                : zero_tokenizer_check_path(r->tokenizer);
 }
 
-static zero_status open_source(zero_opening *o, zero_corpus *corpus)
+static void close_opening(zero_opening *o)
 {
-    const zero_corpus_source *r = o->from;
-    if (zero_corpus_is_files(r->data))
-        ZERO_TRY(zero_material_list("--data", "stories[:SIZE], self, lesson, or ", r->data,
-                                    r->token_bytes, &r->listener, &o->data));
-    return o->data.format.kind == ZERO_TOKENS_TEXT ? zero_opening_take_text(o, corpus)
-                                                   : zero_opening_take_tokens(o, corpus);
+    zero_bytes_destroy(&o->read.all);
+    zero_listed_close(&o->validation);
+    zero_listed_close(&o->data);
 }
 
 zero_status zero_corpus_open(const zero_corpus_source *from, zero_corpus *corpus)
 {
+    ZERO_AT_END(zero_corpus_close) zero_corpus made = {0};
+    ZERO_AT_END(close_opening) zero_opening o = {.from = from};
     ZERO_TRY(check(from));
-    zero_corpus made = {0};
-    zero_opening o = {.from = from};
-    zero_status st = open_source(&o, &made);
-    zero_bytes_destroy(&o.read.all);
-    zero_listed_close(&o.validation);
-    zero_listed_close(&o.data);
-    if (st != ZERO_OK)
-        zero_corpus_close(&made);
-    else
-        *corpus = made;
-    return st;
+    if (zero_corpus_is_files(from->data))
+        ZERO_TRY(zero_material_list("--data", "stories[:SIZE], self, lesson, or ",
+                                    from->data, from->token_bytes, &from->listener,
+                                    &o.data));
+    ZERO_TRY(o.data.format.kind == ZERO_TOKENS_TEXT ? zero_opening_take_text(&o, &made)
+                                                    : zero_opening_take_tokens(&o, &made));
+    ZERO_GIVE(corpus, made);
+    return ZERO_OK;
 }
 
 zero_status zero_corpus_expect_vocab(const char *spec, const char *tokenizer,

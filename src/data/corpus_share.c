@@ -49,17 +49,17 @@ void zero_corpus_move(zero_corpus *corpus, const zero_bytes *packed, char *share
 zero_status zero_corpus_unpack(char *shared, zero_corpus *corpus)
 {
     const head *h = (const head *)(const void *)shared;
-    zero_corpus made = h->corpus;
+    ZERO_FREED zero_tokenizer *tokenizer = NULL;
     if (h->name[0]) {
-        ZERO_TRY(zero_new(&made.tokenizer, 1, "a tokenizer"));
-        zero_status st = zero_tokenizer_parse_file(
-            "the node's tokenizer", shared + sizeof *h, h->len, made.tokenizer);
-        if (st != ZERO_OK) free(made.tokenizer);
-        ZERO_TRY(st);
-        memcpy(made.tokenizer->name, h->name, sizeof h->name);
+        ZERO_TRY(zero_new(&tokenizer, 1, "a tokenizer"));
+        ZERO_TRY(zero_tokenizer_parse_file("the node's tokenizer", shared + sizeof *h,
+                                           h->len, tokenizer));
+        memcpy(tokenizer->name, h->name, sizeof h->name);
     }
-    made.tokens = shared + h->tokens_at;
-    made.borrows_tokens = true;
-    *corpus = made;
+    *corpus = h->corpus;
+    corpus->tokenizer = tokenizer;
+    corpus->tokens = shared + h->tokens_at;
+    corpus->borrows_tokens = true;
+    tokenizer = NULL;
     return ZERO_OK;
 }

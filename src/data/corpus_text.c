@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "base/quantity.h"
 #include "data/encode.h"
 #include "data/opening.h"
@@ -55,13 +56,15 @@ static zero_status encode_both(const zero_material *text, const zero_tokenizer *
     return st == ZERO_ERR_INVALID ? zero_fail(st, "--val-data: %s", zero_last_error()) : st;
 }
 
-/* On failure *tokens holds what the caller destroys. */
+static void destroy_material(zero_material *m)
+{
+    zero_bytes_destroy(&m->all);
+}
 static zero_status encode(const zero_opening *o, const zero_tokenizer *tokenizer,
                           zero_material *tokens)
 {
     const size_t len = o->read.all.len, room = o->read.all.most;
     const size_t left = room > len ? room - len : 1;
-    *tokens = (zero_material){.is_split = o->read.is_split};
     if (room > 0) tokens->all.most = left;
     zero_status st = encode_both(&o->read, tokenizer, o->from->threads, tokens);
     if (st != ZERO_ERR_NOMEM || room == 0) return st;
@@ -74,25 +77,22 @@ static zero_status encode(const zero_opening *o, const zero_tokenizer *tokenizer
 
 static zero_status tokenize(zero_opening *o, const char *name, zero_corpus *corpus)
 {
-    zero_material tokens;
     ZERO_TRY(zero_opening_learn(o, name, corpus));
-    /* Texts of a corpus are joined and cut into windows, so nothing stands around
-     * them. */
-    if (corpus->tokenizer->around[0])
+    const zero_tokenizer *tok = corpus->tokenizer;
+    /* Texts of a corpus are joined and cut into windows, so nothing stands around them. */
+    if (tok->around[0])
         zero_listener_tell(
             &o->from->listener,
             "the tokenizer %s puts tokens around a text (%s); the texts of --data get none",
-            corpus->tokenizer->name, corpus->tokenizer->around);
-    if (zero_tokenizer_is_bytes(corpus->tokenizer)) { /* the bytes are the tokens */
+            tok->name, tok->around);
+    if (zero_tokenizer_is_bytes(tok)) { /* the bytes are the tokens */
         zero_opening_adopt(o, &o->read, 1, corpus);
         return ZERO_OK;
     }
-    zero_status st = encode(o, corpus->tokenizer, &tokens);
-    if (st == ZERO_OK)
-        zero_opening_adopt(o, &tokens, zero_encode_width(corpus->tokenizer), corpus);
-    else
-        zero_bytes_destroy(&tokens.all);
-    return st;
+    ZERO_AT_END(destroy_material) zero_material tokens = {.is_split = o->read.is_split};
+    ZERO_TRY(encode(o, tok, &tokens));
+    zero_opening_adopt(o, &tokens, zero_encode_width(tok), corpus);
+    return ZERO_OK;
 }
 
 static zero_status finish(zero_opening *o, const char *name, zero_corpus *corpus)
@@ -110,33 +110,12 @@ static zero_status finish(zero_opening *o, const char *name, zero_corpus *corpus
 
 /* ---- stories ---- */
 
-static zero_status tell_stories(zero_opening *o, size_t size, const zero_stories *stories,
-                                zero_corpus *corpus)
-{
-    int64_t n_stories;
-    double cost;
-    const char *name;
-    ZERO_TRY(begin(o, size, ZERO_STORIES_TOKENIZER, &name));
-    ZERO_TRY(zero_stories_fill(stories, size, &o->read.all, &n_stories, &cost));
-    ZERO_TRY(finish(o, name, corpus));
-    /* Patterns may join what the measure counts apart, such as a full stop and a line's
-     * end. */
-    corpus->has_entropy =
-        corpus->tokenizer->n_patterns == 0 && !corpus->tokenizer->has_marks;
-    if (corpus->has_entropy)
-        corpus->entropy = zero_stories_measure(stories, corpus->tokenizer);
-    snprintf(corpus->description, sizeof corpus->description,
-             "%" PRId64 " stories, %" PRId64 " tokens (%s)", n_stories,
-             corpus->has_validation ? corpus->n_train : corpus->n_tokens,
-             corpus->tokenizer->name);
-    return ZERO_OK;
-}
-
 static zero_status open_stories(zero_opening *o, zero_corpus *corpus)
 {
-    const char *data = o->from->data, *colon = strchr(data, ':');
-    int64_t size = STORIES_DEFAULT;
-    zero_stories stories;
+    const char *data = o->from->data, *colon = strchr(data, ':'), *name;
+    int64_t size = STORIES_DEFAULT, n_stories;
+    double cost;
+    ZERO_AT_END(zero_stories_destroy) zero_stories stories = {0};
     if (colon &&
         (!zero_quantity_whole(colon + 1, &size) || size < 1 || size > STORIES_MOST))
         return zero_fail(ZERO_ERR_INVALID,
@@ -144,9 +123,20 @@ static zero_status open_stories(zero_opening *o, zero_corpus *corpus)
                          "1000G, as in stories:4M or stories:4MiB",
                          data);
     ZERO_TRY(zero_stories_init(&stories, o->from->seed));
-    zero_status st = tell_stories(o, (size_t)size, &stories, corpus);
-    zero_stories_destroy(&stories);
-    return st;
+    ZERO_TRY(begin(o, (size_t)size, ZERO_STORIES_TOKENIZER, &name));
+    ZERO_TRY(zero_stories_fill(&stories, (size_t)size, &o->read.all, &n_stories, &cost));
+    ZERO_TRY(finish(o, name, corpus));
+    /* Patterns may join what the measure counts apart, such as a full stop and a line's
+     * end. */
+    corpus->has_entropy =
+        corpus->tokenizer->n_patterns == 0 && !corpus->tokenizer->has_marks;
+    if (corpus->has_entropy)
+        corpus->entropy = zero_stories_measure(&stories, corpus->tokenizer);
+    snprintf(corpus->description, sizeof corpus->description,
+             "%" PRId64 " stories, %" PRId64 " tokens (%s)", n_stories,
+             corpus->has_validation ? corpus->n_train : corpus->n_tokens,
+             corpus->tokenizer->name);
+    return ZERO_OK;
 }
 
 bool zero_opening_is_stories(const char *spec)

@@ -48,7 +48,7 @@ static void take_parts(int thread, void *arg)
 zero_status zero_cut_run(const unsigned char *text, size_t len, int64_t n, int threads,
                          zero_part_work *work, void *arg)
 {
-    size_t *borders;
+    ZERO_FREED size_t *borders = NULL;
     ZERO_TRY(zero_new(&borders, n + 1, "parts of a text"));
     for (int64_t i = 1; i < n; i++) {
         const size_t wish = len / (size_t)n * (size_t)i;
@@ -57,6 +57,5 @@ zero_status zero_cut_run(const unsigned char *text, size_t len, int64_t n, int t
     borders[n] = len;
     job j = {.text = text, .borders = borders, .n = n, .work = work, .arg = arg};
     zero_cpu_each_thread(threads, take_parts, &j);
-    free(borders);
     return ZERO_OK;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "data/stranger.h"
 
 static zero_status look_into_all(zero_listed *l, const char *option, const char *spec,
@@ -18,11 +19,9 @@ static zero_status look_into_all(zero_listed *l, const char *option, const char 
         zero_tokens_format format;
         bool is_binary = false;
         char *path = f->paths[i];
-        zero_file file;
+        ZERO_AT_END(zero_file_close) zero_file file = {0};
         ZERO_TRY(zero_file_open(path, &file));
-        zero_status st = zero_tokens_detect(&file, token_bytes, &format, &is_binary);
-        zero_file_close(&file);
-        ZERO_TRY(st);
+        ZERO_TRY(zero_tokens_detect(&file, token_bytes, &format, &is_binary));
         if (is_binary && !f->has_directory) return zero_stranger_refuse_binary(path);
         if (is_binary && n == i) snprintf(first, sizeof first, "%s", path);
         f->paths[i] = f->paths[n];
@@ -56,14 +55,11 @@ zero_status zero_material_list(const char *option, const char *others, const cha
                                int token_bytes, const zero_listener *listener,
                                zero_listed *listed)
 {
-    zero_listed l = {.bytes = 0};
+    ZERO_AT_END(zero_listed_close) zero_listed l = {.bytes = 0};
     ZERO_TRY(zero_files_list(option, others, spec, &l.files));
-    zero_status st = look_into_all(&l, option, spec, token_bytes, listener);
-    if (st != ZERO_OK)
-        zero_listed_close(&l);
-    else
-        *listed = l;
-    return st;
+    ZERO_TRY(look_into_all(&l, option, spec, token_bytes, listener));
+    ZERO_GIVE(listed, l);
+    return ZERO_OK;
 }
 
 void zero_listed_close(zero_listed *listed)

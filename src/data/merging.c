@@ -142,17 +142,13 @@ zero_status zero_merges_apply(const zero_merges *merges, int64_t n, int32_t *ids
         *left = scan(merges, n, ids);
         return ZERO_OK;
     }
-    joiner j = {.merges = merges, .ids = ids, .n = n};
-    zero_status st = ZERO_OK;
-    if (n < INT32_MAX) j.next = malloc(2 * (size_t)n * sizeof *j.next);
-    if (!j.next)
-        st = zero_fail(ZERO_ERR_NOMEM,
-                       "no memory to merge a piece of text of %" PRId64 " bytes", n);
-    if (st == ZERO_OK) {
-        j.previous = j.next + n;
-        st = join_all(&j);
-    }
-    free(j.next);
+    ZERO_FREED int32_t *places = NULL;
+    if (n < INT32_MAX) places = malloc(2 * (size_t)n * sizeof *places);
+    ZERO_TRY(zero_allocated(places,
+                            "no memory to merge a piece of text of %" PRId64 " bytes", n));
+    joiner j = {
+        .merges = merges, .ids = ids, .n = n, .next = places, .previous = places + n};
+    zero_status st = join_all(&j);
     free(j.heap.keys);
     *left = 0;
     for (int64_t i = 0; i < n; i++)

@@ -6,6 +6,7 @@
 #include <utf8proc.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 
 /* The first byte of U+0300, before which no character joins another or has other forms. */
 enum { MAY_JOIN = 0xcc };
@@ -14,20 +15,6 @@ static size_t next_that_may_join(const zero_bytes *text, size_t at)
 {
     while (at < text->len && text->bytes[at] < MAY_JOIN) at++;
     return at;
-}
-
-/* Appends bytes of which only the first may be ASCII. */
-static zero_status compose_run(const unsigned char *run, size_t len, zero_bytes *made)
-{
-    utf8proc_uint8_t *composed = NULL;
-    const utf8proc_ssize_t n = utf8proc_map(run, (utf8proc_ssize_t)len, &composed,
-                                            UTF8PROC_STABLE | UTF8PROC_COMPOSE);
-    zero_status st = n == UTF8PROC_ERROR_NOMEM
-                         ? zero_fail(ZERO_ERR_NOMEM, "no memory to normalize a text")
-                     : n < 0 ? zero_bytes_append(made, run, len)
-                             : zero_bytes_append(made, composed, (size_t)n);
-    free(composed);
-    return st;
 }
 
 static zero_status compose(const zero_bytes *text, zero_bytes *made)
@@ -40,7 +27,18 @@ static zero_status compose(const zero_bytes *text, zero_bytes *made)
         while (begin > at && (text->bytes[begin] & 0xc0) == 0x80) begin--;
         while (end < text->len && text->bytes[end] >= 0x80) end++;
         ZERO_TRY(zero_bytes_append(made, text->bytes + at, begin - at));
-        if (end > begin) ZERO_TRY(compose_run(text->bytes + begin, end - begin, made));
+        if (end > begin) {
+            /* Appends bytes of which only the first may be ASCII. */
+            const unsigned char *run = text->bytes + begin;
+            size_t len = end - begin;
+            ZERO_FREED utf8proc_uint8_t *composed = NULL;
+            const utf8proc_ssize_t n = utf8proc_map(run, (utf8proc_ssize_t)len, &composed,
+                                                    UTF8PROC_STABLE | UTF8PROC_COMPOSE);
+            if (n == UTF8PROC_ERROR_NOMEM)
+                return zero_fail(ZERO_ERR_NOMEM, "no memory to normalize a text");
+            ZERO_TRY(n < 0 ? zero_bytes_append(made, run, len)
+                           : zero_bytes_append(made, composed, (size_t)n));
+        }
         at = end;
     }
     return ZERO_OK;

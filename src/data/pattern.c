@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "base/number.h"
 #include "base/utf8.h"
 
@@ -42,24 +43,23 @@ static zero_status compile(const char *where, const char *translated, zero_patte
         where);
 }
 
+static void destroy_at(zero_pattern **pattern)
+{
+    zero_pattern_destroy(*pattern);
+}
+
 zero_status zero_pattern_compile(const char *where, const char *regex,
                                  zero_pattern **pattern)
 {
-    zero_pattern *p = calloc(1, sizeof *p);
-    char *translated = malloc((size_t)16 * ZERO_PATTERN_BYTES);
-    zero_status st = p && translated
-                         ? zero_pattern_translate(where, regex, translated)
-                         : zero_fail(ZERO_ERR_NOMEM, "%s: no memory for a pattern", where);
-    if (st == ZERO_OK) st = compile(where, translated, p);
-    free(translated);
-    if (st != ZERO_OK) {
-        zero_pattern_destroy(p);
-        return st;
-    }
+    ZERO_AT_END(destroy_at) zero_pattern *p = calloc(1, sizeof *p);
+    ZERO_FREED char *translated = malloc((size_t)16 * ZERO_PATTERN_BYTES);
+    ZERO_TRY(zero_allocated(p && translated, "%s: no memory for a pattern", where));
+    ZERO_TRY(zero_pattern_translate(where, regex, translated));
+    ZERO_TRY(compile(where, translated, p));
     p->known = zero_known_pattern_find(regex);
     p->is_digits = strcmp(regex, ZERO_PATTERN_DIGIT) == 0 ||
                    strcmp(regex, ZERO_PATTERN_DIGIT "+") == 0;
-    *pattern = p;
+    ZERO_GIVE(pattern, p);
     return ZERO_OK;
 }
 

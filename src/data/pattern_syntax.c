@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/number.h"
 #include "data/pattern.h"
 
 #define SPACES "\\p{Z}\\t-\\r\\x{85}"
@@ -62,7 +63,7 @@ static bool is_category(const char *name, size_t n)
                                         "Mc", "Me", "N",  "Nd", "Nl", "No", "P", "Pc",
                                         "Pd", "Ps", "Pe", "Pi", "Pf", "Po", "S", "Sm",
                                         "Sc", "Sk", "So", "Z",  "Zs", "Zl", "Zp"};
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+    for (int i = 0; i < ZERO_COUNT(known); i++)
         if (strlen(known[i]) == n && strncmp(known[i], name, n) == 0) return true;
     return false;
 }
@@ -102,53 +103,19 @@ static zero_status read_escape(reader *r)
 
 /* ---- classes ---- */
 
-static zero_status read_class(reader *r)
-{
-    copy(r, r->at[1] == '^' ? 2 : 1);
-    if (*r->at == ']') return refuse(r, "an empty [...] is not supported");
-    r->in_class = true;
-    r->after_set = false;
-    for (; *r->at != ']';) {
-        char c = *r->at;
-        if (c == '\0') return refuse(r, "[...] has no end");
-        if (c == '[') return refuse(r, "[ within [...] is not supported");
-        if (c == '&' && r->at[1] == '&') return refuse(r, "&& in [...] is not supported");
-        if (c == '-' && r->after_set && r->at[1] != ']')
-            return refuse(r, "a range that begins with a class is not supported");
-        r->after_set = false;
-        if (c == '\\')
-            ZERO_TRY(read_escape(r));
-        else
-            copy(r, 1);
-    }
-    copy(r, 1);
-    r->in_class = false;
-    item(r, false);
-    return ZERO_OK;
-}
-
 /* ---- groups and repetition ---- */
 
 static zero_status open_group(reader *r)
 {
     static const char *const heads[] = {"(?:", "(?i:", "(?=", "(?!"};
     size_t n = r->at[1] == '?' ? 0 : 1;
-    for (size_t i = 0; n == 0 && i < sizeof heads / sizeof heads[0]; i++)
+    for (int i = 0; n == 0 && i < ZERO_COUNT(heads); i++)
         if (strncmp(r->at, heads[i], strlen(heads[i])) == 0) n = strlen(heads[i]);
     if (n == 0) return refuse(r, "expected (, (?:, (?i:, (?= or (?!");
     if (++r->depth > DEPTH) return refuse(r, "groups are nested too deep");
     if (n == 4) r->caseless |= UINT64_C(1) << r->depth;
     copy(r, n);
     r->may_repeat = false;
-    return ZERO_OK;
-}
-
-static zero_status close_group(reader *r)
-{
-    if (r->depth == 0) return refuse(r, "found ) without (");
-    r->caseless &= ~(UINT64_C(1) << r->depth--);
-    copy(r, 1);
-    item(r, true);
     return ZERO_OK;
 }
 
@@ -178,8 +145,37 @@ static zero_status read_item(reader *r)
 {
     switch (*r->at) {
     case '(': return open_group(r);
-    case ')': return close_group(r);
-    case '[': return read_class(r);
+    case ')': {
+        if (r->depth == 0) return refuse(r, "found ) without (");
+        r->caseless &= ~(UINT64_C(1) << r->depth--);
+        copy(r, 1);
+        item(r, true);
+        return ZERO_OK;
+    }
+    case '[': {
+        copy(r, r->at[1] == '^' ? 2 : 1);
+        if (*r->at == ']') return refuse(r, "an empty [...] is not supported");
+        r->in_class = true;
+        r->after_set = false;
+        for (; *r->at != ']';) {
+            char c = *r->at;
+            if (c == '\0') return refuse(r, "[...] has no end");
+            if (c == '[') return refuse(r, "[ within [...] is not supported");
+            if (c == '&' && r->at[1] == '&')
+                return refuse(r, "&& in [...] is not supported");
+            if (c == '-' && r->after_set && r->at[1] != ']')
+                return refuse(r, "a range that begins with a class is not supported");
+            r->after_set = false;
+            if (c == '\\')
+                ZERO_TRY(read_escape(r));
+            else
+                copy(r, 1);
+        }
+        copy(r, 1);
+        r->in_class = false;
+        item(r, false);
+        return ZERO_OK;
+    }
     case '?':
     case '*':
     case '+':

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/number.h"
 #include "base/text.h"
 
 #define UNPACK(tool) "unpack it (" tool ")"
@@ -102,7 +103,7 @@ zero_status zero_stranger_check(const char *path, const unsigned char *bytes, si
         .remedy = "take the texts out, as jq -r .text FILE does; to train on the lines as "
                   "they are, name the file .txt"};
     const stranger *found = is_text && is_json_lines(path, bytes, len) ? &lines : NULL;
-    for (size_t i = 0; !found && i < sizeof rows / sizeof rows[0]; i++) {
+    for (int i = 0; !found && i < ZERO_COUNT(rows); i++) {
         const stranger *s = &rows[i];
         if ((is_text || !s->of_text) && (size_t)s->at + s->n <= len &&
             memcmp(bytes + s->at, s->bytes, s->n) == 0)

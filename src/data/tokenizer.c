@@ -101,15 +101,13 @@ zero_status zero_tokenizer_from_merges(zero_tokenizer *tok, const zero_merge *me
     if (n < 0 || n > ZERO_VOCAB_MAX - ZERO_VOCAB_BYTES)
         return zero_fail(ZERO_ERR_FORMAT, "a tokenizer has 0 to %d merges, not %" PRId32,
                          ZERO_VOCAB_MAX - ZERO_VOCAB_BYTES, n);
+    ZERO_AT_END(zero_tokenizer_destroy)
     zero_tokenizer made = {.vocab = ZERO_VOCAB_BYTES + n, .end_of_text = -1};
     for (int i = 0; i < ZERO_VOCAB_BYTES; i++) made.byte_ids[i] = i;
     snprintf(made.name, sizeof made.name, n > 0 ? "bpe:%" PRId32 : "byte", made.vocab);
-    zero_status st = build(&made, merges, n);
-    if (st != ZERO_OK)
-        zero_tokenizer_destroy(&made);
-    else
-        *tok = made;
-    return st;
+    ZERO_TRY(build(&made, merges, n));
+    ZERO_GIVE(tok, made);
+    return ZERO_OK;
 }
 
 zero_status zero_tokenizer_init(int threads, zero_tokenizer *tok, const char *spec,
@@ -121,22 +119,20 @@ zero_status zero_tokenizer_init(int threads, zero_tokenizer *tok, const char *sp
     if (vocab == ZERO_VOCAB_BYTES) return zero_tokenizer_from_merges(tok, NULL, 0);
 
     int32_t n_wanted = vocab - ZERO_VOCAB_BYTES;
-    zero_merge *merges;
+    ZERO_FREED zero_merge *merges = NULL;
     ZERO_TRY(zero_new(&merges, n_wanted, "merges"));
-    zero_status st = zero_bpe_train(text, len, threads, n_wanted, merges, &n_found);
-    if (st == ZERO_OK && n_found == 0)
-        st = zero_fail(ZERO_ERR_INVALID,
-                       "tokenizer '%s': the text of %zu bytes has no pair to merge; give "
-                       "more text, or use byte",
-                       spec, len);
-    else if (st == ZERO_OK && n_found < n_wanted)
-        st = zero_fail(ZERO_ERR_INVALID,
-                       "tokenizer '%s': the text of %zu bytes yields only %" PRId32
-                       " merges; give more text, or ask for at most bpe:%" PRId32,
-                       spec, len, n_found, ZERO_VOCAB_BYTES + n_found);
-    if (st == ZERO_OK) st = zero_tokenizer_from_merges(tok, merges, n_found);
-    free(merges);
-    return st;
+    ZERO_TRY(zero_bpe_train(text, len, threads, n_wanted, merges, &n_found));
+    if (n_found == 0)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "tokenizer '%s': the text of %zu bytes has no pair to merge; give "
+                         "more text, or use byte",
+                         spec, len);
+    if (n_found < n_wanted)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "tokenizer '%s': the text of %zu bytes yields only %" PRId32
+                         " merges; give more text, or ask for at most bpe:%" PRId32,
+                         spec, len, n_found, ZERO_VOCAB_BYTES + n_found);
+    return zero_tokenizer_from_merges(tok, merges, n_found);
 }
 
 void zero_tokenizer_destroy(zero_tokenizer *tok)

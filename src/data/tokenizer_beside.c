@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
+#include "base/number.h"
 #include "base/text.h"
 #include "data/tokenizer_json.h"
 #include "io/json_input.h"
@@ -68,27 +70,24 @@ static zero_status append(adder *a, const saying *s, json_t *token, bool is_word
 /* A token that is known already keeps its id; with `replaces` it gets the flags. */
 static zero_status add(adder *a, const saying *s, bool replaces)
 {
-    json_t *known = json_object_get(a->by_text, s->text), *token = NULL;
+    json_t *known = json_object_get(a->by_text, s->text);
+    json_auto_t *token = NULL;
     const json_t *word = json_object_get(a->vocab, s->text);
     const int64_t id = known  ? json_integer_value(json_object_get(known, "id"))
                        : word ? json_integer_value(word)
                               : a->next;
     if (s->text[0] == '\0') return ZERO_OK;
-    char shown[ZERO_JSON_SHOWN];
     if (s->id >= 0 && s->id != id)
         return zero_fail(ZERO_ERR_FORMAT,
                          "%.500s: \"%s\" has the id %" PRId64 ": expected %" PRId64
                          ", which it has in the tokenizer, or as the next token after it",
-                         s->path, zero_json_shown(s->text, shown), s->id, id);
+                         s->path, ZERO_SHOWN_SHORT(s->text), s->id, id);
     if (known && !replaces) return ZERO_OK;
-    zero_status st = describe(s, id, &token);
-    if (st == ZERO_OK && !known) st = append(a, s, token, word != NULL);
-    if (st == ZERO_OK && !json_equal(token, known ? known : token)) {
-        a->changed = true;
-        if (json_object_update(known, token) != 0) st = no_memory(a);
-    }
-    json_decref(token);
-    return st;
+    ZERO_TRY(describe(s, id, &token));
+    if (!known) return append(a, s, token, word != NULL);
+    if (json_equal(token, known)) return ZERO_OK;
+    a->changed = true;
+    return json_object_update(known, token) == 0 ? ZERO_OK : no_memory(a);
 }
 
 /* ---- special tokens ---- */
@@ -97,7 +96,7 @@ static const char *const special_names[] = {"bos_token", "eos_token", "unk_token
                                             "sep_token", "pad_token", "cls_token",
                                             "mask_token"};
 
-enum { N_SPECIAL = sizeof special_names / sizeof special_names[0] };
+enum { N_SPECIAL = ZERO_COUNT(special_names) };
 
 /* The text of "</s>" or {"content": "</s>", ...}; NULL of anything else. */
 static const char *text_of(const json_t *value)
@@ -202,7 +201,7 @@ static zero_status add_special_tokens(adder *a)
 static zero_status read_saying(const adder *a, const char *key, const json_t *value,
                                saying *s)
 {
-    char shown[ZERO_JSON_SHOWN], *end = NULL;
+    char *end = NULL;
     const char *config = a->beside->files[ZERO_BESIDE_CONFIG].path;
     const char *added = a->beside->files[ZERO_BESIDE_ADDED].path;
     *s = (saying){.path = added, .text = key, .id = -1};
@@ -216,15 +215,15 @@ static zero_status read_saying(const adder *a, const char *key, const json_t *va
     }
     if (s->id >= 0 && s->id <= INT32_MAX) return ZERO_OK;
     return a->has_decoder
-               ? zero_fail(ZERO_ERR_FORMAT,
-                           "%.500s: \"added_tokens_decoder\": expected ids with tokens, as "
-                           "in \"259\": {\"content\": \"<|user|>\"}: \"%s\" is something "
-                           "else",
-                           config, zero_json_shown(key, shown))
+               ? zero_fail(
+                     ZERO_ERR_FORMAT,
+                     "%.500s: \"added_tokens_decoder\": expected ids with tokens, as in "
+                     "\"259\": {\"content\": \"<|user|>\"}: \"%s\" is something else",
+                     config, ZERO_SHOWN_SHORT(key))
                : zero_fail(ZERO_ERR_FORMAT,
                            "%.500s: expected tokens with ids, as in {\"<|user|>\": 259}: "
                            "that of \"%s\" is not one",
-                           added, zero_json_shown(key, shown));
+                           added, ZERO_SHOWN_SHORT(key));
 }
 
 static int by_id(const void *left, const void *right)
@@ -262,8 +261,7 @@ static zero_status check_config(const adder *a, const json_t *root)
     const char *path = a->beside->files[ZERO_BESIDE_CONFIG].path;
     const json_t *config = a->files[ZERO_BESIDE_CONFIG];
     const char *class = json_string_value(json_object_get(config, "tokenizer_class"));
-    char shown[ZERO_JSON_SHOWN];
-    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
+    for (int i = 0; i < ZERO_COUNT(flags); i++)
         if (json_is_true(json_object_get(config, flags[i])) &&
             !(i < 3 && does(root, flags[i])))
             return zero_fail(
@@ -272,14 +270,14 @@ static zero_status check_config(const adder *a, const json_t *root)
                 "ids; if that is what the model wants, set it to false",
                 path, flags[i]);
     if (!a->beside->is_pair || !class) return ZERO_OK;
-    for (size_t i = 0; i < sizeof classes / sizeof classes[0]; i++)
+    for (int i = 0; i < ZERO_COUNT(classes); i++)
         if (strcmp(class, classes[i]) == 0) return ZERO_OK;
     return zero_fail(
         ZERO_ERR_UNSUPPORTED,
         "%.500s: \"tokenizer_class\": %s is not supported with two files, which do not say "
         "how it cuts texts; transformers writes a tokenizer.json, which does: "
         "AutoTokenizer.from_pretrained(FOLDER).save_pretrained(OUT)",
-        path, zero_json_shown(class, shown));
+        path, ZERO_SHOWN_SHORT(class));
 }
 
 /* ---- all of it ---- */
@@ -325,22 +323,27 @@ static zero_status add_all(adder *a, const json_t *root)
     const char *key;
     json_t *value;
     size_t n = 0;
-    saying *list = calloc(json_object_size(object) + 1, sizeof *list);
-    zero_status st = list ? ZERO_OK : no_memory(a);
+    ZERO_FREED saying *list = calloc(json_object_size(object) + 1, sizeof *list);
+    if (!list) return no_memory(a);
     json_object_foreach(object, key, value)
     {
-        if (st == ZERO_OK) st = read_saying(a, key, value, &list[n++]);
+        ZERO_TRY(read_saying(a, key, value, &list[n++]));
     }
-    if (st == ZERO_OK && n > 0) qsort(list, n, sizeof *list, by_id);
-    for (size_t i = 0; st == ZERO_OK && i < n; i++) st = add(a, &list[i], a->has_decoder);
-    free(list);
-    if (st != ZERO_OK) return st;
+    qsort(list, n, sizeof *list, by_id);
+    for (size_t i = 0; i < n; i++) ZERO_TRY(add(a, &list[i], a->has_decoder));
     return add_special_tokens(a);
+}
+
+static void destroy_adder(adder *a)
+{
+    for (int i = 0; i < ZERO_BESIDE_FILES; i++) json_decref(a->files[i]);
+    json_decref(a->by_text);
 }
 
 zero_status zero_tokenizer_add_beside(const zero_beside *beside, json_t *root,
                                       bool *changed)
 {
+    ZERO_AT_END(destroy_adder)
     adder a = {.beside = beside,
                .vocab = json_object_get(json_object_get(root, "model"), "vocab"),
                .list = json_object_get(root, "added_tokens")};
@@ -350,11 +353,9 @@ zero_status zero_tokenizer_add_beside(const zero_beside *beside, json_t *root,
         a.list = json_array();
         if (json_object_set_new(root, "added_tokens", a.list) != 0) return no_memory(&a);
     }
-    zero_status st = json_is_array(a.list) ? add_all(&a, root) : ZERO_OK;
-    for (int i = 0; i < ZERO_BESIDE_FILES; i++) json_decref(a.files[i]);
-    json_decref(a.by_text);
+    if (json_is_array(a.list)) ZERO_TRY(add_all(&a, root));
     *changed = a.changed;
-    return st;
+    return ZERO_OK;
 }
 
 void zero_beside_destroy(zero_beside *beside)

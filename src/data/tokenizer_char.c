@@ -17,20 +17,18 @@
 /* Characters in ascending order, at most ZERO_VOCAB_MAX. */
 static zero_status make(zero_tokenizer *tok, const uint32_t *characters, int32_t n)
 {
+    ZERO_AT_END(zero_tokenizer_destroy)
     zero_tokenizer made = {
         .name = "char", .vocab = n, .characters = true, .end_of_text = -1};
-    zero_status st = zero_new(&made.starts, n + 1, "characters");
-    if (st == ZERO_OK) st = zero_new(&made.bytes, 4 * n, "bytes of characters");
-    for (int32_t i = 0; st == ZERO_OK && i < n; i++) {
+    ZERO_TRY(zero_new(&made.starts, n + 1, "characters"));
+    ZERO_TRY(zero_new(&made.bytes, 4 * n, "bytes of characters"));
+    for (int32_t i = 0; i < n; i++) {
         unsigned char *at = made.bytes + made.starts[i];
         made.starts[i + 1] = made.starts[i] + (uint32_t)zero_utf8_write(characters[i], at);
     }
-    if (st == ZERO_OK) st = zero_tokenizer_index_texts(&made, NULL);
-    if (st == ZERO_OK)
-        *tok = made;
-    else
-        zero_tokenizer_destroy(&made);
-    return st;
+    ZERO_TRY(zero_tokenizer_index_texts(&made, NULL));
+    ZERO_GIVE(tok, made);
+    return ZERO_OK;
 }
 
 /* ---- of a text ---- */
@@ -69,21 +67,18 @@ static zero_status mark(const unsigned char *text, size_t len, bool *occurs, int
 zero_status zero_tokenizer_learn_characters(zero_tokenizer *tok, const unsigned char *text,
                                             size_t len)
 {
-    bool *occurs;
-    uint32_t *list = NULL;
+    ZERO_FREED bool *occurs = NULL;
+    ZERO_FREED uint32_t *list = NULL;
     int32_t n, at = 0;
     ZERO_TRY(zero_new(&occurs, CODE_POINTS, "possible characters"));
-    zero_status st = mark(text, len, occurs, &n);
-    if (st == ZERO_OK && n == 0)
-        st = zero_fail(ZERO_ERR_FORMAT, "a tokenizer has 1 to %d characters, not 0",
-                       ZERO_VOCAB_MAX);
-    if (st == ZERO_OK) st = zero_new(&list, n, "characters");
-    for (uint32_t c = 0; st == ZERO_OK && c < CODE_POINTS; c++)
+    ZERO_TRY(mark(text, len, occurs, &n));
+    if (n == 0)
+        return zero_fail(ZERO_ERR_FORMAT, "a tokenizer has 1 to %d characters, not 0",
+                         ZERO_VOCAB_MAX);
+    ZERO_TRY(zero_new(&list, n, "characters"));
+    for (uint32_t c = 0; c < CODE_POINTS; c++)
         if (occurs[c]) list[at++] = c;
-    if (st == ZERO_OK) st = make(tok, list, n);
-    free(list);
-    free(occurs);
-    return st;
+    return make(tok, list, n);
 }
 
 /* ---- files ---- */
@@ -98,12 +93,10 @@ bool zero_tokenizer_has_characters(const json_t *root)
 /* Only files as this program writes them. */
 static zero_status check_form(const char *path, const json_t *root, json_t *vocab)
 {
-    json_t *expected =
+    json_auto_t *expected =
         zero_tokenizer_describe(ZERO_FORM_CHARACTERS, json_incref(vocab), NULL);
-    if (!expected) return zero_fail(ZERO_ERR_NOMEM, "%.500s: no memory to check it", path);
-    const bool same = json_equal(expected, root);
-    json_decref(expected);
-    if (same) return ZERO_OK;
+    ZERO_TRY(zero_allocated(expected, "%.500s: no memory to check it", path));
+    if (json_equal(expected, root)) return ZERO_OK;
     return zero_fail(ZERO_ERR_UNSUPPORTED,
                      "%.500s: \"model\": WordLevel is not supported, but for the "
                      "tokenizers of characters that this program writes",
@@ -114,7 +107,7 @@ static zero_status check_form(const char *path, const json_t *root, json_t *voca
 static zero_status take_vocab(const char *path, json_t *vocab, uint32_t *list, size_t n)
 {
     const char *text, *wrong = NULL;
-    char shown[ZERO_JSON_SHOWN], last[5] = "";
+    char last[5] = "";
     json_t *value;
     json_object_foreach(vocab, text, value)
     {
@@ -137,14 +130,14 @@ static zero_status take_vocab(const char *path, json_t *vocab, uint32_t *list, s
     return zero_fail(ZERO_ERR_FORMAT,
                      "%.500s: \"vocab\": expected characters in ascending order with the "
                      "ids 0 to %zu, each once: \"%s\" does not fit",
-                     path, n - 1, zero_json_shown(wrong, shown));
+                     path, n - 1, ZERO_SHOWN_SHORT(wrong));
 }
 
 zero_status zero_tokenizer_take_characters(const char *path, const json_t *root,
                                            zero_tokenizer *out)
 {
     const json_t *model = NULL, *vocab = NULL;
-    uint32_t *list;
+    ZERO_FREED uint32_t *list = NULL;
     ZERO_TRY(zero_json_object(path, root, "model", &model));
     ZERO_TRY(zero_json_object(path, model, "vocab", &vocab));
     ZERO_TRY(check_form(path, root, (json_t *)vocab));
@@ -154,8 +147,6 @@ zero_status zero_tokenizer_take_characters(const char *path, const json_t *root,
                          "%.500s: \"vocab\": expected 1 to %d characters, found %zu", path,
                          ZERO_VOCAB_MAX, n);
     ZERO_TRY(zero_new(&list, n, "characters"));
-    zero_status st = take_vocab(path, (json_t *)vocab, list, n);
-    if (st == ZERO_OK) st = make(out, list, (int32_t)n);
-    free(list);
-    return st;
+    ZERO_TRY(take_vocab(path, (json_t *)vocab, list, n));
+    return make(out, list, (int32_t)n);
 }

@@ -150,13 +150,12 @@ static zero_status encode_level(encoder *e, int k, const zero_bytes *text);
 /* What is left between added tokens of level k - 1. */
 static zero_status encode_rest(encoder *e, int k, zero_bytes text)
 {
-    zero_bytes made = {0};
+    ZERO_AT_END(zero_bytes_destroy) zero_bytes made = {0};
     const bool begins = e->is_begun ? e->tok->blank != ZERO_BLANK_FIRST : !e->is_rest;
-    zero_status st = zero_normal_form(e->tok, k == 1, begins, &text, &made);
-    if (st == ZERO_OK) st = k == 1 ? encode_level(e, 1, &text) : encode_pieces(e, &text);
+    ZERO_TRY(zero_normal_form(e->tok, k == 1, begins, &text, &made));
+    ZERO_TRY(k == 1 ? encode_level(e, 1, &text) : encode_pieces(e, &text));
     e->is_begun = e->is_begun || text.len > 0;
-    zero_bytes_destroy(&made);
-    return st;
+    return ZERO_OK;
 }
 
 /* Added tokens of level k are found in the text, those of later levels in what is left. */
@@ -175,30 +174,26 @@ static zero_status encode_level(encoder *e, int k, const zero_bytes *text)
     }
 }
 
-/* One token per character, or per byte that is not UTF-8. */
-static zero_status encode_characters(const encoder *e, const unsigned char *text,
-                                     size_t len)
-{
-    enum { AT_ONCE = 512 };
-    int32_t tokens[AT_ONCE];
-    int64_t n = 0;
-    for (size_t at = 0, bytes; at<len; at += bytes> 0 ? bytes : 1) {
-        bytes = zero_utf8_length(text + at, len - at);
-        tokens[n++] = bytes > 0 ? text_slot(e->tok, text + at, bytes)->after - 1 : -1;
-        if (n < AT_ONCE) continue;
-        ZERO_TRY(e->take(e->arg, n, tokens));
-        n = 0;
-    }
-    return e->take(e->arg, n, tokens);
-}
-
 zero_status zero_tokenizer_encode_to(const zero_tokenizer *tok, bool is_rest,
                                      const unsigned char *text, size_t len,
                                      zero_token_sink take, void *arg)
 {
     encoder e = {.tok = tok, .is_rest = is_rest, .take = take, .arg = arg};
     const zero_bytes all = {.bytes = (unsigned char *)text, .len = len};
-    if (tok->characters) return encode_characters(&e, text, len);
+    if (tok->characters) {
+        /* One token per character, or per byte that is not UTF-8. */
+        enum { AT_ONCE = 512 };
+        int32_t tokens[AT_ONCE];
+        int64_t n = 0;
+        for (size_t at = 0, bytes; at<len; at += bytes> 0 ? bytes : 1) {
+            bytes = zero_utf8_length(text + at, len - at);
+            tokens[n++] = bytes > 0 ? text_slot(e.tok, text + at, bytes)->after - 1 : -1;
+            if (n < AT_ONCE) continue;
+            ZERO_TRY(e.take(e.arg, n, tokens));
+            n = 0;
+        }
+        return e.take(e.arg, n, tokens);
+    }
     if (len >= CACHE_WORTH && tok->vocab > ZERO_VOCAB_BYTES)
         ZERO_TRY(zero_new(&e.cache, CACHE_SLOTS, "pieces of a cache"));
     zero_status st = encode_level(&e, 0, &all);
@@ -251,8 +246,8 @@ zero_status zero_tokenizer_refuse_byte(const zero_tokenizer *tok, const char *wh
         snprintf(place, sizeof place, ", at byte %zu", at);
     return zero_fail(
         ZERO_ERR_INVALID,
-        "%s: the tokenizer %s has no token for the byte 0x%02x%s%s: its "
-        "alphabet is that of another text; give another tokenizer, or leave the byte out",
+        "%s: the tokenizer %s has no token for the byte 0x%02x%s%s: its alphabet is that "
+        "of another text; give another tokenizer, or leave the byte out",
         where, tok->name, byte, byte > ' ' && byte < 0x7f ? letter : "", place);
 }
 

@@ -39,55 +39,42 @@ static zero_status no_memory(const zero_tokenizer *tok)
                      tok->vocab);
 }
 
-/* Lists the tokens, and the merges but of characters. */
-static zero_status fill(const zero_tokenizer *tok, zero_bytes *text, json_t *vocab,
-                        json_t *merges)
+static zero_status write_own(const zero_tokenizer *tok, zero_bytes *out)
 {
+    ZERO_AT_END(zero_bytes_destroy) zero_bytes text = {0};
+    json_auto_t *vocab = json_object(), *merges = tok->characters ? NULL : json_array();
+    if (!vocab || (!merges && !tok->characters)) return no_memory(tok);
     for (int32_t i = 0; i < tok->vocab; i++) {
-        text->len = 0;
-        ZERO_TRY(append_text(tok, i, text));
-        ZERO_TRY(zero_bytes_append(text, "", 1));
-        if (json_object_set_new(vocab, (char *)text->bytes, json_integer(i)) != 0)
+        text.len = 0;
+        ZERO_TRY(append_text(tok, i, &text));
+        ZERO_TRY(zero_bytes_append(&text, "", 1));
+        if (json_object_set_new(vocab, (char *)text.bytes, json_integer(i)) != 0)
             return no_memory(tok);
         if (tok->characters || i < ZERO_VOCAB_BYTES) continue;
         const zero_merge pair = tok->merges[i - ZERO_VOCAB_BYTES];
-        text->len = 0;
-        ZERO_TRY(append_text(tok, pair.left, text));
-        ZERO_TRY(zero_bytes_append(text, " ", 1));
-        ZERO_TRY(append_text(tok, pair.right, text));
-        json_t *merge = json_stringn((char *)text->bytes, text->len);
+        text.len = 0;
+        ZERO_TRY(append_text(tok, pair.left, &text));
+        ZERO_TRY(zero_bytes_append(&text, " ", 1));
+        ZERO_TRY(append_text(tok, pair.right, &text));
+        json_t *merge = json_stringn((char *)text.bytes, text.len);
         if (json_array_append_new(merges, merge) != 0) return no_memory(tok);
     }
-    return ZERO_OK;
-}
-
-static zero_status append_own(const zero_tokenizer *tok, json_t *vocab, json_t *merges,
-                              zero_bytes *out)
-{
-    json_t *root =
+    json_auto_t *root =
         zero_tokenizer_describe(tok->characters ? ZERO_FORM_CHARACTERS : ZERO_FORM_OWN,
-                                vocab, tok->characters ? NULL : json_incref(merges));
-    char *text = root ? json_dumps(root, JSON_INDENT(1)) : NULL;
-    zero_status st = text ? zero_bytes_append(out, text, strlen(text)) : no_memory(tok);
-    if (st == ZERO_OK) st = zero_bytes_append(out, "\n", 1);
-    free(text);
-    json_decref(root);
-    return st;
+                                json_incref(vocab), json_incref(merges));
+    ZERO_FREED char *whole = root ? json_dumps(root, JSON_INDENT(1)) : NULL;
+    if (!whole) return no_memory(tok);
+    ZERO_TRY(zero_bytes_append(out, whole, strlen(whole)));
+    return zero_bytes_append(out, "\n", 1);
 }
 
 zero_status zero_tokenizer_write(const zero_tokenizer *tok, zero_bytes *out)
 {
-    if (tok->is_foreign) return zero_bytes_append(out, tok->file.bytes, tok->file.len);
     const size_t begin = out->len;
-    zero_bytes text = {0};
-    json_t *vocab = json_object(), *merges = json_array();
-    zero_status st = vocab && merges ? ZERO_OK : no_memory(tok);
-    if (st == ZERO_OK) st = fill(tok, &text, vocab, merges);
-    if (st == ZERO_OK) st = append_own(tok, json_incref(vocab), merges, out);
+    zero_status st = tok->is_foreign
+                         ? zero_bytes_append(out, tok->file.bytes, tok->file.len)
+                         : write_own(tok, out);
     if (st != ZERO_OK) out->len = begin;
-    zero_bytes_destroy(&text);
-    json_decref(vocab);
-    json_decref(merges);
     return st;
 }
 
@@ -98,12 +85,11 @@ static zero_status check_version(const char *path, const json_t *root)
 {
     const char *format = NULL;
     int64_t version = 0;
-    char shown[ZERO_JSON_SHOWN];
     ZERO_TRY(zero_json_text(path, root, "format", &format));
     if (strcmp(format, FORMAT) != 0)
         return zero_fail(ZERO_ERR_FORMAT,
                          "%s: expected \"format\": \"" FORMAT "\", found \"%s\"", path,
-                         zero_json_shown(format, shown));
+                         ZERO_SHOWN_SHORT(format));
     ZERO_TRY(zero_json_whole(path, root, "version", 1, INT64_MAX, &version));
     if (version > VERSION)
         return zero_fail(
@@ -150,59 +136,47 @@ static zero_status take_list(const char *path, const json_t *root, size_t n,
     return ZERO_OK;
 }
 
-static zero_status take_tokenizer(const char *path, const json_t *root, zero_tokenizer *out)
-{
-    static const char *const keys[] = {"format", "version", "name", "merges"};
-    const char *name = NULL;
-    char shown[ZERO_JSON_SHOWN];
-    int32_t vocab = 0;
-    zero_merge *merges;
-    ZERO_TRY(check_version(path, root));
-    ZERO_TRY(zero_json_only(path, root, 4, keys));
-    ZERO_TRY(zero_json_text(path, root, "name", &name));
-    if (zero_tokenizer_parse(name, &vocab) != ZERO_OK || vocab < ZERO_VOCAB_BYTES)
-        return zero_fail(
-            ZERO_ERR_FORMAT,
-            "%s: \"name\": expected byte, or bpe:N with %d to %d tokens, found \"%s\"",
-            path, ZERO_VOCAB_BYTES + 1, ZERO_VOCAB_MAX, zero_json_shown(name, shown));
-    const int32_t n = vocab - ZERO_VOCAB_BYTES;
-    ZERO_TRY(zero_new(&merges, n, "merges"));
-    zero_status st = take_list(path, root, (size_t)n, merges);
-    if (st == ZERO_OK) {
-        st = zero_tokenizer_from_merges(out, merges, n);
-        if (st == ZERO_ERR_FORMAT) st = zero_fail(st, "%s: %s", path, zero_last_error());
-    }
-    free(merges);
-    return st;
-}
-
 static zero_status take(const char *path, const json_t *root, const void *bytes, size_t len,
                         zero_tokenizer *out)
 {
-    if (json_object_get(root, "format")) return take_tokenizer(path, root, out);
+    if (json_object_get(root, "format")) {
+        static const char *const keys[] = {"format", "version", "name", "merges"};
+        const char *name = NULL;
+        int32_t vocab = 0;
+        ZERO_FREED zero_merge *merges = NULL;
+        ZERO_TRY(check_version(path, root));
+        ZERO_TRY(zero_json_only(path, root, 4, keys));
+        ZERO_TRY(zero_json_text(path, root, "name", &name));
+        if (zero_tokenizer_parse(name, &vocab) != ZERO_OK || vocab < ZERO_VOCAB_BYTES)
+            return zero_fail(
+                ZERO_ERR_FORMAT,
+                "%s: \"name\": expected byte, or bpe:N with %d to %d tokens, found \"%s\"",
+                path, ZERO_VOCAB_BYTES + 1, ZERO_VOCAB_MAX, ZERO_SHOWN_SHORT(name));
+        const int32_t n = vocab - ZERO_VOCAB_BYTES;
+        ZERO_TRY(zero_new(&merges, n, "merges"));
+        ZERO_TRY(take_list(path, root, (size_t)n, merges));
+        zero_status st = zero_tokenizer_from_merges(out, merges, n);
+        return st == ZERO_ERR_FORMAT ? zero_fail(st, "%s: %s", path, zero_last_error())
+                                     : st;
+    }
     if (zero_tokenizer_has_characters(root))
         return zero_tokenizer_take_characters(path, root, out);
     return zero_tokenizer_from_json(path, root, bytes, len, out);
 }
 
-zero_status zero_tokenizer_from_root(const char *path, json_t *root, const void *bytes,
+zero_status zero_tokenizer_from_root(const char *path, json_t *taken, const void *bytes,
                                      size_t len, const zero_beside *beside,
                                      zero_tokenizer *out)
 {
     bool changed = false;
-    char *text = NULL;
-    zero_status st =
-        beside && root ? zero_tokenizer_add_beside(beside, root, &changed) : ZERO_OK;
-    if (st == ZERO_OK && (changed || !bytes)) {
+    json_auto_t *root = taken;
+    ZERO_FREED char *text = NULL;
+    if (beside && root) ZERO_TRY(zero_tokenizer_add_beside(beside, root, &changed));
+    if (changed || !bytes) {
         text = root ? json_dumps(root, JSON_INDENT(1)) : NULL;
-        if (!text)
-            st = zero_fail(ZERO_ERR_NOMEM, "%.500s: no memory for a tokenizer", path);
+        ZERO_TRY(zero_allocated(text, "%.500s: no memory for a tokenizer", path));
     }
-    if (st == ZERO_OK)
-        st = take(path, root, text ? text : bytes, text ? strlen(text) : len, out);
-    free(text);
-    json_decref(root);
-    return st;
+    return take(path, root, text ? text : bytes, text ? strlen(text) : len, out);
 }
 
 zero_status zero_tokenizer_parse_beside(const char *path, const void *bytes, size_t len,

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
+#include "base/number.h"
 #include "data/stranger.h"
 #include "data/tokenizer_file.h"
 #include "data/tokenizer_json.h"
@@ -13,7 +15,7 @@ static const struct {
     const char *vocab, *merges;
 } pairs[] = {{"vocab.json", "merges.txt"}, {"encoder.json", "vocab.bpe"}};
 
-enum { N_PAIRS = sizeof pairs / sizeof pairs[0] };
+enum { N_PAIRS = ZERO_COUNT(pairs) };
 
 /* "DIR/NAME", where DIR is the directory `path` or that of the file `path`, and whether it
  * is there. */
@@ -55,13 +57,11 @@ static const struct {
 
 static zero_status look_at(const char *path)
 {
-    zero_file file;
+    ZERO_AT_END(zero_file_close) zero_file file = {0};
     unsigned char bytes[ZERO_STRANGER_BYTES];
     size_t len = 0;
     ZERO_TRY(zero_file_open(path, &file));
-    zero_status st = zero_file_read_some(&file, 0, bytes, sizeof bytes, &len);
-    zero_file_close(&file);
-    ZERO_TRY(st);
+    ZERO_TRY(zero_file_read_some(&file, 0, bytes, sizeof bytes, &len));
     return zero_stranger_check(path, bytes, len, true, "a tokenizer.json");
 }
 
@@ -69,7 +69,7 @@ void zero_tokenizer_name_stranger(const char *path, char named[ZERO_TOKENIZER_NA
 {
     char found[ZERO_STORAGE_PATH];
     named[0] = '\0';
-    for (size_t i = 0; !named[0] && i < sizeof strangers / sizeof strangers[0]; i++) {
+    for (int i = 0; !named[0] && i < ZERO_COUNT(strangers); i++) {
         const char *words = strangers[i].words;
         if (!beside(path, strangers[i].name, found)) continue;
         if (words)
@@ -100,22 +100,18 @@ static zero_status open_files(const char *path, int pair, const zero_beside *b,
                               zero_tokenizer *out)
 {
     char first[ZERO_STORAGE_PATH], second[ZERO_STORAGE_PATH];
-    zero_bytes text = {0}, merges = {0};
-    const bool is_whole = pair < 0;
-    snprintf(first, sizeof first, "%s", path);
-    if (!is_whole) beside(path, pairs[pair].vocab, first);
-    if (!is_whole) beside(path, pairs[pair].merges, second);
-    zero_status st = zero_bytes_read_at_most(&text, first, ZERO_TOKENIZER_FILE_MAX);
-    if (st == ZERO_OK)
-        st = is_whole
-                 ? zero_stranger_check(path, text.bytes, text.len, true, "a tokenizer.json")
-                 : zero_bytes_read_at_most(&merges, second, ZERO_TOKENIZER_FILE_MAX);
-    if (st == ZERO_OK)
-        st = is_whole ? zero_tokenizer_parse_beside(path, text.bytes, text.len, b, out)
-                      : zero_tokenizer_from_gpt2(first, &text, second, &merges, b, out);
-    zero_bytes_destroy(&text);
-    zero_bytes_destroy(&merges);
-    return st;
+    ZERO_AT_END(zero_bytes_destroy) zero_bytes text = {0};
+    ZERO_AT_END(zero_bytes_destroy) zero_bytes merges = {0};
+    if (pair < 0) {
+        ZERO_TRY(zero_bytes_read_at_most(&text, path, ZERO_TOKENIZER_FILE_MAX));
+        ZERO_TRY(zero_stranger_check(path, text.bytes, text.len, true, "a tokenizer.json"));
+        return zero_tokenizer_parse_beside(path, text.bytes, text.len, b, out);
+    }
+    beside(path, pairs[pair].vocab, first);
+    beside(path, pairs[pair].merges, second);
+    ZERO_TRY(zero_bytes_read_at_most(&text, first, ZERO_TOKENIZER_FILE_MAX));
+    ZERO_TRY(zero_bytes_read_at_most(&merges, second, ZERO_TOKENIZER_FILE_MAX));
+    return zero_tokenizer_from_gpt2(first, &text, second, &merges, b, out);
 }
 
 zero_status zero_tokenizer_check_path(const char *path)
@@ -149,9 +145,7 @@ zero_status zero_tokenizer_open(const char *path, zero_tokenizer *out)
     while (pair >= 0 && strcmp(name, pairs[pair].vocab) != 0 &&
            strcmp(name, pairs[pair].merges) != 0)
         pair--;
-    zero_beside b;
-    zero_status st = read_beside(file, pair >= 0, &b);
-    if (st == ZERO_OK) st = open_files(file, pair, &b, out);
-    zero_beside_destroy(&b);
-    return st;
+    ZERO_AT_END(zero_beside_destroy) zero_beside b;
+    ZERO_TRY(read_beside(file, pair >= 0, &b));
+    return open_files(file, pair, &b, out);
 }

@@ -44,17 +44,13 @@ zero_status zero_tokenizer_from_gpt2(const char *vocab_path, const zero_bytes *v
     const char *slash = strrchr(merges_path, '/');
     snprintf(both, sizeof both, "%.500s and %.60s", vocab_path,
              slash ? slash + 1 : merges_path);
-    json_t *words = NULL, *list = json_array();
-    zero_status st = zero_json_parse(vocab_path, vocab->bytes, vocab->len, &words);
-    if (st == ZERO_OK && !json_is_object(words))
-        st = zero_fail(ZERO_ERR_FORMAT, "%.500s: expected an object of tokens and ids",
-                       vocab_path);
-    if (st == ZERO_OK) st = read_merges(merges_path, merges, list);
-    if (st == ZERO_OK)
-        return zero_tokenizer_from_root(
-            both, zero_tokenizer_describe(ZERO_FORM_GPT2, words, list), NULL, 0, beside,
-            out);
-    json_decref(words);
-    json_decref(list);
-    return st;
+    json_auto_t *words = NULL, *list = json_array();
+    ZERO_TRY(zero_json_parse(vocab_path, vocab->bytes, vocab->len, &words));
+    if (!json_is_object(words))
+        return zero_fail(ZERO_ERR_FORMAT, "%.500s: expected an object of tokens and ids",
+                         vocab_path);
+    ZERO_TRY(read_merges(merges_path, merges, list));
+    json_t *root =
+        zero_tokenizer_describe(ZERO_FORM_GPT2, json_incref(words), json_incref(list));
+    return zero_tokenizer_from_root(both, root, NULL, 0, beside, out);
 }

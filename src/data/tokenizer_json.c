@@ -50,7 +50,6 @@ static zero_status take_added(reader *r, const json_t *token)
 {
     const char *text = NULL;
     int64_t id = 0;
-    char shown[ZERO_JSON_SHOWN];
     ZERO_TRY(zero_json_text(r->path, token, "content", &text));
     ZERO_TRY(zero_tokenizer_check_added(r->path, token));
     const json_t *known = json_object_get(r->vocab, text);
@@ -60,7 +59,7 @@ static zero_status take_added(reader *r, const json_t *token)
         return zero_fail(ZERO_ERR_FORMAT,
                          "%.500s: \"added_tokens\": \"%s\" has the id %" PRId64
                          ": expected a text that occurs once, and the id %" PRId64,
-                         r->path, zero_json_shown(text, shown), id, expected);
+                         r->path, ZERO_SHOWN_SHORT(text), id, expected);
     r->texts[id] = text;
     r->is_added[id] = true;
     r->n_ids += !known;
@@ -76,7 +75,6 @@ static zero_status take_ids(reader *r)
     ZERO_TRY(zero_new(&r->has_text, n, "tokens"));
     const char *text;
     json_t *value;
-    char shown[ZERO_JSON_SHOWN];
     json_object_foreach((json_t *)r->vocab, text, value)
     {
         json_int_t id = json_is_integer(value) ? json_integer_value(value) : -1;
@@ -84,7 +82,7 @@ static zero_status take_ids(reader *r)
             return zero_fail(ZERO_ERR_FORMAT,
                              "%.500s: \"vocab\": expected the ids 0 to %" PRId64
                              ", each once: that of \"%s\" is %s",
-                             r->path, n_vocab - 1, zero_json_shown(text, shown),
+                             r->path, n_vocab - 1, ZERO_SHOWN_SHORT(text),
                              id < 0 || id >= n_vocab ? "not one" : "taken");
         r->texts[id] = text;
     }
@@ -191,12 +189,11 @@ static zero_status split(reader *r, const json_t *merge, size_t i)
 static zero_status find(const reader *r, const char *text, size_t i, int32_t *id)
 {
     const json_t *found = json_object_get(r->vocab, text);
-    char shown[ZERO_JSON_SHOWN];
     *id = (int32_t)json_integer_value(found);
     if (found) return ZERO_OK;
     return zero_fail(ZERO_ERR_FORMAT,
                      "%.500s: \"merges\"[%zu]: \"%s\" is not in the vocabulary", r->path, i,
-                     zero_json_shown(text, shown));
+                     ZERO_SHOWN_SHORT(text));
 }
 
 static zero_status take_merge(reader *r, const json_t *merge, size_t i, zero_tokenizer *tok)
@@ -240,9 +237,8 @@ static zero_status take_merges(reader *r, zero_tokenizer *tok)
  * decode to; but a character that is a token of the vocabulary stays one. */
 static zero_status add_tokens(reader *r, zero_tokenizer *tok)
 {
-    zero_bytes made = {0};
-    zero_status st = ZERO_OK;
-    for (size_t i = 0; st == ZERO_OK && i < json_array_size(r->added); i++) {
+    ZERO_AT_END(zero_bytes_destroy) zero_bytes made = {0};
+    for (size_t i = 0; i < json_array_size(r->added); i++) {
         const json_t *token = json_array_get(r->added, i);
         const int32_t id = (int32_t)json_integer_value(json_object_get(token, "id"));
         zero_added *a = &tok->added[json_is_true(json_object_get(token, "normalized"))];
@@ -250,14 +246,11 @@ static zero_status add_tokens(reader *r, zero_tokenizer *tok)
                            .len = strlen(r->texts[id])};
         const bool is_one = zero_utf8_length(text.bytes, text.len) == text.len;
         if (strcmp(r->texts[id], ZERO_END_OF_TEXT) == 0) tok->end_of_text = id;
-        if (a == &tok->added[1]) st = zero_normal_form(tok, true, true, &text, &made);
-        if (st == ZERO_OK) st = zero_added_add(a, text.bytes, text.len, id);
-        if (st == ZERO_OK && !(is_one && tok->has_marks))
-            r->texts[id] = a->tokens[a->n - 1].text;
+        if (a == &tok->added[1]) ZERO_TRY(zero_normal_form(tok, true, true, &text, &made));
+        ZERO_TRY(zero_added_add(a, text.bytes, text.len, id));
+        if (!(is_one && tok->has_marks)) r->texts[id] = a->tokens[a->n - 1].text;
     }
-    zero_bytes_destroy(&made);
-    const bool differ = zero_added_sort(&tok->added[0]) && zero_added_sort(&tok->added[1]);
-    if (st != ZERO_OK || differ) return st;
+    if (zero_added_sort(&tok->added[0]) && zero_added_sort(&tok->added[1])) return ZERO_OK;
     return zero_fail(ZERO_ERR_UNSUPPORTED,
                      "%.500s: \"added_tokens\": two that are the same once they are "
                      "normalized are not supported",
@@ -299,23 +292,25 @@ static zero_status take_back(const reader *r, zero_tokenizer *tok)
     return ZERO_OK;
 }
 
+static void destroy_reader(reader *r)
+{
+    free(r->texts);
+    free(r->is_added);
+    free(r->has_text);
+    zero_bytes_destroy(&r->merge);
+}
+
 zero_status zero_tokenizer_from_json(const char *path, const json_t *root,
                                      const void *bytes, size_t len, zero_tokenizer *out)
 {
-    reader r = {.path = path, .root = root};
+    ZERO_AT_END(destroy_reader) reader r = {.path = path, .root = root};
+    ZERO_AT_END(zero_tokenizer_destroy)
     zero_tokenizer made = {.is_foreign = true, .end_of_text = -1};
     const char *slash = strrchr(path, '/');
     snprintf(made.name, sizeof made.name, "%s", slash ? slash + 1 : path);
-    zero_status st = take_all(&r, &made);
-    if (st == ZERO_OK) st = zero_bytes_append(&made.file, bytes, len);
-    if (st == ZERO_OK) st = take_back(&r, &made);
-    free(r.texts);
-    free(r.is_added);
-    free(r.has_text);
-    zero_bytes_destroy(&r.merge);
-    if (st == ZERO_OK)
-        *out = made;
-    else
-        zero_tokenizer_destroy(&made);
-    return st;
+    ZERO_TRY(take_all(&r, &made));
+    ZERO_TRY(zero_bytes_append(&made.file, bytes, len));
+    ZERO_TRY(take_back(&r, &made));
+    ZERO_GIVE(out, made);
+    return ZERO_OK;
 }

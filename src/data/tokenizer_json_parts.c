@@ -3,16 +3,16 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/number.h"
 #include "data/tokenizer_json.h"
 #include "io/json_input.h"
 
 static zero_status unsupported(const char *path, const char *part, const char *what)
 {
-    char shown[ZERO_JSON_SHOWN];
     return zero_fail(ZERO_ERR_UNSUPPORTED,
                      "%.500s: \"%s\": %s is not supported: this program reads BPE on bytes "
                      "(ByteLevel, byte_fallback), as GPT-2's, Llama's and Qwen's",
-                     path, part, zero_json_shown(what, shown));
+                     path, part, ZERO_SHOWN_SHORT(what));
 }
 
 static bool is_absent(const json_t *object, const char *key)
@@ -52,10 +52,8 @@ static zero_status type_of(const char *path, const json_t *object, const char *p
 /* Whether it is the JSON that `text` says. */
 static bool is(const json_t *value, const char *text)
 {
-    json_t *known = json_loads(text, 0, NULL);
-    const bool equal = known && json_equal(known, value);
-    json_decref(known);
-    return equal;
+    json_auto_t *known = json_loads(text, 0, NULL);
+    return known && json_equal(known, value);
 }
 
 /* ---- normalizer and decoder ---- */
@@ -92,20 +90,6 @@ static zero_status take_normalizer(const char *path, const json_t *whole,
     if (tok->blank == ZERO_BLANK_ALWAYS && !tok->marks_early)
         return unsupported(path, "normalizer", "Prepend without Replace");
     return ZERO_OK;
-}
-
-static zero_status take_decoder(const char *path, const json_t *decoder,
-                                zero_tokenizer *tok)
-{
-    static const char strip[] =
-        DECODERS(", {\"type\": \"Strip\", \"content\": \" \", \"start\": 1, \"stop\": 0}");
-    const char *type = NULL;
-    ZERO_TRY(type_of(path, decoder, "decoder", &type));
-    tok->strips_blank = is(decoder, strip);
-    const bool is_known = tok->has_marks
-                              ? tok->strips_blank || is(decoder, DECODERS(""))
-                              : strcmp(type, "none") == 0 || strcmp(type, "ByteLevel") == 0;
-    return is_known ? ZERO_OK : unsupported(path, "decoder", type);
 }
 
 /* ---- the pre-tokenizer ---- */
@@ -217,45 +201,42 @@ static zero_status take_step(const char *path, const json_t *step, bool is_last,
     return unsupported(path, "pre_tokenizer", type);
 }
 
-/* Where the blanks become marks. */
-static zero_status take_marks(const char *path, const json_t *step, const char *type,
-                              zero_tokenizer *tok)
-{
-    static const char *const keys[] = {"type", "replacement", "prepend_scheme", "split",
-                                       "add_prefix_space"};
-    const char *mark = NULL, *scheme = "always";
-    bool adds = true;
-    if (tok->marks_early && strcmp(type, "none") == 0) return ZERO_OK;
-    if (tok->marks_early || strcmp(type, "Metaspace") != 0)
-        return unsupported(path, "byte_fallback",
-                           tok->marks_early ? "a pre_tokenizer after Replace"
-                                            : "byte_fallback true without Metaspace");
-    ZERO_TRY(zero_json_only(path, step, 5, keys));
-    ZERO_TRY(zero_json_text(path, step, "replacement", &mark));
-    if (json_object_get(step, "prepend_scheme"))
-        ZERO_TRY(zero_json_text(path, step, "prepend_scheme", &scheme));
-    ZERO_TRY(take_flag(path, step, "add_prefix_space", &adds));
-    tok->cuts_at_blanks = true;
-    ZERO_TRY(take_flag(path, step, "split", &tok->cuts_at_blanks));
-    tok->blank = strcmp(scheme, "first") == 0    ? ZERO_BLANK_FIRST
-                 : strcmp(scheme, "always") == 0 ? ZERO_BLANK_EACH
-                                                 : ZERO_BLANK_NEVER;
-    if (strcmp(mark, MARK) != 0) return unsupported(path, "replacement", mark);
-    if (tok->blank == ZERO_BLANK_NEVER && strcmp(scheme, "never") != 0)
-        return unsupported(path, "prepend_scheme", scheme);
-    if (!adds && json_object_get(step, "prepend_scheme") && tok->blank != ZERO_BLANK_NEVER)
-        return unsupported(path, "add_prefix_space", "false with this prepend_scheme");
-    if (!adds) tok->blank = ZERO_BLANK_NEVER;
-    return ZERO_OK;
-}
-
 static zero_status take_pre_tokenizer(const char *path, const json_t *whole,
                                       zero_tokenizer *tok)
 {
     const json_t *list = NULL;
     const char *type = NULL;
     ZERO_TRY(type_of(path, whole, "pre_tokenizer", &type));
-    if (tok->has_marks) return take_marks(path, whole, type, tok);
+    if (tok->has_marks) {
+        /* Where the blanks become marks. */
+        static const char *const keys[] = {"type", "replacement", "prepend_scheme", "split",
+                                           "add_prefix_space"};
+        const char *mark = NULL, *scheme = "always";
+        bool adds = true;
+        if (tok->marks_early && strcmp(type, "none") == 0) return ZERO_OK;
+        if (tok->marks_early || strcmp(type, "Metaspace") != 0)
+            return unsupported(path, "byte_fallback",
+                               tok->marks_early ? "a pre_tokenizer after Replace"
+                                                : "byte_fallback true without Metaspace");
+        ZERO_TRY(zero_json_only(path, whole, 5, keys));
+        ZERO_TRY(zero_json_text(path, whole, "replacement", &mark));
+        if (json_object_get(whole, "prepend_scheme"))
+            ZERO_TRY(zero_json_text(path, whole, "prepend_scheme", &scheme));
+        ZERO_TRY(take_flag(path, whole, "add_prefix_space", &adds));
+        tok->cuts_at_blanks = true;
+        ZERO_TRY(take_flag(path, whole, "split", &tok->cuts_at_blanks));
+        tok->blank = strcmp(scheme, "first") == 0    ? ZERO_BLANK_FIRST
+                     : strcmp(scheme, "always") == 0 ? ZERO_BLANK_EACH
+                                                     : ZERO_BLANK_NEVER;
+        if (strcmp(mark, MARK) != 0) return unsupported(path, "replacement", mark);
+        if (tok->blank == ZERO_BLANK_NEVER && strcmp(scheme, "never") != 0)
+            return unsupported(path, "prepend_scheme", scheme);
+        if (!adds && json_object_get(whole, "prepend_scheme") &&
+            tok->blank != ZERO_BLANK_NEVER)
+            return unsupported(path, "add_prefix_space", "false with this prepend_scheme");
+        if (!adds) tok->blank = ZERO_BLANK_NEVER;
+        return ZERO_OK;
+    }
     tok->cuts_as_own = is(whole, OWN_STEPS);
     if (tok->cuts_as_own) return ZERO_OK;
     if (strcmp(type, "ByteLevel") == 0) return take_step(path, whole, true, tok);
@@ -307,12 +288,12 @@ static zero_status take_model(const char *path, const json_t *model, zero_tokeni
     ZERO_TRY(take_flag(path, model, "ignore_merges", &tok->ignores_merges));
     if (tok->has_marks && tok->ignores_merges)
         return unsupported(path, "model", "ignore_merges true with byte_fallback true");
-    for (size_t i = 0; i < sizeof empty / sizeof empty[0]; i++) {
+    for (int i = 0; i < ZERO_COUNT(empty); i++) {
         if (is_absent(model, empty[i])) continue;
         ZERO_TRY(zero_json_text(path, model, empty[i], &text));
         if (text[0] != '\0') return unsupported(path, "model", empty[i]);
     }
-    return zero_json_only(path, model, sizeof keys / sizeof keys[0], keys);
+    return zero_json_only(path, model, ZERO_COUNT(keys), keys);
 }
 
 zero_status zero_tokenizer_take_parts(const char *path, const json_t *root,
@@ -323,10 +304,19 @@ zero_status zero_tokenizer_take_parts(const char *path, const json_t *root,
                                        "post_processor", "decoder",    "model"};
     const json_t *model = NULL;
     ZERO_TRY(zero_json_object(path, root, "model", &model));
-    ZERO_TRY(zero_json_only(path, root, sizeof keys / sizeof keys[0], keys));
+    ZERO_TRY(zero_json_only(path, root, ZERO_COUNT(keys), keys));
     ZERO_TRY(take_model(path, model, tok));
     ZERO_TRY(take_normalizer(path, json_object_get(root, "normalizer"), tok));
-    ZERO_TRY(take_decoder(path, json_object_get(root, "decoder"), tok));
+    const json_t *decoder = json_object_get(root, "decoder");
+    static const char strip[] =
+        DECODERS(", {\"type\": \"Strip\", \"content\": \" \", \"start\": 1, \"stop\": 0}");
+    const char *type = NULL;
+    ZERO_TRY(type_of(path, decoder, "decoder", &type));
+    tok->strips_blank = is(decoder, strip);
+    const bool is_known = tok->has_marks
+                              ? tok->strips_blank || is(decoder, DECODERS(""))
+                              : strcmp(type, "none") == 0 || strcmp(type, "ByteLevel") == 0;
+    if (!is_known) ZERO_TRY(unsupported(path, "decoder", type));
     ZERO_TRY(take_pre_tokenizer(path, json_object_get(root, "pre_tokenizer"), tok));
     zero_tokenizer_find_around(json_object_get(root, "post_processor"), tok->around);
     return ZERO_OK;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "base/number.h"
 #include "base/text.h"
 #include "base/utf8.h"
@@ -84,7 +85,7 @@ zero_status zero_tokens_read_index(const char *path, const unsigned char *bytes,
     bool is_index = len >= INDEX_BYTES && memcmp(bytes, "MMIDIDX\0\0", 9) == 0 &&
                     zero_little_endian(bytes + 9, 8) == 1;
     unsigned type = is_index ? bytes[INDEX_TYPE_AT] : 0;
-    if (type < sizeof bytes_of / sizeof bytes_of[0] && bytes_of[type] > 0) {
+    if (type < (unsigned)ZERO_COUNT(bytes_of) && bytes_of[type] > 0) {
         *token_bytes = bytes_of[type];
         return ZERO_OK;
     }
@@ -103,16 +104,13 @@ static zero_status look_beside(const char *path, int token_bytes,
 {
     char name[ZERO_STORAGE_FILE_PATH];
     unsigned char bytes[INDEX_BYTES];
-    zero_file file;
+    ZERO_AT_END(zero_file_close) zero_file file = {0};
     size_t len = 0;
     int indexed = 0;
     snprintf(name, sizeof name, "%.*s.idx", (int)strlen(path) - 4, path);
     if (zero_path_look(name) == ZERO_PATH_OF_NOTHING) return ZERO_OK;
     zero_status st = zero_file_open(name, &file);
-    if (st == ZERO_OK) {
-        st = zero_file_read_some(&file, 0, bytes, sizeof bytes, &len);
-        zero_file_close(&file);
-    }
+    if (st == ZERO_OK) st = zero_file_read_some(&file, 0, bytes, sizeof bytes, &len);
     if (st == ZERO_OK) st = zero_tokens_read_index(name, bytes, len, &indexed);
     if (st != ZERO_OK) return token_bytes > 0 ? ZERO_OK : st;
     if (token_bytes > 0 && token_bytes != indexed)

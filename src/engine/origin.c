@@ -195,13 +195,11 @@ zero_status zero_origin_describe(zero_comm *comm, const zero_plan_input *plan,
 {
     zero_origin first;
     int rank;
-    double *all;
-    zero_status st = zero_new(&all, 4 * comm->size, "numbers of all ranks");
-    st = zero_agree(comm, st);
-    if (st == ZERO_OK) st = find_first(comm, mine, all, &first, &rank);
-    if (st == ZERO_OK) describe(plan, &first, rank, text);
-    free(all);
-    return st;
+    ZERO_FREED double *all = NULL;
+    ZERO_TRY(zero_agree(comm, zero_new(&all, 4 * comm->size, "numbers of all ranks")));
+    ZERO_TRY(find_first(comm, mine, all, &first, &rank));
+    describe(plan, &first, rank, text);
+    return ZERO_OK;
 }
 
 /* ---- numbers left undefined ---- */

@@ -37,18 +37,15 @@ static zero_status count(const zero_engine *e, zero_rank_bytes *b)
 zero_status zero_rank_bytes_gather(const zero_engine *e, zero_rank_bytes *bytes)
 {
     zero_comm *comm = e->runner.comm;
-    zero_rank_bytes made = {.n = comm->size};
+    ZERO_AT_END(zero_rank_bytes_destroy) zero_rank_bytes made = {.n = comm->size};
     *bytes = (zero_rank_bytes){0};
     if (comm->size > ZERO_MOST_PEERS) return ZERO_OK;
     int64_t cells = (int64_t)made.n * made.n;
-    zero_status st = zero_agree(comm, count(e, &made));
-    if (st == ZERO_OK) st = zero_comm_sum(comm, cells, made.planned);
-    if (st == ZERO_OK) st = zero_comm_sum(comm, cells, made.sent);
-    if (st == ZERO_OK)
-        *bytes = made;
-    else
-        zero_rank_bytes_destroy(&made);
-    return st;
+    ZERO_TRY(zero_agree(comm, count(e, &made)));
+    ZERO_TRY(zero_comm_sum(comm, cells, made.planned));
+    ZERO_TRY(zero_comm_sum(comm, cells, made.sent));
+    ZERO_GIVE(bytes, made);
+    return ZERO_OK;
 }
 
 void zero_rank_bytes_destroy(zero_rank_bytes *bytes)
@@ -116,30 +113,24 @@ zero_status zero_rank_seconds_gather(const zero_engine *e, zero_rank_seconds *se
 {
     zero_comm *comm = e->runner.comm;
     double mine[ZERO_RANK_TIMES] = {0.0};
-    zero_rank_seconds made = {.n = comm->size};
-    zero_status st =
-        zero_new(&made.of_rank, made.n * ZERO_RANK_TIMES, "seconds of all ranks");
+    ZERO_AT_END(zero_rank_seconds_destroy) zero_rank_seconds made = {.n = comm->size};
     add_up(&e->runner, mine);
-    st = zero_agree(comm, st);
-    if (st == ZERO_OK)
-        st = zero_comm_all_gather_doubles(comm, ZERO_RANK_TIMES, mine, made.of_rank);
-    if (st == ZERO_OK) {
-        for (int t = 0; t < ZERO_RANK_TIMES; t++) {
-            double sum = 0.0;
-            made.least[t] = made.most[t] = made.of_rank[t];
-            for (int r = 0; r < made.n; r++) {
-                double x = made.of_rank[(int64_t)r * ZERO_RANK_TIMES + t];
-                made.least[t] = fmin(made.least[t], x);
-                made.most[t] = fmax(made.most[t], x);
-                sum += x;
-            }
-            made.mean[t] = sum / made.n;
+    ZERO_TRY(zero_agree(
+        comm, zero_new(&made.of_rank, made.n * ZERO_RANK_TIMES, "seconds of all ranks")));
+    ZERO_TRY(zero_comm_all_gather_doubles(comm, ZERO_RANK_TIMES, mine, made.of_rank));
+    for (int t = 0; t < ZERO_RANK_TIMES; t++) {
+        double sum = 0.0;
+        made.least[t] = made.most[t] = made.of_rank[t];
+        for (int r = 0; r < made.n; r++) {
+            double x = made.of_rank[(int64_t)r * ZERO_RANK_TIMES + t];
+            made.least[t] = fmin(made.least[t], x);
+            made.most[t] = fmax(made.most[t], x);
+            sum += x;
         }
-        *seconds = made;
-    } else {
-        zero_rank_seconds_destroy(&made);
+        made.mean[t] = sum / made.n;
     }
-    return st;
+    ZERO_GIVE(seconds, made);
+    return ZERO_OK;
 }
 
 void zero_rank_seconds_destroy(zero_rank_seconds *seconds)

@@ -28,83 +28,25 @@ static void await(const zero_walk *w, int file)
     zero_tier_end(t, file);
 }
 
-/* The block's parameters in the file, or ZERO_NO_BUFFER. */
-static int params_of(const zero_walk *w, const zero_instruction *i)
-{
-    const zero_schedule *s = w->r->schedule;
-    const zero_group_state *state = &s->groups[i->group];
-    if (!zero_offload_has_parameters(s, i->group)) return ZERO_NO_BUFFER;
-    return state->first_param_block + (i->file - state->first_block);
-}
-
-static void begin(zero_walk *w, const zero_instruction *i, int file, void *memory)
+/* States move only for an update. */
+zero_status zero_run_transfer(zero_walk *w, const zero_instruction *i)
 {
     const zero_op_row *row = &zero_ops[i->op];
+    zero_file_part part;
+    if (row->moves == ZERO_MOVES_STATES && !w->update.is_due) return ZERO_OK;
+    char *memory = zero_use(w, i->buffer);
     w->r->tier.label = zero_walk_label(w, i);
-    zero_tier_begin(&w->r->tier, row->moves, file, row->writes, memory);
-}
-
-/* ---- optimizer states ---- */
-
-/* FETCH and STORE: only for an update. In fp32 parameters are read, too: they are the
- * masters. */
-zero_status zero_run_block(zero_walk *w, const zero_instruction *i)
-{
-    const zero_schedule *s = w->r->schedule;
-    bool moves_params = i->op == ZERO_OP_STORE || w->plan->type == ZERO_FP32;
-    int params = params_of(w, i), k = i->file - s->groups[i->group].first_block;
-    if (!w->update.is_due) return ZERO_OK;
-    void *slot = zero_use(w, i->buffer);
-    begin(w, i, i->file, slot);
-    if (params != ZERO_NO_BUFFER && moves_params)
-        begin(w, i, params, zero_offload_params_in(s, i->group, k, slot));
+    for (int k = 0; zero_offload_part(w->r->schedule, i, k, &part); k++)
+        zero_tier_begin(&w->r->tier, row->moves, part.file, row->writes, memory + part.at);
     return ZERO_OK;
 }
 
-zero_status zero_run_block_wait(zero_walk *w, const zero_instruction *i)
+zero_status zero_run_transfer_wait(zero_walk *w, const zero_instruction *i)
 {
-    int params = params_of(w, i);
+    zero_file_part part;
     zero_use(w, i->buffer);
-    await(w, i->file);
-    if (params != ZERO_NO_BUFFER) await(w, params);
-    return ZERO_OK;
-}
-
-/* ---- parameters ---- */
-
-zero_status zero_run_fetch_param(zero_walk *w, const zero_instruction *i)
-{
-    zero_runner *r = w->r;
-    const zero_group_state *state = &r->schedule->groups[i->group];
-    char *piece = zero_use(w, i->buffer);
-    for (int k = 0; k < state->n_blocks; k++) {
-        int block = state->first_param_block + k;
-        begin(w, i, block, piece);
-        piece += r->schedule->buffers[block].bytes;
-    }
-    return ZERO_OK;
-}
-
-zero_status zero_run_fetch_param_wait(zero_walk *w, const zero_instruction *i)
-{
-    const zero_group_state *state = &w->r->schedule->groups[i->group];
-    zero_use(w, i->buffer);
-    for (int k = 0; k < state->n_blocks; k++) await(w, state->first_param_block + k);
-    return ZERO_OK;
-}
-
-/* ---- activations ---- */
-
-zero_status zero_run_activation(zero_walk *w, const zero_instruction *i)
-{
-    begin(w, i, i->file, zero_use(w, i->buffer));
-    return ZERO_OK;
-}
-
-zero_status zero_run_activation_wait(zero_walk *w, const zero_instruction *i)
-{
-    zero_use(w, i->buffer);
-    await(w, i->file);
+    for (int k = 0; zero_offload_part(w->r->schedule, i, k, &part); k++)
+        await(w, part.file);
     return ZERO_OK;
 }
 
@@ -121,8 +63,7 @@ static const zero_instruction *find_next(zero_walk *w)
 
 static bool is_ready(const zero_walk *w, const zero_instruction *i)
 {
-    const zero_tier *t = &w->r->tier;
-    int params = params_of(w, i);
+    zero_file_part part;
     if (i->after >= w->r->at) return false;
     switch (i->op) {
         /* With `lazy` the walk itself updates while a device executes what was queued
@@ -133,8 +74,9 @@ static bool is_ready(const zero_walk *w, const zero_instruction *i)
                                zero_host_may_update(w->r, i->group));
     case ZERO_OP_FETCH_WAIT:
     case ZERO_OP_STORE_WAIT:
-        return zero_tier_has_ended(t, i->file) &&
-               (params == ZERO_NO_BUFFER || zero_tier_has_ended(t, params));
+        for (int k = 0; zero_offload_part(w->r->schedule, i, k, &part); k++)
+            if (!zero_tier_has_ended(&w->r->tier, part.file)) return false;
+        return true;
     default: return true;
     }
 }

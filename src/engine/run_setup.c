@@ -58,16 +58,6 @@ static zero_status init_exchange(zero_runner *r, zero_op op, int number)
     return ZERO_OK;
 }
 
-static zero_status init_exchanges(zero_runner *r)
-{
-    const zero_schedule *s = r->schedule;
-    for (int k = 0; k < ZERO_EXCHANGES; k++)
-        for (int n = 0; n < zero_exchange_count(s, zero_exchange_ops[k]); n++)
-            if (zero_exchange_is_used(s, zero_exchange_ops[k], n))
-                ZERO_TRY(init_exchange(r, zero_exchange_ops[k], n));
-    return ZERO_OK;
-}
-
 /* Tables of one kind are one block. */
 static zero_status allocate_tables(zero_runner *r)
 {
@@ -171,7 +161,11 @@ static zero_status init_local(zero_runner *r, const char *directory)
     ZERO_TRY(zero_profile_init(&r->profile, r->schedule->model));
     ZERO_TRY(
         zero_device_times_init(&r->times, r->backend, &r->math, &r->link, &r->profile));
-    ZERO_TRY(init_exchanges(r));
+    const zero_schedule *s = r->schedule;
+    for (int k = 0; k < ZERO_EXCHANGES; k++)
+        for (int n = 0; n < zero_exchange_count(s, zero_exchange_ops[k]); n++)
+            if (zero_exchange_is_used(s, zero_exchange_ops[k], n))
+                ZERO_TRY(init_exchange(r, zero_exchange_ops[k], n));
     ZERO_TRY(zero_tier_open(&r->tier, r->schedule, directory));
     ZERO_TRY(take_memory(r));
     ZERO_TRY(check_messages(r));

@@ -53,28 +53,19 @@ static zero_told_number number(double value)
 
 /* ---- what is known before ---- */
 
-static zero_status tell_peers(const zero_schedule *s, const zero_instruction *i,
-                              zero_told *told)
-{
-    zero_peer_bytes bytes = {0};
-    ZERO_TRY(zero_instruction_peers(s, i, &bytes));
-    memcpy(told->sent_to, bytes.sent, sizeof told->sent_to);
-    memcpy(told->read_from, bytes.read, sizeof told->read_from);
-    return ZERO_OK;
-}
-
 zero_status zero_tell_open(const zero_schedule *s, zero_told **list)
 {
     const zero_program *p = &s->programs[ZERO_PROGRAM_STEP];
-    zero_told *made;
-    zero_status st = zero_new(&made, p->length + 1, "instructions to tell of");
-    for (int at = 0; st == ZERO_OK && at < p->length; at++)
-        st = tell_peers(s, &p->code[at], &made[at]);
-    if (st == ZERO_OK)
-        *list = made;
-    else
-        free(made);
-    return st;
+    ZERO_FREED zero_told *made = NULL;
+    ZERO_TRY(zero_new(&made, p->length + 1, "instructions to tell of"));
+    for (int at = 0; at < p->length; at++) {
+        zero_peer_bytes bytes = {0};
+        ZERO_TRY(zero_instruction_peers(s, &p->code[at], &bytes));
+        memcpy(made[at].sent_to, bytes.sent, sizeof made->sent_to);
+        memcpy(made[at].read_from, bytes.read, sizeof made->read_from);
+    }
+    ZERO_GIVE(list, made);
+    return ZERO_OK;
 }
 
 /* ---- what an instruction is ---- */
@@ -177,7 +168,8 @@ static bool tell_loss(const zero_walk *w, const zero_instruction *i, zero_told *
 /* Before the last part of a pass its results are not there. */
 static bool is_last_part(const zero_walk *w, const zero_instruction *i)
 {
-    return i->part == ZERO_PART_ALL || zero_work_part(w->r->schedule, i, i->part).is_last;
+    return i->part == ZERO_PART_ALL ||
+           zero_work_part(w->r->schedule, ZERO_PROGRAM_STEP, i, i->part).is_last;
 }
 
 static void tell_forward(const zero_walk *w, const zero_instruction *i, zero_told *told)

@@ -90,10 +90,8 @@ zero_execute zero_run_round, zero_run_accumulate; /* run_update.c */
 zero_execute zero_run_norm, zero_run_overflow, zero_run_update;
 zero_execute zero_run_copy;
 zero_execute zero_run_verify, zero_run_compare, zero_run_record;
-zero_execute zero_run_block, zero_run_block_wait; /* run_offload.c */
-zero_execute zero_run_fetch_param, zero_run_fetch_param_wait;
+zero_execute zero_run_transfer, zero_run_transfer_wait; /* run_offload.c */
 zero_execute zero_run_fetch_grad, zero_run_store_param;
-zero_execute zero_run_activation, zero_run_activation_wait;
 
 /* Puts the step's number before the message of ZERO_ERR_CORRUPTED. */
 ZERO_NODISCARD zero_status zero_name_step(int64_t step, zero_status st);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "base/number.h"
 
 zero_status zero_bytes_reserve(zero_bytes *text, size_t more)
@@ -71,11 +72,9 @@ zero_status zero_bytes_read_file(zero_bytes *text, const zero_file *file, size_t
 
 zero_status zero_bytes_read_at_most(zero_bytes *text, const char *path, size_t most)
 {
-    zero_file file;
+    ZERO_AT_END(zero_file_close) zero_file file = {0};
     ZERO_TRY(zero_file_open(path, &file));
-    zero_status st = zero_bytes_read_file(text, &file, most);
-    zero_file_close(&file);
-    return st;
+    return zero_bytes_read_file(text, &file, most);
 }
 
 zero_status zero_bytes_read(zero_bytes *text, const char *path)

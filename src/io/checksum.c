@@ -1,12 +1,12 @@
 #include "io/checksum.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 #include <xxhash.h>
 
 void zero_checksum(const void *bytes, size_t len, char hex[ZERO_CHECKSUM])
 {
-    XXH128_canonical_t canonical;
-    XXH128_canonicalFromHash(&canonical, XXH3_128bits(bytes, len));
-    for (int i = 0; i < 16; i++) snprintf(hex + 2 * i, 3, "%02x", canonical.digest[i]);
+    XXH128_hash_t h = XXH3_128bits(bytes, len);
+    snprintf(hex, ZERO_CHECKSUM, "%016" PRIx64 "%016" PRIx64, h.high64, h.low64);
 }

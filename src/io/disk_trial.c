@@ -96,25 +96,22 @@ zero_status zero_disk_move(const zero_scratch_file *file, const zero_disk_load *
                          file->directory, load->threads, load->n_blocks, ZERO_DISK_THREADS,
                          (int)(file->bytes / ZERO_DISK_BLOCK));
     movement m = {.file = file, .load = load};
-    mover *movers;
+    ZERO_FREED mover *movers = NULL;
+    ZERO_AT_END(zero_arena_destroy) zero_arena arena = {0};
     ZERO_TRY(zero_new(&movers, load->threads, "threads"));
-    zero_arena arena = {0};
     /* Memory of a run is of the same kind: huge pages make requests of fewer pieces. */
-    zero_status st = zero_arena_init(&arena, (size_t)load->threads * ZERO_DISK_BLOCK);
-    for (int i = 0; st == ZERO_OK && i < load->threads; i++) {
+    ZERO_TRY(zero_arena_init(&arena, (size_t)load->threads * ZERO_DISK_BLOCK));
+    for (int i = 0; i < load->threads; i++) {
         char *block = arena.base + (size_t)i * ZERO_DISK_BLOCK;
         movers[i] = (mover){.movement = &m, .block = block};
         fill(block, (uint64_t)i + 1);
     }
     double start = zero_clock_seconds();
     m.end = start + load->seconds;
-    if (st == ZERO_OK) st = run_threads(movers, load->threads);
-    zero_disk_moved all = {.seconds = zero_clock_seconds() - start};
-    for (int i = 0; i < load->threads; i++) all.bytes += movers[i].bytes;
-    zero_arena_destroy(&arena);
-    free(movers);
-    if (st == ZERO_OK) *moved = all;
-    return st;
+    ZERO_TRY(run_threads(movers, load->threads));
+    *moved = (zero_disk_moved){.seconds = zero_clock_seconds() - start};
+    for (int i = 0; i < load->threads; i++) moved->bytes += movers[i].bytes;
+    return ZERO_OK;
 }
 
 /* ---- the trial ---- */
@@ -156,7 +153,7 @@ zero_status zero_disk_trial(const char *directory, zero_disk_rates *rates)
 {
     int n;
     double found[3];
-    zero_scratch_file file;
+    ZERO_AT_END(zero_scratch_file_close) zero_scratch_file file = {0};
     ZERO_TRY(choose_blocks(directory, &n));
     uint64_t bytes = (uint64_t)n * ZERO_DISK_BLOCK;
     ZERO_TRY(zero_scratch_file_open(directory, bytes, &file));
@@ -167,13 +164,11 @@ zero_status zero_disk_trial(const char *directory, zero_disk_rates *rates)
                             .n_blocks = n,
                             .threads = ZERO_DISK_TRIAL_THREADS,
                             .seconds = FIRST_SECONDS};
-    zero_status st = zero_disk_move(&file, &write, &first);
-    if (st == ZERO_OK) st = measure(&file, (int)(first.bytes / ZERO_DISK_BLOCK), found);
-    zero_scratch_file_close(&file);
-    if (st == ZERO_OK)
-        *rates = (zero_disk_rates){.read = found[ZERO_DISK_READ],
-                                   .write = found[ZERO_DISK_WRITE],
-                                   .mixed = found[ZERO_DISK_MIXED],
-                                   .bytes = bytes};
-    return st;
+    ZERO_TRY(zero_disk_move(&file, &write, &first));
+    ZERO_TRY(measure(&file, (int)(first.bytes / ZERO_DISK_BLOCK), found));
+    *rates = (zero_disk_rates){.read = found[ZERO_DISK_READ],
+                               .write = found[ZERO_DISK_WRITE],
+                               .mixed = found[ZERO_DISK_MIXED],
+                               .bytes = bytes};
+    return ZERO_OK;
 }

@@ -30,23 +30,17 @@ static zero_status add_directory(zero_files *files, const char *path);
 
 static zero_status add_entry(zero_files *files, const char *directory, const char *name)
 {
-    size_t size = strlen(directory) + strlen(name) + 2;
-    char *path = malloc(size);
+    size_t len = strlen(directory), size = len + strlen(name) + 2;
+    ZERO_FREED char *path = malloc(size);
     if (!path) return no_memory(directory);
-    size_t len = strlen(directory);
     snprintf(path, size, "%s%s%s", directory, directory[len - 1] == '/' ? "" : "/", name);
-
     struct stat info;
-    zero_status st = ZERO_OK;
     /* A link to a directory may lead back up, so the walk might never end. */
     if (zero_examine_in(AT_FDCWD, path, &info) && S_ISDIR(info.st_mode))
-        st = add_directory(files, path);
-    else if (!zero_examine(path, &info))
-        st = zero_fail(ZERO_ERR_IO, "%s: %s", path, strerror(errno));
-    else if (S_ISREG(info.st_mode))
-        st = add_file(files, path);
-    free(path);
-    return st;
+        return add_directory(files, path);
+    if (!zero_examine(path, &info))
+        return zero_fail(ZERO_ERR_IO, "%s: %s", path, strerror(errno));
+    return S_ISREG(info.st_mode) ? add_file(files, path) : ZERO_OK;
 }
 
 static zero_status cannot_list(const char *path)
@@ -55,23 +49,24 @@ static zero_status cannot_list(const char *path)
                      strerror(errno));
 }
 
+static void close_stream(DIR **stream)
+{
+    if (*stream) closedir(*stream);
+}
+
 static zero_status add_directory(zero_files *files, const char *path)
 {
-    DIR *directory;
+    ZERO_AT_END(close_stream) DIR *directory = NULL;
     ZERO_WATCHED(path, "listed", directory = opendir(path));
     if (!directory) return cannot_list(path);
-    zero_status st = ZERO_OK;
-    while (st == ZERO_OK) {
+    files->has_directory = true;
+    for (;;) {
         const struct dirent *e;
         errno = 0; /* NULL is the end or an error; half a list must not pass for all */
         ZERO_WATCHED(path, "listed", e = readdir(directory));
-        if (!e && errno != 0) st = cannot_list(path);
-        if (!e) break;
-        if (e->d_name[0] != '.') st = add_entry(files, path, e->d_name);
+        if (!e) return errno == 0 ? ZERO_OK : cannot_list(path);
+        if (e->d_name[0] != '.') ZERO_TRY(add_entry(files, path, e->d_name));
     }
-    closedir(directory);
-    files->has_directory = true;
-    return st;
 }
 
 static zero_status add_path(zero_files *files, const char *path)
@@ -82,60 +77,48 @@ static zero_status add_path(zero_files *files, const char *path)
     return S_ISDIR(info.st_mode) ? add_directory(files, path) : add_file(files, path);
 }
 
-static zero_status add_matches(zero_files *files, const char *pattern)
-{
-    glob_t found = {0};
-    int code;
-    ZERO_WATCHED(pattern, "listed", code = glob(pattern, GLOB_ERR, NULL, &found));
-    zero_status st = ZERO_OK;
-    if (code == GLOB_NOSPACE)
-        st = no_memory(pattern);
-    else if (code == GLOB_NOMATCH)
-        st = zero_fail(ZERO_ERR_IO, "%s: no file matches this pattern", pattern);
-    else if (code != 0)
-        st = zero_fail(ZERO_ERR_IO, "%s: a directory of this pattern cannot be listed: %s",
-                       pattern, strerror(errno));
-    for (size_t i = 0; st == ZERO_OK && i < found.gl_pathc; i++)
-        st = add_path(files, found.gl_pathv[i]);
-    globfree(&found);
-    return st;
-}
-
 static int by_path(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static zero_status list(const char *option, const char *others, const char *spec,
-                        zero_files *files)
+static zero_status add_matches(zero_files *files, const char *pattern)
 {
-    struct stat info;
-    if (zero_examine(spec, &info))
-        ZERO_TRY(add_path(files, spec));
-    else if (strpbrk(spec, "*?["))
-        ZERO_TRY(add_matches(files, spec));
-    else
+    ZERO_AT_END(globfree) glob_t found = {0};
+    int code;
+    ZERO_WATCHED(pattern, "listed", code = glob(pattern, GLOB_ERR, NULL, &found));
+    if (code == GLOB_NOSPACE) return no_memory(pattern);
+    if (code == GLOB_NOMATCH)
+        return zero_fail(ZERO_ERR_IO, "%s: no file matches this pattern", pattern);
+    if (code != 0)
         return zero_fail(ZERO_ERR_IO,
-                         "%s %s: %s; expected %sa file, a directory or a pattern in quotes",
-                         option, spec, strerror(errno), others);
-    if (files->n == 0)
-        return zero_fail(
-            ZERO_ERR_IO,
-            "%s: no regular file below this directory (hidden ones do not count)", spec);
-    qsort(files->paths, (size_t)files->n, sizeof *files->paths, by_path);
+                         "%s: a directory of this pattern cannot be listed: %s", pattern,
+                         strerror(errno));
+    for (size_t i = 0; i < found.gl_pathc; i++)
+        ZERO_TRY(add_path(files, found.gl_pathv[i]));
     return ZERO_OK;
 }
 
 zero_status zero_files_list(const char *option, const char *others, const char *spec,
                             zero_files *files)
 {
-    zero_files found = {0};
-    zero_status st = list(option, others, spec, &found);
-    if (st != ZERO_OK)
-        zero_files_destroy(&found);
+    ZERO_AT_END(zero_files_destroy) zero_files found = {0};
+    struct stat info;
+    if (zero_examine(spec, &info))
+        ZERO_TRY(add_path(&found, spec));
+    else if (strpbrk(spec, "*?["))
+        ZERO_TRY(add_matches(&found, spec));
     else
-        *files = found;
-    return st;
+        return zero_fail(ZERO_ERR_IO,
+                         "%s %s: %s; expected %sa file, a directory or a pattern in quotes",
+                         option, spec, strerror(errno), others);
+    if (found.n == 0)
+        return zero_fail(
+            ZERO_ERR_IO,
+            "%s: no regular file below this directory (hidden ones do not count)", spec);
+    qsort(found.paths, (size_t)found.n, sizeof *found.paths, by_path);
+    ZERO_GIVE(files, found);
+    return ZERO_OK;
 }
 
 void zero_files_destroy(zero_files *files)

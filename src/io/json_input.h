@@ -45,3 +45,5 @@ ZERO_NODISCARD zero_status zero_json_only(const char *path, const json_t *object
 /* A text of the file as a message may show it: cut, and without control characters. Returns
  * `shown`. */
 const char *zero_json_shown(const char *text, char shown[ZERO_JSON_SHOWN]);
+/* The same in memory of the block that it stands in. */
+#define ZERO_SHOWN_SHORT(text) zero_json_shown((text), (char[ZERO_JSON_SHOWN]){""})

@@ -48,7 +48,7 @@ static zero_status member(const char *path, const json_t *object, const char *ke
 zero_status zero_json_whole(const char *path, const json_t *object, const char *key,
                             int64_t least, int64_t most, int64_t *value)
 {
-    char expected[80], shown[ZERO_JSON_SHOWN];
+    char expected[80];
     const json_t *found = NULL;
     snprintf(expected, sizeof expected, "a whole number from %" PRId64 " to %" PRId64,
              least, most);
@@ -56,7 +56,7 @@ zero_status zero_json_whole(const char *path, const json_t *object, const char *
     int64_t number = json_integer_value(found);
     if (number < least || number > most)
         return zero_fail(ZERO_ERR_FORMAT, "%.500s: \"%s\": expected %s, found %" PRId64,
-                         path, zero_json_shown(key, shown), expected, number);
+                         path, ZERO_SHOWN_SHORT(key), expected, number);
     *value = number;
     return ZERO_OK;
 }
@@ -105,7 +105,7 @@ zero_status zero_json_array(const char *path, const json_t *object, const char *
 zero_status zero_json_only(const char *path, const json_t *object, int n,
                            const char *const *names)
 {
-    char shown[ZERO_JSON_SHOWN], all[300] = "";
+    char all[300] = "";
     /* jansson's iterators may change the object, so they take no const one. */
     json_t *members = (json_t *)object;
     for (void *i = json_object_iter(members); i; i = json_object_iter_next(members, i)) {
@@ -118,7 +118,7 @@ zero_status zero_json_only(const char *path, const json_t *object, int n,
             snprintf(all + used, sizeof all - used, "%s%s", k > 0 ? ", " : "", names[k]);
         }
         return zero_fail(ZERO_ERR_FORMAT, "%.500s: \"%s\": no such key; expected one of %s",
-                         path, zero_json_shown(key, shown), all);
+                         path, ZERO_SHOWN_SHORT(key), all);
     }
     return ZERO_OK;
 }

@@ -8,6 +8,7 @@
 #include "base/fail.h"
 #include "base/grow.h"
 #include "base/legible.h"
+#include "base/number.h"
 #include "io/json_input.h"
 #include "io/little_endian.h"
 
@@ -26,7 +27,7 @@ static const struct {
 const char *zero_safetensors_measure(zero_safetensors_entry *entry, uint64_t *bytes)
 {
     int item = 0;
-    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
+    for (int i = 0; i < ZERO_COUNT(types); i++)
         if (strcmp(entry->type, types[i].name) == 0) item = types[i].bytes;
     if (item == 0)
         return "expected one of the types F32, F16, BF16, F64, I8 to I64, U8 to U64, BOOL, "
@@ -114,9 +115,12 @@ static zero_status check_header(const char *path, uint64_t file_bytes,
 
 /* ---- from JSON to a table ---- */
 
-static zero_status take_shape(const char *where, const json_t *tensor,
-                              zero_safetensors_entry *entry)
+static zero_status take_tensor(const char *where, const json_t *tensor, uint64_t data,
+                               uint64_t file_bytes, zero_safetensors_entry *entry)
 {
+    static const char *const keys[] = {"dtype", "shape", "data_offsets"};
+    uint64_t bytes = 0;
+    ZERO_TRY(zero_json_text(where, tensor, "dtype", &entry->type));
     const json_t *shape = NULL;
     ZERO_TRY(zero_json_array(where, tensor, "shape", &shape));
     size_t n = json_array_size(shape);
@@ -132,17 +136,6 @@ static zero_status take_shape(const char *where, const json_t *tensor,
                 "%s: expected whole numbers in \"shape\", but [%zu] is not one", where, i);
         entry->dims[i] = json_integer_value(dim);
     }
-    return ZERO_OK;
-}
-
-static zero_status take_tensor(const char *where, const json_t *tensor, uint64_t data,
-                               uint64_t file_bytes, zero_safetensors_entry *entry)
-{
-    static const char *const keys[] = {"dtype", "shape", "data_offsets"};
-    uint64_t bytes = 0;
-    char shown[ZERO_JSON_SHOWN];
-    ZERO_TRY(zero_json_text(where, tensor, "dtype", &entry->type));
-    ZERO_TRY(take_shape(where, tensor, entry));
     /* Turns offsets in the data into bytes of the file. */
     const json_t *offsets = NULL;
     ZERO_TRY(zero_json_array(where, tensor, "data_offsets", &offsets));
@@ -162,7 +155,7 @@ static zero_status take_tensor(const char *where, const json_t *tensor, uint64_t
     const char *wrong = zero_safetensors_measure(entry, &bytes);
     if (wrong)
         return zero_fail(ZERO_ERR_FORMAT, "%s, dtype \"%s\": %s", where,
-                         zero_json_shown(entry->type, shown), wrong);
+                         ZERO_SHOWN_SHORT(entry->type), wrong);
     if (bytes != entry->end - entry->begin)
         return zero_fail(ZERO_ERR_FORMAT,
                          "%s: %" PRId64 " elements of %s make %" PRIu64
@@ -175,7 +168,6 @@ static zero_status check_metadata(const char *path, json_t *metadata)
 {
     const char *key;
     json_t *value;
-    char shown[ZERO_JSON_SHOWN];
     if (!json_is_object(metadata))
         return zero_fail(ZERO_ERR_FORMAT,
                          "%s: \"" METADATA "\": expected an object of texts", path);
@@ -185,7 +177,7 @@ static zero_status check_metadata(const char *path, json_t *metadata)
             return zero_fail(ZERO_ERR_FORMAT,
                              "%s: \"" METADATA
                              "\": expected a text as \"%s\", found another type",
-                             path, zero_json_shown(key, shown));
+                             path, ZERO_SHOWN_SHORT(key));
     }
     return ZERO_OK;
 }
@@ -193,10 +185,9 @@ static zero_status check_metadata(const char *path, json_t *metadata)
 static zero_status take_member(const char *path, const char *name, json_t *value,
                                uint64_t data, uint64_t file_bytes, zero_safetensors *table)
 {
-    char shown[ZERO_JSON_SHOWN], where[600];
+    char where[600];
     if (strcmp(name, METADATA) == 0) return check_metadata(path, value);
-    snprintf(where, sizeof where, "%.480s: tensor \"%s\"", path,
-             zero_json_shown(name, shown));
+    snprintf(where, sizeof where, "%.480s: tensor \"%s\"", path, ZERO_SHOWN_SHORT(name));
     if (!json_is_object(value))
         return zero_fail(ZERO_ERR_FORMAT,
                          "%s: expected an object of dtype, shape and data_offsets", where);
@@ -215,31 +206,29 @@ static int by_place(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
-static zero_status fill(const char *path, uint64_t file_bytes, const zero_bytes *header,
-                        zero_safetensors *table)
+zero_status zero_safetensors_parse(const char *path, uint64_t file_bytes,
+                                   const zero_bytes *header, zero_safetensors *table)
 {
+    ZERO_AT_END(zero_safetensors_destroy) zero_safetensors t = {0};
     const char *name;
     json_t *value;
     ZERO_TRY(check_header(path, file_bytes, header));
-    ZERO_TRY(
-        zero_json_parse(path, header->bytes + PREFIX, header->len - PREFIX, &table->root));
-    size_t n = json_object_size(table->root);
-    ZERO_TRY(zero_new(&table->entries, n, "tensors of a file"));
-    json_object_foreach(table->root, name, value)
+    ZERO_TRY(zero_json_parse(path, header->bytes + PREFIX, header->len - PREFIX, &t.root));
+    ZERO_TRY(zero_new(&t.entries, json_object_size(t.root), "tensors of a file"));
+    json_object_foreach(t.root, name, value)
     {
-        ZERO_TRY(take_member(path, name, value, header->len, file_bytes, table));
+        ZERO_TRY(take_member(path, name, value, header->len, file_bytes, &t));
     }
-    qsort(table->entries, (size_t)table->n, sizeof *table->entries, by_place);
-    char shown[ZERO_JSON_SHOWN];
+    qsort(t.entries, (size_t)t.n, sizeof *t.entries, by_place);
     uint64_t at = header->len;
-    for (int i = 0; i < table->n; i++) {
-        const zero_safetensors_entry *entry = &table->entries[i];
+    for (int i = 0; i < t.n; i++) {
+        const zero_safetensors_entry *entry = &t.entries[i];
         if (entry->begin != at)
             return zero_fail(
                 ZERO_ERR_FORMAT,
                 "%s: tensor \"%s\" begins at byte %" PRIu64 " of the file, %s byte %" PRIu64
                 ", where the one before it ends",
-                path, zero_json_shown(entry->name, shown), entry->begin,
+                path, ZERO_SHOWN_SHORT(entry->name), entry->begin,
                 entry->begin < at ? "overlapping: expected" : "leaving a hole: expected",
                 at);
         at = entry->end;
@@ -249,25 +238,13 @@ static zero_status fill(const char *path, uint64_t file_bytes, const zero_bytes 
                          "%s: the tensors end at byte %" PRIu64
                          ", but the file has %" PRIu64 " bytes",
                          path, at, file_bytes);
-    for (int i = 0; i < table->n; i++) {
-        json_t *tensor = json_object_get(table->root, table->entries[i].name);
-        if (json_object_set_new(tensor, PLACE, json_integer(i)) != 0)
-            return zero_fail(ZERO_ERR_NOMEM, "no memory for a table of %d tensors",
-                             table->n);
+    for (int i = 0; i < t.n; i++) {
+        json_t *tensor = json_object_get(t.root, t.entries[i].name);
+        ZERO_TRY(zero_allocated(json_object_set_new(tensor, PLACE, json_integer(i)) == 0,
+                                "no memory for a table of %d tensors", t.n));
     }
+    ZERO_GIVE(table, t);
     return ZERO_OK;
-}
-
-zero_status zero_safetensors_parse(const char *path, uint64_t file_bytes,
-                                   const zero_bytes *header, zero_safetensors *table)
-{
-    zero_safetensors read = {0};
-    zero_status st = fill(path, file_bytes, header, &read);
-    if (st == ZERO_OK)
-        *table = read;
-    else
-        zero_safetensors_destroy(&read);
-    return st;
 }
 
 void zero_safetensors_destroy(zero_safetensors *table)

@@ -18,7 +18,6 @@ static zero_status take_files(const char *path, zero_safetensors_index *index)
 {
     const char *tensor, *name;
     json_t *value;
-    char shown[ZERO_JSON_SHOWN];
     json_t *map = json_object_get(index->root, "weight_map");
     json_object_foreach(map, tensor, value)
     {
@@ -29,7 +28,7 @@ static zero_status take_files(const char *path, zero_safetensors_index *index)
             return zero_fail(ZERO_ERR_FORMAT,
                              "%.500s: \"weight_map\": expected the name of a file beside "
                              "the index, of at most %d bytes, found \"%s\"",
-                             path, ZERO_SAFETENSORS_FILE, zero_json_shown(name, shown));
+                             path, ZERO_SAFETENSORS_FILE, ZERO_SHOWN_SHORT(name));
         index->files[index->n_files++] = name;
     }
     /* Sorts the names, and keeps one of each. */
@@ -45,26 +44,17 @@ static zero_status take_files(const char *path, zero_safetensors_index *index)
                      ZERO_SAFETENSORS_FILES, index->n_files);
 }
 
-static zero_status read_index(const char *path, const zero_bytes *text,
-                              zero_safetensors_index *index)
-{
-    const json_t *map;
-    ZERO_TRY(zero_json_parse(path, text->bytes, text->len, &index->root));
-    ZERO_TRY(zero_json_object(path, index->root, "weight_map", &map));
-    ZERO_TRY(zero_new(&index->files, json_object_size(map), "files of an index"));
-    return take_files(path, index);
-}
-
 zero_status zero_safetensors_read_index(const char *path, const zero_bytes *text,
                                         zero_safetensors_index *index)
 {
-    zero_safetensors_index read = {0};
-    zero_status st = read_index(path, text, &read);
-    if (st == ZERO_OK)
-        *index = read;
-    else
-        zero_safetensors_destroy_index(&read);
-    return st;
+    ZERO_AT_END(zero_safetensors_destroy_index) zero_safetensors_index read = {0};
+    const json_t *map;
+    ZERO_TRY(zero_json_parse(path, text->bytes, text->len, &read.root));
+    ZERO_TRY(zero_json_object(path, read.root, "weight_map", &map));
+    ZERO_TRY(zero_new(&read.files, json_object_size(map), "files of an index"));
+    ZERO_TRY(take_files(path, &read));
+    ZERO_GIVE(index, read);
+    return ZERO_OK;
 }
 
 void zero_safetensors_destroy_index(zero_safetensors_index *index)
@@ -88,11 +78,10 @@ zero_status zero_safetensors_add(const char *path, const zero_safetensors *part,
     for (int i = 0; i < part->n; i++) {
         const zero_safetensors_entry *e = &part->entries[i];
         json_t *tensor = json_object_get(part->root, e->name);
-        char shown[ZERO_JSON_SHOWN];
         if (json_object_get(all->root, e->name))
             return zero_fail(ZERO_ERR_FORMAT,
                              "%.500s: tensor \"%s\" is in another file, too", path,
-                             zero_json_shown(e->name, shown));
+                             ZERO_SHOWN_SHORT(e->name));
         bool is_set =
             json_object_set(all->root, e->name, tensor) == 0 &&
             json_object_set_new(tensor, ZERO_SAFETENSORS_PLACE, json_integer(all->n)) == 0;
@@ -113,7 +102,6 @@ zero_status zero_safetensors_check_index(const char *path,
 {
     const char *name;
     json_t *value;
-    char shown[ZERO_JSON_SHOWN], file[ZERO_JSON_SHOWN];
     json_t *map = json_object_get(index->root, "weight_map");
     json_object_foreach(map, name, value)
     {
@@ -122,7 +110,7 @@ zero_status zero_safetensors_check_index(const char *path,
         return zero_fail(
             ZERO_ERR_FORMAT,
             "%.500s: \"weight_map\": the file \"%s\" does not have the tensor \"%s\"", path,
-            zero_json_shown(json_string_value(value), file), zero_json_shown(name, shown));
+            ZERO_SHOWN_SHORT(json_string_value(value)), ZERO_SHOWN_SHORT(name));
     }
     if ((size_t)all->n == json_object_size(map)) return ZERO_OK;
     return zero_fail(

@@ -36,9 +36,33 @@ static json_t *describe(const zero_safetensors_entry *entry)
                      "data_offsets", (json_int_t)entry->begin, (json_int_t)entry->end);
 }
 
-/* Padded, so that the data begins at a multiple of 8. */
-static zero_status append_header(const json_t *root, zero_bytes *header)
+zero_status zero_safetensors_write_header(int n, zero_safetensors_entry *entries,
+                                          const json_t *texts, zero_bytes *header)
 {
+    json_auto_t *root = json_object();
+    uint64_t at = 0;
+    size_t begin = header->len;
+    ZERO_TRY(zero_allocated(root, "no memory for a safetensors header"));
+    if (texts)
+        ZERO_TRY(add_member(root, ZERO_SAFETENSORS_METADATA, json_incref((json_t *)texts)));
+    for (int i = 0; i < n; i++) {
+        /* begin and end become offsets in the data. */
+        zero_safetensors_entry *entry = &entries[i];
+        uint64_t bytes = 0;
+        bool many = entry->n_dims < 0 || entry->n_dims > ZERO_SAFETENSORS_DIMS;
+        const char *wrong =
+            many ? "expected 0 to 8 dimensions" : zero_safetensors_measure(entry, &bytes);
+        entry->begin = at;
+        if (!wrong && (__builtin_add_overflow(at, bytes, &at) || at > INT64_MAX))
+            wrong = "expected at most 2^63 - 1 bytes in all";
+        if (wrong || strcmp(entry->name, ZERO_SAFETENSORS_METADATA) == 0)
+            return zero_fail(ZERO_ERR_INVALID, "tensor \"%s\": %s",
+                             ZERO_SHOWN_SHORT(entry->name),
+                             wrong ? wrong : "the format keeps this name for texts");
+        entry->end = at;
+        ZERO_TRY(add_member(root, entries[i].name, describe(&entries[i])));
+    }
+    /* Padded, so that the data begins at a multiple of 8. */
     size_t len = json_dumpb(root, NULL, 0, JSON_COMPACT);
     size_t padded = zero_round_up_size(len, 8);
     if (len == 0 || padded > ZERO_SAFETENSORS_HEADER)
@@ -52,49 +76,10 @@ static zero_status append_header(const json_t *root, zero_bytes *header)
     memset(to + ZERO_SAFETENSORS_PREFIX, ' ', padded);
     json_dumpb(root, (char *)to + ZERO_SAFETENSORS_PREFIX, len, JSON_COMPACT);
     header->len += ZERO_SAFETENSORS_PREFIX + padded;
-    return ZERO_OK;
-}
-
-static zero_status write_to(json_t *root, int n, zero_safetensors_entry *entries,
-                            const json_t *texts, zero_bytes *header)
-{
-    uint64_t at = 0;
-    size_t begin = header->len;
-    if (texts)
-        ZERO_TRY(add_member(root, ZERO_SAFETENSORS_METADATA, json_incref((json_t *)texts)));
-    for (int i = 0; i < n; i++) {
-        /* begin and end become offsets in the data. */
-        zero_safetensors_entry *entry = &entries[i];
-        char shown[ZERO_JSON_SHOWN];
-        uint64_t bytes = 0;
-        bool many = entry->n_dims < 0 || entry->n_dims > ZERO_SAFETENSORS_DIMS;
-        const char *wrong =
-            many ? "expected 0 to 8 dimensions" : zero_safetensors_measure(entry, &bytes);
-        entry->begin = at;
-        if (!wrong && (__builtin_add_overflow(at, bytes, &at) || at > INT64_MAX))
-            wrong = "expected at most 2^63 - 1 bytes in all";
-        if (wrong || strcmp(entry->name, ZERO_SAFETENSORS_METADATA) == 0)
-            return zero_fail(ZERO_ERR_INVALID, "tensor \"%s\": %s",
-                             zero_json_shown(entry->name, shown),
-                             wrong ? wrong : "the format keeps this name for texts");
-        entry->end = at;
-        ZERO_TRY(add_member(root, entries[i].name, describe(&entries[i])));
-    }
-    ZERO_TRY(append_header(root, header));
     uint64_t data = header->len - begin;
     for (int i = 0; i < n; i++) {
         entries[i].begin += data;
         entries[i].end += data;
     }
     return ZERO_OK;
-}
-
-zero_status zero_safetensors_write_header(int n, zero_safetensors_entry *entries,
-                                          const json_t *texts, zero_bytes *header)
-{
-    json_t *root = json_object();
-    if (!root) return zero_fail(ZERO_ERR_NOMEM, "no memory for a safetensors header");
-    zero_status st = write_to(root, n, entries, texts, header);
-    json_decref(root);
-    return st;
 }

@@ -125,6 +125,11 @@ static zero_status start_threads(zero_scratch *s, int n)
 
 /* ---- opening and closing ---- */
 
+static void close_at(zero_scratch **s)
+{
+    zero_scratch_close(*s);
+}
+
 zero_status zero_scratch_open(const zero_scratch_input *input, zero_scratch **out)
 {
     if (input->n_blocks < 1 || input->depth < 1 || input->depth > ZERO_SCRATCH_MAX_DEPTH ||
@@ -140,32 +145,24 @@ zero_status zero_scratch_open(const zero_scratch_input *input, zero_scratch **ou
                 ZERO_ERR_INVALID,
                 "block %d of a scratch file has %zu bytes: expected a multiple of %d", i,
                 input->bytes[i], ZERO_SCRATCH_ALIGN);
-    zero_scratch *s;
+    ZERO_AT_END(close_at) zero_scratch *s = NULL;
     ZERO_TRY(zero_new(&s, 1, "a scratch file"));
     s->depth = input->depth;
-    zero_status st = zero_new(&s->blocks, input->n_blocks, "blocks of a scratch file");
-    if (st == ZERO_OK)
-        st = zero_new(&s->transfers, input->depth, "transfers of a scratch file");
-    if (st == ZERO_OK)
-        st = zero_new(&s->queue, input->depth, "transfers of a scratch file");
-    if (st == ZERO_OK)
-        st = zero_new(&s->threads, input->threads, "threads of a scratch file");
+    ZERO_TRY(zero_new(&s->blocks, input->n_blocks, "blocks of a scratch file"));
+    ZERO_TRY(zero_new(&s->transfers, input->depth, "transfers of a scratch file"));
+    ZERO_TRY(zero_new(&s->queue, input->depth, "transfers of a scratch file"));
+    ZERO_TRY(zero_new(&s->threads, input->threads, "threads of a scratch file"));
     uint64_t at = 0;
-    for (int i = 0; st == ZERO_OK && i < input->n_blocks; at += input->bytes[i++])
+    for (int i = 0; i < input->n_blocks; at += input->bytes[i++])
         s->blocks[i] = (scratch_block){.at = at, .bytes = input->bytes[i]};
-    if (st == ZERO_OK) st = zero_scratch_file_open(input->directory, at, &s->file);
-    if (st == ZERO_OK) {
-        pthread_mutex_init(&s->lock, NULL);
-        pthread_cond_init(&s->work, NULL);
-        pthread_cond_init(&s->ended, NULL);
-        s->has_lock = true;
-        st = start_threads(s, input->threads);
-    }
-    if (st == ZERO_OK)
-        *out = s;
-    else
-        zero_scratch_close(s);
-    return st;
+    ZERO_TRY(zero_scratch_file_open(input->directory, at, &s->file));
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_cond_init(&s->work, NULL);
+    pthread_cond_init(&s->ended, NULL);
+    s->has_lock = true;
+    ZERO_TRY(start_threads(s, input->threads));
+    ZERO_GIVE(out, s);
+    return ZERO_OK;
 }
 
 void zero_scratch_close(zero_scratch *s)

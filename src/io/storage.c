@@ -9,6 +9,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "base/grow.h"
 #include "base/number.h"
 #include "io/system_call.h"
 #include "io/write_back.h"
@@ -407,12 +408,10 @@ zero_status zero_storage_finish(zero_storage_file *file)
 zero_status zero_storage_put(const zero_storage_dir *dir, const char *name,
                              const void *data, size_t bytes)
 {
-    zero_storage_file file;
+    ZERO_AT_END(zero_storage_close_file) zero_storage_file file = {0};
     ZERO_TRY(zero_storage_create(dir, name, bytes, &file));
-    zero_status st = zero_storage_write(&file, data, bytes);
-    if (st == ZERO_OK) return zero_storage_finish(&file);
-    zero_storage_close_file(&file);
-    return st;
+    ZERO_TRY(zero_storage_write(&file, data, bytes));
+    return zero_storage_finish(&file);
 }
 
 void zero_storage_close_file(zero_storage_file *file)

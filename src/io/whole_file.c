@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/grow.h"
 #include "io/system_call.h"
 
 /* A rename would put a file in the place of a device or of a link. */
@@ -165,10 +166,8 @@ void zero_whole_file_abandon(zero_whole_file *f)
 
 zero_status zero_whole_file_put(const char *path, const void *text, size_t len)
 {
-    zero_whole_file f;
+    ZERO_AT_END(zero_whole_file_abandon) zero_whole_file f = {0};
     ZERO_TRY(zero_whole_file_begin(&f, path, ZERO_WHOLE_FILE_ALONE, NULL));
-    zero_status st = zero_whole_file_write(&f, text, len);
-    if (st == ZERO_OK) return zero_whole_file_end(&f);
-    zero_whole_file_abandon(&f);
-    return st;
+    ZERO_TRY(zero_whole_file_write(&f, text, len));
+    return zero_whole_file_end(&f);
 }

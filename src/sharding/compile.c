@@ -33,13 +33,11 @@ static zero_status number_world(zero_schedule *s)
     const zero_layout *data = zero_schedule_data_layout(s),
                       *tp = zero_schedule_tp_layout(s);
     int n = data->size * tp->size;
-    int *ids;
+    ZERO_FREED int *ids = NULL;
     ZERO_TRY(zero_new(&ids, n, "ranks of the world"));
     for (int r = 0; r < n; r++)
         ids[r] = data->node_of[r / tp->size] * tp->n_nodes + tp->node_of[r % tp->size];
-    zero_status st = zero_layout_init(&s->own_world_layout, n, ids);
-    free(ids);
-    return st;
+    return zero_layout_init(&s->own_world_layout, n, ids);
 }
 
 /* The places of a shard group's ranks. */
@@ -114,11 +112,14 @@ static zero_status choose_layout(zero_schedule *s)
 
 /* ---- groups ---- */
 
-static zero_status cut_groups(zero_schedule *s, int64_t *n_params, zero_partition *parts)
+static zero_status add_groups(zero_schedule *s)
 {
     const zero_model *model = s->model;
-    if (!s->groups || !n_params || !parts)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for %d groups", model->n_groups);
+    ZERO_FREED int64_t *n_params = NULL;
+    ZERO_FREED zero_partition *parts = NULL;
+    ZERO_TRY(zero_new(&n_params, model->n_groups, "groups"));
+    ZERO_TRY(zero_new(&parts, model->n_groups, "groups"));
+    ZERO_TRY(zero_new(&s->groups, model->n_groups, "groups"));
     for (int g = 0; g < model->n_groups; g++) n_params[g] = model->groups[g].n_params;
     ZERO_TRY(zero_partition_cut(s->input.partition, s->shard.size, s->shard.replicas,
                                 model->n_groups, n_params, parts));
@@ -128,18 +129,6 @@ static zero_status cut_groups(zero_schedule *s, int64_t *n_params, zero_partitio
         for (int k = 0; k < ZERO_GROUP_BUFFERS; k++) state->buffers[k] = ZERO_NO_BUFFER;
     }
     return ZERO_OK;
-}
-
-static zero_status add_groups(zero_schedule *s)
-{
-    size_t n = (size_t)s->model->n_groups;
-    int64_t *n_params = calloc(n, sizeof *n_params);
-    zero_partition *parts = calloc(n, sizeof *parts);
-    s->groups = calloc(n, sizeof *s->groups);
-    zero_status st = cut_groups(s, n_params, parts);
-    free(n_params);
-    free(parts);
-    return st;
 }
 
 /* ---- the cache ---- */
@@ -290,28 +279,23 @@ zero_status zero_schedule_compile(zero_schedule *s, const zero_plan_input *input
 int64_t zero_schedule_least_bucket(const zero_plan_input *input)
 {
     int64_t least = 0;
-    zero_schedule s = begin(input);
-    zero_status st = zero_check_plan_input(input);
-    if (st == ZERO_OK) st = choose_layout(&s);
-    if (st == ZERO_OK) st = add_groups(&s);
-    if (st == ZERO_OK) st = zero_schedule_find_least_bucket(&s, &least);
-    zero_schedule_destroy(&s);
-    return st == ZERO_OK ? least : 0;
+    ZERO_AT_END(zero_schedule_destroy) zero_schedule s = begin(input);
+    bool is_found = zero_check_plan_input(input) == ZERO_OK &&
+                    choose_layout(&s) == ZERO_OK && add_groups(&s) == ZERO_OK &&
+                    zero_schedule_find_least_bucket(&s, &least) == ZERO_OK;
+    return is_found ? least : 0;
 }
 
 zero_status zero_schedule_least(const zero_plan_input *input, zero_schedule_bound *least)
 {
-    zero_schedule s = begin(input);
-    zero_status st = hold(&s);
-    if (st == ZERO_OK) {
-        zero_schedule_place_persistent(&s);
-        size_t beside = s.host_bytes + s.window_bytes + s.tp_window_bytes;
-        *least = (zero_schedule_bound){
-            .bytes = s.own_bytes + least_activations(input) + (input->device ? 0 : beside),
-            .host_bytes = input->device ? beside : 0,
-            .instructions = input->model->n_units *
-                            (input->forward_only ? 1 : 2 * (int64_t)input->accumulation)};
-    }
-    zero_schedule_destroy(&s);
-    return st;
+    ZERO_AT_END(zero_schedule_destroy) zero_schedule s = begin(input);
+    ZERO_TRY(hold(&s));
+    zero_schedule_place_persistent(&s);
+    size_t beside = s.host_bytes + s.window_bytes + s.tp_window_bytes;
+    *least = (zero_schedule_bound){
+        .bytes = s.own_bytes + least_activations(input) + (input->device ? 0 : beside),
+        .host_bytes = input->device ? beside : 0,
+        .instructions = input->model->n_units *
+                        (input->forward_only ? 1 : 2 * (int64_t)input->accumulation)};
+    return ZERO_OK;
 }

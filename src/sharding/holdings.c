@@ -83,26 +83,6 @@ static void hold_gradients(zero_schedule *s, int g, zero_holding what, bool gath
                   gathered ? read_by_neighbours(s) : ZERO_SPACE_OWN, type);
 }
 
-/* The host's sides of gradient and parameters. New parameters are fp32 masters, or those
- * rounded; until they are copied nothing on the device changes, so a delayed update needs
- * no other copy. */
-static void hold_beside(zero_schedule *s, int g, zero_holding what)
-{
-    zero_group_state *state = &s->groups[g];
-    bool is_exact = s->input.type == ZERO_FP32;
-    if (is_exact && state->master == ZERO_NO_BUFFER) /* the file has the moments */
-        state->master =
-            whole_run(s, ZERO_CLASS_OPTIMIZER, g, what, ZERO_SPACE_HOST, ZERO_FP32);
-    state->host_grad =
-        whole_run(s, ZERO_CLASS_IN_FLIGHT, g, what, ZERO_SPACE_HOST, s->input.type);
-    state->host_param = is_exact ? state->master
-                                 : whole_run(s, ZERO_CLASS_GATHERED, g, what,
-                                             ZERO_SPACE_HOST, s->input.type);
-    if (s->input.offload == ZERO_OFFLOAD_DELAYED)
-        state->late_grad =
-            whole_run(s, ZERO_CLASS_IN_FLIGHT, g, what, ZERO_SPACE_HOST, s->input.type);
-}
-
 void zero_hold_groups(zero_schedule *s)
 {
     const zero_stage *stage = zero_stage_at(s->input.stage);
@@ -139,6 +119,23 @@ void zero_hold_groups(zero_schedule *s)
             state->momentum = whole_run(s, ZERO_CLASS_OPTIMIZER, g, what, space, ZERO_FP32);
             state->variance = whole_run(s, ZERO_CLASS_OPTIMIZER, g, what, space, ZERO_FP32);
         }
-        if (zero_plan_updates_beside(&s->input)) hold_beside(s, g, what);
+        if (zero_plan_updates_beside(&s->input)) {
+            /* The host's sides of gradient and parameters. New parameters are fp32 masters,
+             * or those rounded; until they are copied nothing on the device changes, so a
+             * delayed update needs no other copy. */
+            zero_group_state *state = &s->groups[g];
+            bool is_exact = s->input.type == ZERO_FP32;
+            if (is_exact && state->master == ZERO_NO_BUFFER) /* the file has the moments */
+                state->master =
+                    whole_run(s, ZERO_CLASS_OPTIMIZER, g, what, ZERO_SPACE_HOST, ZERO_FP32);
+            state->host_grad =
+                whole_run(s, ZERO_CLASS_IN_FLIGHT, g, what, ZERO_SPACE_HOST, s->input.type);
+            state->host_param = is_exact ? state->master
+                                         : whole_run(s, ZERO_CLASS_GATHERED, g, what,
+                                                     ZERO_SPACE_HOST, s->input.type);
+            if (s->input.offload == ZERO_OFFLOAD_DELAYED)
+                state->late_grad = whole_run(s, ZERO_CLASS_IN_FLIGHT, g, what,
+                                             ZERO_SPACE_HOST, s->input.type);
+        }
     }
 }

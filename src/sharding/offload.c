@@ -65,11 +65,11 @@ void zero_offload_hold(zero_schedule *s, int g)
     zero_group_state *state = &s->groups[g];
     int64_t n_blocks = zero_divide_up(zero_range_len(held(s, g)), ZERO_OFFLOAD_BLOCK);
     if (s->status == ZERO_OK && s->n_buffers + n_blocks > ZERO_OFFLOAD_MAX_BLOCKS)
-        s->status = zero_fail(
-            ZERO_ERR_INVALID,
-            "--offload: the scratch file of rank %d would have more than %d blocks "
-            "of %d parameters; use more ranks, or a --stage above 0",
-            s->input.rank, ZERO_OFFLOAD_MAX_BLOCKS, (int)ZERO_OFFLOAD_BLOCK);
+        s->status =
+            zero_fail(ZERO_ERR_INVALID,
+                      "--offload: the scratch file of rank %d would have more than %d "
+                      "blocks of %d parameters; use more ranks, or a --stage above 0",
+                      s->input.rank, ZERO_OFFLOAD_MAX_BLOCKS, (int)ZERO_OFFLOAD_BLOCK);
     if (s->status != ZERO_OK) return;
     state->n_blocks = (int)n_blocks;
     state->first_block = hold_blocks(s, g, ZERO_CLASS_OPTIMIZER);
@@ -181,28 +181,37 @@ size_t zero_offload_padding(const zero_schedule *s)
     return sum;
 }
 
-static void add_block_of(const zero_schedule *s, int block, bool writes,
-                         zero_file_traffic *t)
+bool zero_offload_part(const zero_schedule *s, const zero_instruction *i, int k,
+                       zero_file_part *part)
 {
-    *(writes ? &t->bytes_written : &t->bytes_read) += s->buffers[block].bytes;
-    ++*(writes ? &t->writes : &t->reads);
+    const zero_op_row *row = &zero_ops[zero_ops[i->op].begun_by];
+    const zero_group_state *g = i->group >= 0 ? &s->groups[i->group] : NULL;
+    *part = (zero_file_part){.file = i->file};
+    if (row->moves == ZERO_MOVES_PARAMETERS) {
+        if (k >= g->n_blocks) return false;
+        part->file = g->first_param_block + k;
+        part->at = (size_t)k * s->buffers[g->first_param_block].bytes;
+        return true;
+    }
+    /* An update moves the parameters with the states; only in fp32 does it read them. */
+    if (k == 0 || row->moves != ZERO_MOVES_STATES)
+        return k == 0 && row->moves != ZERO_MOVES_NOTHING;
+    if (!zero_offload_has_parameters(s, i->group)) return false;
+    part->at = params_at(s, i->group, i->file - g->first_block);
+    part->file = g->first_param_block + (i->file - g->first_block);
+    return k == 1 && (row->writes || s->input.type == ZERO_FP32);
 }
 
 zero_file_traffic zero_offload_moved(const zero_schedule *s, const zero_instruction *i)
 {
     const zero_op_row *row = &zero_ops[i->op];
-    const zero_group_state *state = i->group >= 0 ? &s->groups[i->group] : NULL;
-    bool moves_states = row->moves == ZERO_MOVES_STATES;
     zero_file_traffic t = {0};
-    if (row->kind != ZERO_WORK_TRANSFER) return t;
-    if (row->moves != ZERO_MOVES_PARAMETERS) add_block_of(s, i->file, row->writes, &t);
-    for (int k = 0; row->moves == ZERO_MOVES_PARAMETERS && k < state->n_blocks; k++)
-        add_block_of(s, state->first_param_block + k, row->writes, &t);
-    /* An update moves the parameters with the states; only in fp32 does it read them. */
-    if (moves_states && zero_offload_has_parameters(s, i->group) &&
-        (row->writes || s->input.type == ZERO_FP32))
-        add_block_of(s, state->first_param_block + i->file - state->first_block,
-                     row->writes, &t);
+    zero_file_part part;
+    for (int k = 0; row->kind == ZERO_WORK_TRANSFER && zero_offload_part(s, i, k, &part);
+         k++) {
+        *(row->writes ? &t.bytes_written : &t.bytes_read) += s->buffers[part.file].bytes;
+        ++*(row->writes ? &t.writes : &t.reads);
+    }
     return t;
 }
 
@@ -244,9 +253,10 @@ int zero_offload_in_flight(const zero_schedule *s)
         for (int at = 0; at < p->length; at++) {
             const zero_instruction *i = &p->code[at];
             const zero_op_row *row = &zero_ops[i->op];
-            int n = row->moves == ZERO_MOVES_PARAMETERS    ? s->groups[i->group].n_blocks
-                    : row->moves == ZERO_MOVES_ACTIVATIONS ? 1
-                                                           : 0; /* a slot */
+            zero_file_part part;
+            int n = 0;
+            while (row->moves != ZERO_MOVES_STATES && zero_offload_part(s, i, n, &part))
+                n++;
             now += row->kind == ZERO_WORK_TRANSFER ? n : -n;
             if (now > most) most = now;
         }

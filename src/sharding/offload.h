@@ -88,5 +88,14 @@ zero_file_traffic zero_offload_total(const zero_offload_traffic *t); /* of all o
 /* By one instruction. */
 zero_file_traffic zero_offload_moved(const zero_schedule *s, const zero_instruction *i);
 
+/* Part k of what a transfer, or its wait, moves: a buffer in the file, and the byte of the
+ * instruction's `buffer` at which it begins. False if it has fewer parts. */
+typedef struct {
+    int file;
+    size_t at;
+} zero_file_part;
+bool zero_offload_part(const zero_schedule *s, const zero_instruction *i, int k,
+                       zero_file_part *part);
+
 /* The most transfers that are in flight at once in any program. */
 int zero_offload_in_flight(const zero_schedule *s);

@@ -152,6 +152,14 @@ int64_t zero_program_positions(const zero_schedule *s, zero_program_kind program
     return program == ZERO_PROGRAM_TOKEN ? 1 : s->input.seq;
 }
 
+zero_pass zero_program_pass(zero_program_kind program, zero_op op)
+{
+    if (program == ZERO_PROGRAM_EVALUATE) return ZERO_PASS_EVALUATE;
+    if (zero_program_generates(program)) return ZERO_PASS_GENERATE;
+    if (op == ZERO_OP_BACKWARD) return ZERO_PASS_BACKWARD;
+    return op == ZERO_OP_RECOMPUTE ? ZERO_PASS_RECOMPUTE : ZERO_PASS_FORWARD;
+}
+
 zero_instruction *zero_schedule_emit(zero_schedule *s, zero_program_kind program,
                                      zero_op op)
 {

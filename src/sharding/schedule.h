@@ -327,6 +327,8 @@ bool zero_schedule_has_cache(const zero_schedule *s);
 /* The shape of a program's batches: samples, and positions of each. */
 int64_t zero_program_samples(const zero_schedule *s, zero_program_kind program);
 int64_t zero_program_positions(const zero_schedule *s, zero_program_kind program);
+/* The pass of a unit that its FORWARD, RECOMPUTE or BACKWARD is there. */
+zero_pass zero_program_pass(zero_program_kind program, zero_op op);
 
 /* An instruction without operands, at the end of a program; valid until the next one. A
  * failure is kept in s->status. */

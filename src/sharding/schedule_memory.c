@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "base/number.h"
 
 static size_t aligned(const zero_schedule *s, size_t bytes)
@@ -43,21 +44,6 @@ size_t zero_schedule_cost(const zero_schedule *s, const zero_buffer *b)
 }
 
 /* ---- lives ---- */
-
-static void find_lifetimes(zero_schedule *s, zero_program_kind kind)
-{
-    const zero_program *p = &s->programs[kind];
-    for (int at = 0; at < p->length; at++)
-        for (int k = 0; k < ZERO_OPERANDS; k++) {
-            int id = p->code[at].operands[k];
-            if (id == ZERO_NO_BUFFER) continue;
-            zero_buffer *b = &s->buffers[id];
-            if (zero_buffer_lives_through(b, kind)) continue;
-            assert(b->program == kind);
-            if (b->first < 0) b->first = at;
-            b->last = at;
-        }
-}
 
 /* live[at * stride] = the bytes in use while instruction `at` runs: of a class, or of all
  * (ZERO_CLASSES); with a device on it, or beside it. Returns the most. A buffer is added
@@ -289,23 +275,39 @@ void zero_schedule_place_persistent(zero_schedule *s)
     add_spaces(s);
 }
 
+static void destroy_places(struct places *p)
+{
+    free(p->all);
+    free(p->placed);
+    free(p->alive);
+}
+
 zero_status zero_schedule_lay_out(zero_schedule *s)
 {
     size_t n = (size_t)s->n_buffers + 1, longest = 1;
     for (zero_program_kind p = 0; p < ZERO_PROGRAMS; p++)
         longest = zero_max_size(longest, (size_t)s->programs[p].length + 1);
+    ZERO_AT_END(destroy_places)
     struct places places = {.all = malloc(n * sizeof *places.all),
                             .placed = malloc(n * sizeof *places.placed),
                             .alive = malloc(longest * sizeof *places.alive)};
-    zero_status st = zero_allocated(places.all && places.placed && places.alive,
-                                    "no memory to lay out %d buffers", s->n_buffers);
-    if (st == ZERO_OK) {
-        zero_schedule_place_persistent(s);
-        /* A buffer of two programs has one place in both, below their own buffers. */
-        place_in_turn(s, ZERO_PROGRAM_TEXT, s->cached);
-    }
-    for (zero_program_kind kind = 0; st == ZERO_OK && kind < ZERO_PROGRAMS; kind++) {
-        find_lifetimes(s, kind);
+    ZERO_TRY(zero_allocated(places.all && places.placed && places.alive,
+                            "no memory to lay out %d buffers", s->n_buffers));
+    zero_schedule_place_persistent(s);
+    /* A buffer of two programs has one place in both, below their own buffers. */
+    place_in_turn(s, ZERO_PROGRAM_TEXT, s->cached);
+    for (zero_program_kind kind = 0; kind < ZERO_PROGRAMS; kind++) {
+        const zero_program *p = &s->programs[kind];
+        for (int at = 0; at < p->length; at++)
+            for (int k = 0; k < ZERO_OPERANDS; k++) {
+                int id = p->code[at].operands[k];
+                if (id == ZERO_NO_BUFFER) continue;
+                zero_buffer *b = &s->buffers[id];
+                if (zero_buffer_lives_through(b, kind)) continue;
+                assert(b->program == kind);
+                if (b->first < 0) b->first = at;
+                b->last = at;
+            }
         find_places(s, kind, &places);
         s->peak_of[kind] = zero_schedule_peak(s, kind, NULL, places.alive);
         for (int at = 0; at < s->programs[kind].length; at++) {
@@ -317,9 +319,6 @@ zero_status zero_schedule_lay_out(zero_schedule *s)
         }
         zero_peak_widen(&s->peak, &s->peak_of[kind]);
     }
-    if (st == ZERO_OK) add_spaces(s);
-    free(places.all);
-    free(places.placed);
-    free(places.alive);
-    return st;
+    add_spaces(s);
+    return ZERO_OK;
 }

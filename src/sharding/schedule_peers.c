@@ -50,7 +50,7 @@ zero_status zero_schedule_peers(const zero_schedule *s, const int64_t walks[ZERO
 {
     size_t n = (size_t)zero_max(s->model->n_groups, s->n_joins);
     if (zero_schedule_world_layout(s)->size > ZERO_MOST_PEERS) return ZERO_OK;
-    int64_t *times;
+    ZERO_FREED int64_t *times = NULL;
     ZERO_TRY(zero_new(&times, n * ZERO_OP_KINDS, "exchanges"));
     for (int p = 0; p < ZERO_PROGRAMS; p++)
         for (int at = 0; at < s->programs[p].length; at++) {
@@ -58,11 +58,9 @@ zero_status zero_schedule_peers(const zero_schedule *s, const int64_t walks[ZERO
             if (zero_ops[i->op].kind == ZERO_WORK_EXCHANGE)
                 times[(size_t)i->op * n + (size_t)zero_exchange_number(i)] += walks[p];
         }
-    zero_status st = ZERO_OK;
     for (zero_op op = 0; op < ZERO_OP_KINDS; op++)
-        for (size_t k = 0; st == ZERO_OK && k < n; k++)
+        for (size_t k = 0; k < n; k++)
             if (times[(size_t)op * n + k] > 0)
-                st = add_collectives(s, op, (int)k, times[(size_t)op * n + k], bytes);
-    free(times);
-    return st;
+                ZERO_TRY(add_collectives(s, op, (int)k, times[(size_t)op * n + k], bytes));
+    return ZERO_OK;
 }

@@ -34,13 +34,13 @@ static double flops_of_pass(const zero_schedule *s, const zero_instruction *i)
 
 /* ---- parts ---- */
 
-zero_unit_part zero_work_part(const zero_schedule *s, const zero_instruction *i, int64_t k)
+zero_unit_part zero_work_part(const zero_schedule *s, zero_program_kind program,
+                              const zero_instruction *i, int64_t k)
 {
     const zero_unit *unit = &s->model->units[i->unit];
-    zero_pass pass = i->op == ZERO_OP_FORWARD     ? ZERO_PASS_FORWARD
-                     : i->op == ZERO_OP_RECOMPUTE ? ZERO_PASS_RECOMPUTE
-                                                  : ZERO_PASS_BACKWARD;
-    return unit->part(unit, pass, s->input.micro_batch, s->input.seq, k);
+    return unit->part(unit, zero_program_pass(program, i->op),
+                      zero_program_samples(s, program), zero_program_positions(s, program),
+                      k);
 }
 
 /* A pass ends by adding what its last join gave, but for a recomputation, which ends
@@ -55,7 +55,7 @@ static double share_of_part(const zero_schedule *s, const zero_instruction *i)
     zero_unit_part part = {0};
     int64_t n = 0;
     for (int64_t k = 0; !part.is_last; k++) {
-        part = zero_work_part(s, i, k);
+        part = zero_work_part(s, ZERO_PROGRAM_STEP, i, k);
         n += !only_takes(i, &part);
     }
     return 1.0 / (double)n; /* the first part never waits */
@@ -66,7 +66,7 @@ double zero_work_flops(const zero_schedule *s, const zero_instruction *i, double
     double flops = flops_of_pass(s, i);
     if (i->part == ZERO_PART_ALL || flops == 0.0) return flops;
     if (i->part == 0) *share = share_of_part(s, i);
-    zero_unit_part part = zero_work_part(s, i, i->part);
+    zero_unit_part part = zero_work_part(s, ZERO_PROGRAM_STEP, i, i->part);
     return only_takes(i, &part) ? 0.0 : *share * flops;
 }
 

@@ -6,8 +6,9 @@
 /* Flops of a unit's forward pass over a microbatch. BACKWARD counts as two of them. */
 double zero_plan_forward_flops(const zero_plan_input *input, int unit);
 
-/* Part k of the pass that the instruction has a part of. */
-zero_unit_part zero_work_part(const zero_schedule *s, const zero_instruction *i, int64_t k);
+/* Part k of the pass that the instruction of a program has a part of. */
+zero_unit_part zero_work_part(const zero_schedule *s, zero_program_kind program,
+                              const zero_instruction *i, int64_t k);
 
 /* Flops of an instruction; 0 unless it computes. A part has an equal share of its pass, or
  * none if it only takes what others joined. *share: of the pass; a walk's parts 0, 1, ...

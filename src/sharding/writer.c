@@ -183,6 +183,13 @@ zero_instruction *zero_write(zero_writer *w, zero_op op)
     return i;
 }
 
+void zero_write_wait(zero_writer *w, zero_op op, const zero_instruction *begun)
+{
+    zero_instruction *i = zero_write(w, op);
+    *i = *begun;
+    i->op = op;
+}
+
 zero_instruction *zero_write_group(zero_writer *w, zero_op op, int g, int in, int buffer)
 {
     zero_instruction *i = zero_write(w, op);
@@ -347,10 +354,7 @@ void zero_write_forward(zero_writer *w, int u)
     if (gives_logits && fetches_logits(w))
         i->host = zero_write_buffer(w, ZERO_CLASS_LOGITS, ZERO_SPACE_HOST,
                                     (size_t)logits_of(w) * sizeof(float));
-    bool evaluates = w->program == ZERO_PROGRAM_EVALUATE;
-    zero_write_parts(w, evaluates                            ? ZERO_PASS_EVALUATE
-                        : zero_program_generates(w->program) ? ZERO_PASS_GENERATE
-                                                             : ZERO_PASS_FORWARD);
+    zero_write_parts(w);
     zero_write_keep_after(w, u);
 }
 
@@ -364,7 +368,7 @@ static void compute_again(zero_writer *w, int u)
     if (!w->model->units[u].recompute_without_out)
         out = floats(w, ZERO_CLASS_WORKSPACE, zero_write_out_floats(w, u));
     forward(w, ZERO_OP_RECOMPUTE, u, out);
-    zero_write_parts(w, ZERO_PASS_RECOMPUTE);
+    zero_write_parts(w);
 }
 
 /* An fp32 gradient that ranks keep whole is written where it stays, if that is still empty.
@@ -419,5 +423,5 @@ void zero_write_backward(zero_writer *w, int u)
     }
     if (!unit->backward_without_params) name_parameters(w, u, i);
     name_gradients(w, u, i);
-    zero_write_parts(w, ZERO_PASS_BACKWARD);
+    zero_write_parts(w);
 }

@@ -87,6 +87,9 @@ void zero_writer_close(zero_writer *w);
 /* An instruction of the current microbatch, without operands. */
 zero_instruction *zero_write(zero_writer *w, zero_op op);
 
+/* What waits for an instruction that has begun something. */
+void zero_write_wait(zero_writer *w, zero_op op, const zero_instruction *begun);
+
 /* The same of group g, from `in` to `buffer`. */
 zero_instruction *zero_write_group(zero_writer *w, zero_op op, int g, int in, int buffer);
 
@@ -107,7 +110,7 @@ void zero_write_backward(zero_writer *w, int u);
 /* To be called after FORWARD, RECOMPUTE or BACKWARD: of a shared model it becomes the parts
  * of that pass, with their JOINs. A unit that breaks the contract of zero_unit_part is kept
  * as a failure in s->status. writer_parts.c */
-void zero_write_parts(zero_writer *w, zero_pass pass);
+void zero_write_parts(zero_writer *w);
 /* The staging of a JOIN or COLLECT; ZERO_NO_BUFFER if it stages nothing. */
 int zero_write_join_staging(zero_writer *w, int join);
 /* True if BACKWARD or RECOMPUTE reads the unit's parameters. */

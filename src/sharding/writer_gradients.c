@@ -99,13 +99,6 @@ static zero_instruction begin(zero_writer *w, zero_op op, zero_instruction sum)
     return *i;
 }
 
-static void wait_for(zero_writer *w, zero_op op, const zero_instruction *begun)
-{
-    zero_instruction *wait = zero_schedule_emit(w->s, w->program, op);
-    *wait = *begun;
-    wait->op = op;
-}
-
 static void has_ended(zero_writer *w, zero_instruction sum)
 {
     w->ended = sum;
@@ -113,26 +106,18 @@ static void has_ended(zero_writer *w, zero_instruction sum)
     if (is_last(w, sum.microbatch)) w->unsquared = sum.group;
 }
 
-static void finish_crossing(zero_writer *w)
-{
-    if (w->crossing.group < 0) return;
-    wait_for(w, ZERO_OP_ALL_REDUCE_WAIT, &w->crossing);
-    has_ended(w, w->crossing);
-    w->crossing.group = -1;
-}
-
 /* One reduction is in flight at a time: the next begins when this one has ended. */
 static void end_reduce(zero_writer *w)
 {
     if (w->reducing.group < 0) return;
-    wait_for(w, ZERO_OP_REDUCE_WAIT, &w->reducing);
+    zero_write_wait(w, ZERO_OP_REDUCE_WAIT, &w->reducing);
     if (w->s->shard.replicas > 1) {
         /* A shard group has one of K sums. Replicas add theirs while the next REDUCE is in
          * flight. Only one ALL_REDUCE is in flight at a time, so the one before ends
          * first. */
         zero_instruction sum = w->reducing;
         zero_instruction before = w->crossing;
-        if (before.group >= 0) wait_for(w, ZERO_OP_ALL_REDUCE_WAIT, &before);
+        if (before.group >= 0) zero_write_wait(w, ZERO_OP_ALL_REDUCE_WAIT, &before);
         sum.in = sum.buffer;
         w->crossing = begin(w, ZERO_OP_ALL_REDUCE, sum);
         if (before.group >= 0) has_ended(w, before);
@@ -156,7 +141,11 @@ void zero_write_finish_reduce(zero_writer *w)
 {
     end_reduce(w);
     zero_write_early_norm(w);
-    finish_crossing(w);
+    if (w->crossing.group >= 0) {
+        zero_write_wait(w, ZERO_OP_ALL_REDUCE_WAIT, &w->crossing);
+        has_ended(w, w->crossing);
+        w->crossing.group = -1;
+    }
     zero_write_early_norm(w);
 }
 

@@ -198,13 +198,6 @@ static void keep(zero_writer *w, int u)
     w->out[u] = ZERO_NO_BUFFER;
 }
 
-static void await_collected(zero_writer *w, const zero_instruction *collect)
-{
-    zero_instruction *i = zero_write(w, ZERO_OP_COLLECT_WAIT);
-    *i = *collect;
-    i->op = ZERO_OP_COLLECT_WAIT;
-}
-
 static void collect(zero_writer *w, int u)
 {
     bool shares = zero_schedule_join_shares(w->s);
@@ -228,7 +221,7 @@ static void collect(zero_writer *w, int u)
     if (i->join < 0) return;
     i->staging = zero_write_join_staging(w, i->join);
     w->collecting = *i;
-    if (w->in->serial) await_collected(w, &w->collecting);
+    if (w->in->serial) zero_write_wait(w, ZERO_OP_COLLECT_WAIT, &w->collecting);
 }
 
 /* ---- passes ---- */
@@ -247,7 +240,7 @@ void zero_write_bring_back_for(zero_writer *w, int u)
     bool serial = w->in->serial;
     if (is_saved(w, u - AHEAD)) restore(w, u - AHEAD);
     if (is_cut(w, u - 1)) {
-        if (!serial) await_collected(w, &w->collecting);
+        if (!serial) zero_write_wait(w, ZERO_OP_COLLECT_WAIT, &w->collecting);
     } else {
         await_restored(w, u - 1);
     }

@@ -111,24 +111,6 @@ void zero_write_due_of_unit(zero_writer *w, int u, bool only_published)
  *
  *     STORE_WAIT of the group's blocks, FETCH_PARAM g, ..., FETCH_PARAM_WAIT g, GATHER g */
 
-/* The place of a piece: its blocks lie there end to end. Pieces of `owner` differ in
- * length: no neighbour reads them, and in the window they would move what lies after
- * them. */
-static int place_for_piece(zero_writer *w, int g)
-{
-    const zero_group_state *state = &w->groups[g];
-    bool slice = w->in->partition == ZERO_PARTITION_SLICE;
-    bool is_read = slice && zero_schedule_shares(w->s);
-    size_t bytes = 0;
-    for (int k = 0; k < state->n_blocks; k++)
-        bytes += w->s->buffers[state->first_param_block + k].bytes;
-    int buffer =
-        zero_hold_buffer(w->s, w->program, ZERO_CLASS_PARAMETERS, g, ZERO_HOLD_PIECE,
-                         is_read ? ZERO_SPACE_PART : ZERO_SPACE_OWN, w->in->type);
-    if (buffer != ZERO_NO_BUFFER) w->s->buffers[buffer].bytes = bytes;
-    return buffer;
-}
-
 static void move_piece(zero_writer *w, zero_op op, int g)
 {
     zero_write_group(w, op, g, ZERO_NO_BUFFER, w->piece[g]);
@@ -143,7 +125,20 @@ void zero_write_fetch_params(zero_writer *w, int g)
     int last = w->blocks.next - 1;
     while (last >= w->blocks.stored && w->blocks.list[last].group != g) last--;
     await_stores(w, last + 1);
-    w->piece[g] = place_for_piece(w, g);
+    /* The place of a piece: its blocks lie there end to end. Pieces of `owner` differ
+     * in length: no neighbour reads them, and in the window they would move what lies
+     * after them. */
+    const zero_group_state *state = &w->groups[g];
+    bool slice = w->in->partition == ZERO_PARTITION_SLICE;
+    bool is_read = slice && zero_schedule_shares(w->s);
+    size_t bytes = 0;
+    for (int k = 0; k < state->n_blocks; k++)
+        bytes += w->s->buffers[state->first_param_block + k].bytes;
+    int buffer =
+        zero_hold_buffer(w->s, w->program, ZERO_CLASS_PARAMETERS, g, ZERO_HOLD_PIECE,
+                         is_read ? ZERO_SPACE_PART : ZERO_SPACE_OWN, w->in->type);
+    if (buffer != ZERO_NO_BUFFER) w->s->buffers[buffer].bytes = bytes;
+    w->piece[g] = buffer;
     move_piece(w, ZERO_OP_FETCH_PARAM, g);
     if (w->in->serial) move_piece(w, ZERO_OP_FETCH_PARAM_WAIT, g);
 }

@@ -106,24 +106,22 @@ static void begin_join(struct pass *p, const zero_unit_part *part, int64_t index
 
 static void finish_join(struct pass *p)
 {
-    if (!p->is_in_flight) return;
-    zero_instruction *wait = zero_write(p->w, ZERO_OP_JOIN_WAIT);
-    *wait = p->join;
-    wait->op = ZERO_OP_JOIN_WAIT;
+    if (p->is_in_flight) zero_write_wait(p->w, ZERO_OP_JOIN_WAIT, &p->join);
     p->is_in_flight = false;
 }
 
 /* ---- parts ---- */
 
-void zero_write_parts(zero_writer *w, zero_pass kind)
+void zero_write_parts(zero_writer *w)
 {
     zero_program *program = &w->s->programs[w->program];
     if (!zero_share_has_parts(&w->model->share) || w->s->status != ZERO_OK) return;
-    struct pass p = {.w = w, .kind = kind, .whole = program->code[--program->length]};
+    struct pass p = {.w = w, .whole = program->code[--program->length]};
+    p.kind = zero_program_pass(w->program, p.whole.op);
     p.unit = &w->model->units[p.whole.unit];
     zero_unit_part part = {0};
     for (int64_t k = 0; !part.is_last && w->s->status == ZERO_OK; k++) {
-        part = p.unit->part(p.unit, kind, w->B, w->T, k);
+        part = p.unit->part(p.unit, p.kind, w->B, w->T, k);
         if (is_sound(&p, &part, k)) {
             /* A part may read one join's result and begin the next: these are four
              * buffers. */

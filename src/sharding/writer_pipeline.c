@@ -37,10 +37,9 @@ struct pipe {
 static void await_sent(struct pipe *p, bool back)
 {
     if (!p->has_sent[back]) return;
-    zero_instruction *i = zero_write(&p->w, ZERO_OP_SEND_WAIT);
-    *i = p->sent[back];
-    i->op = back ? ZERO_OP_SEND_GRAD_WAIT : ZERO_OP_SEND_WAIT;
-    i->in = ZERO_NO_BUFFER;
+    p->sent[back].in = ZERO_NO_BUFFER;
+    zero_write_wait(&p->w, back ? ZERO_OP_SEND_GRAD_WAIT : ZERO_OP_SEND_WAIT,
+                    &p->sent[back]);
 }
 
 /* The output of unit u, or its gradient. */

@@ -1,5 +1,6 @@
 #include "state/digest.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -309,25 +310,26 @@ static zero_status allocate(struct digest *d)
     return ZERO_OK;
 }
 
+static void destroy(struct digest *d)
+{
+    XXH3_freeState(d->list);
+    for (int a = 0; a < ARRAYS; a++) XXH3_freeState(d->streams[a]);
+    free(d->sorted);
+    free(d->ends);
+    free(d->foreign);
+    free(d->merged);
+    free(d->hashes);
+}
+
 zero_status zero_digest(const zero_model *model, zero_comm *comm,
                         const zero_partition *const *partitions,
-                        const zero_digest_source *source, char hex[33])
+                        const zero_digest_source *source, char hex[ZERO_CHECKSUM])
 {
-    struct digest d = {.model = model, .comm = comm, .source = source};
-    zero_status st = zero_agree(comm, allocate(&d));
-    for (int i = 0; st == ZERO_OK && i < model->n_tensors; i++)
-        st = hash_tensor(&d, d.sorted[i], partitions[d.sorted[i]->group]);
-    if (st == ZERO_OK) {
-        XXH128_canonical_t digest;
-        XXH128_canonicalFromHash(&digest, XXH3_128bits_digest(d.list));
-        for (int i = 0; i < 16; i++) snprintf(hex + 2 * i, 3, "%02x", digest.digest[i]);
-    }
-    XXH3_freeState(d.list);
-    for (int a = 0; a < ARRAYS; a++) XXH3_freeState(d.streams[a]);
-    free(d.sorted);
-    free(d.ends);
-    free(d.foreign);
-    free(d.merged);
-    free(d.hashes);
-    return st;
+    ZERO_AT_END(destroy) struct digest d = {.model = model, .comm = comm, .source = source};
+    ZERO_TRY(zero_agree(comm, allocate(&d)));
+    for (int i = 0; i < model->n_tensors; i++)
+        ZERO_TRY(hash_tensor(&d, d.sorted[i], partitions[d.sorted[i]->group]));
+    XXH128_hash_t h = XXH3_128bits_digest(d.list);
+    snprintf(hex, ZERO_CHECKSUM, "%016" PRIx64 "%016" PRIx64, h.high64, h.low64);
+    return ZERO_OK;
 }

@@ -23,6 +23,7 @@
 #pragma once
 
 #include "comm/comm.h"
+#include "io/checksum.h"
 #include "nn/model.h"
 #include "sharding/partition.h"
 #include "state/visit.h"
@@ -42,4 +43,4 @@ typedef struct {
  * ZERO_ERR_NOMEM, or the source's status. */
 ZERO_NODISCARD zero_status zero_digest(const zero_model *model, zero_comm *comm,
                                        const zero_partition *const *partitions,
-                                       const zero_digest_source *source, char hex[33]);
+                                       const zero_digest_source *source, char hex[ZERO_CHECKSUM]);

@@ -30,15 +30,12 @@ static int find_column(zero_profile *p, const char *unit)
 zero_status zero_profile_init(zero_profile *p, const zero_model *model)
 {
     *p = (zero_profile){.n_columns = 1};
-    zero_status st = zero_new(&p->kinds, model->n_units + 1, "units of a profile");
-    if (st == ZERO_OK) st = zero_new(&p->column_of, model->n_units, "units of a profile");
-    for (int u = 0; st == ZERO_OK && u < model->n_units; u++)
+    ZERO_TRY(zero_new(&p->kinds, model->n_units + 1, "units of a profile"));
+    ZERO_TRY(zero_new(&p->column_of, model->n_units, "units of a profile"));
+    for (int u = 0; u < model->n_units; u++)
         p->column_of[u] = find_column(p, model->units[u].name);
-    if (st == ZERO_OK)
-        st = zero_new(&p->all, ZERO_PROGRAMS * ZERO_OP_KINDS * p->n_columns,
-                      "classes of a profile");
-    if (st != ZERO_OK) zero_profile_destroy(p);
-    return st;
+    return zero_new(&p->all, ZERO_PROGRAMS * ZERO_OP_KINDS * p->n_columns,
+                    "classes of a profile");
 }
 
 void zero_profile_destroy(zero_profile *p)
@@ -116,19 +113,19 @@ zero_status zero_profile_gather(const zero_profile *p, zero_program_kind program
                                 zero_comm *comm, zero_profile_ranks *ranks)
 {
     int n = ZERO_OP_KINDS * p->n_columns;
-    zero_profile_ranks made = {.profile = p};
-    double *seconds = NULL, *all;
+    ZERO_AT_END(zero_profile_ranks_destroy) zero_profile_ranks made = {.profile = p};
+    ZERO_FREED double *seconds = NULL;
     zero_status st = zero_new(&made.rows, n, "classes of a profile");
     if (st == ZERO_OK)
         st = zero_new(&seconds, n * ((int64_t)comm->size + 1), "seconds of all ranks");
-    st = zero_agree(comm, st);
-    all = seconds ? seconds + n : NULL;
-    for (int i = 0; st == ZERO_OK && i < n; i++) {
+    ZERO_TRY(zero_agree(comm, st));
+    for (int i = 0; i < n; i++) {
         made.rows[i].own = *zero_profile_at(p, program, (zero_op)0, i);
         seconds[i] = made.rows[i].own.seconds;
     }
-    if (st == ZERO_OK) st = zero_comm_all_gather_doubles(comm, n, seconds, all);
-    for (int i = 0; st == ZERO_OK && i < n; i++) {
+    const double *all = seconds + n;
+    ZERO_TRY(zero_comm_all_gather_doubles(comm, n, seconds, seconds + n));
+    for (int i = 0; i < n; i++) {
         zero_profile_row *row = &made.rows[i];
         row->least = row->most = all[i];
         for (int r = 1; r < comm->size; r++) {
@@ -136,12 +133,8 @@ zero_status zero_profile_gather(const zero_profile *p, zero_program_kind program
             row->most = fmax(row->most, all[(int64_t)r * n + i]);
         }
     }
-    free(seconds);
-    if (st == ZERO_OK)
-        *ranks = made;
-    else
-        zero_profile_ranks_destroy(&made);
-    return st;
+    ZERO_GIVE(ranks, made);
+    return ZERO_OK;
 }
 
 void zero_profile_ranks_destroy(zero_profile_ranks *ranks)

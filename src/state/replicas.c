@@ -230,22 +230,6 @@ static zero_status hash_copies(zero_runner *r, zero_copies kind, int64_t step,
     return ZERO_OK;
 }
 
-/* The ranks' sums become those of their nodes. */
-static void add_up_nodes(const zero_runner *r)
-{
-    const zero_layout *layout = &r->comm->layout;
-    zero_check_space space = zero_finding_space(r);
-    int *first = space.class_of; /* for each rank */
-    for (int rank = 0; rank < layout->size; rank++) {
-        first[rank] = zero_replicas_first_beside(r, rank);
-        for (int k = 0; k < 2 && first[rank] < rank; k++)
-            space.words[2 * first[rank] + k] += space.words[2 * rank + k];
-    }
-    for (int rank = 0; rank < layout->size; rank++)
-        memcpy(space.words + 2 * rank, space.words + 2 * first[rank],
-               2 * sizeof *space.words);
-}
-
 zero_range zero_replicas_held(const zero_schedule *s, zero_copies kind, int g)
 {
     if (kind == ZERO_COPIES_OF_REPLICAS) return zero_states_held(s, g);
@@ -275,7 +259,20 @@ static zero_status compare_copies(zero_runner *r, zero_copies kind)
     int step = zero_replicas_step(r->schedule, kind);
     zero_status looked = hash_copies(r, kind, ZERO_ALL_STEPS, mine);
     ZERO_TRY(zero_finding_exchange(r, mine, looked));
-    if (kind == ZERO_COPIES_OF_NODES) add_up_nodes(r);
+    if (kind == ZERO_COPIES_OF_NODES) {
+        /* The ranks' sums become those of their nodes. */
+        const zero_layout *layout = &r->comm->layout;
+        zero_check_space space = zero_finding_space(r);
+        int *first = space.class_of; /* for each rank */
+        for (int rank = 0; rank < layout->size; rank++) {
+            first[rank] = zero_replicas_first_beside(r, rank);
+            for (int k = 0; k < 2 && first[rank] < rank; k++)
+                space.words[2 * first[rank] + k] += space.words[2 * rank + k];
+        }
+        for (int rank = 0; rank < layout->size; rank++)
+            memcpy(space.words + 2 * rank, space.words + 2 * first[rank],
+                   2 * sizeof *space.words);
+    }
     const uint64_t *words = zero_finding_space(r).words;
     for (int k = step; k < r->comm->size; k++)
         if (memcmp(words + 2 * (k % step), words + 2 * k, 2 * sizeof *words) != 0)

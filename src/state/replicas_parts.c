@@ -159,37 +159,6 @@ static zero_status find_tensor(zero_runner *r, bool has_gradient, zero_finding *
     return ZERO_OK;
 }
 
-/* Names the ranks that own what differs, in the copies that are wrong or, if no copy is
- * that of most, in all. */
-static zero_status tell(zero_runner *r, const zero_finding *place)
-{
-    const uint64_t *words = zero_finding_space(r).words;
-    int *class_of = zero_finding_space(r).class_of, n = n_copies(r);
-    int right = -1, lowest = -1;
-    for (int c = 0; c < n && right < 0; c++) {
-        int same = 0;
-        for (int q = 0; q < n; q++) same += sum_of(r, q) == sum_of(r, c);
-        if (2 * same > n) right = c;
-    }
-    for (int rank = 0; rank < r->comm->size; rank++) {
-        bool is_right = right >= 0 && sum_of(r, copy_of(r, rank)) == sum_of(r, right);
-        bool is_named = !is_right && words[2 * rank + 1] > 0;
-        if (is_named && lowest < 0) lowest = rank;
-        class_of[rank] = is_named ? lowest : -1;
-    }
-    zero_sentence report = {.used = 0};
-    zero_sentence_add_ranks(&report, r->comm->size, class_of, lowest);
-    zero_sentence_add(&report,
-                      right >= 0
-                          ? ": other bits than where the other parts of the model are, in "
-                          : ": different bits in ");
-    zero_finding_add_place(&report, r, place);
-    zero_sentence_add(&report, ", which each rank of a TP group computes for itself");
-    if (right < 0) zero_sentence_add(&report, "; it is not known which are wrong");
-    ZERO_TRY(zero_finding_add_advice(&report, r, right >= 0 ? lowest : -1));
-    return zero_fail(ZERO_ERR_CORRUPTED, "%s", report.chars);
-}
-
 zero_status zero_replicas_compare_parts(zero_runner *r, bool has_gradient)
 {
     struct sum sum = {.seed = 0};
@@ -206,7 +175,37 @@ zero_status zero_replicas_compare_parts(zero_runner *r, bool has_gradient)
         ZERO_TRY(zero_finding_narrow(&last, true, look, r));
         first.range.end = last.range.end;
         ZERO_TRY(look(r, &first, &differ));
-        if (differ) return tell(r, &first);
+        if (differ) {
+            /* Names the ranks that own what differs, in the copies that are wrong or, if no
+             * copy is that of most, in all. */
+            const uint64_t *words = zero_finding_space(r).words;
+            int *class_of = zero_finding_space(r).class_of, n = n_copies(r);
+            int right = -1, lowest = -1;
+            for (int c = 0; c < n && right < 0; c++) {
+                int same = 0;
+                for (int q = 0; q < n; q++) same += sum_of(r, q) == sum_of(r, c);
+                if (2 * same > n) right = c;
+            }
+            for (int rank = 0; rank < r->comm->size; rank++) {
+                bool is_right =
+                    right >= 0 && sum_of(r, copy_of(r, rank)) == sum_of(r, right);
+                bool is_named = !is_right && words[2 * rank + 1] > 0;
+                if (is_named && lowest < 0) lowest = rank;
+                class_of[rank] = is_named ? lowest : -1;
+            }
+            zero_sentence report = {.used = 0};
+            zero_sentence_add_ranks(&report, r->comm->size, class_of, lowest);
+            zero_sentence_add(
+                &report,
+                right >= 0 ? ": other bits than where the other parts of the model are, in "
+                           : ": different bits in ");
+            zero_finding_add_place(&report, r, &first);
+            zero_sentence_add(&report,
+                              ", which each rank of a TP group computes for itself");
+            if (right < 0) zero_sentence_add(&report, "; it is not known which are wrong");
+            ZERO_TRY(zero_finding_add_advice(&report, r, right >= 0 ? lowest : -1));
+            return zero_fail(ZERO_ERR_CORRUPTED, "%s", report.chars);
+        }
     }
     return zero_finding_lost("what the ranks of TP groups compute alike");
 }

@@ -142,13 +142,9 @@ zero_status zero_states_digest(zero_runner *r, char hex[33])
 {
     const zero_schedule *s = r->schedule;
     int n = s->model->n_groups;
-    const zero_partition **partitions;
-    zero_status st = zero_new(&partitions, n, "groups");
-    st = zero_agree(r->comm, st);
-    for (int g = 0; st == ZERO_OK && g < n; g++) partitions[g] = &s->groups[g].partition;
-    if (st == ZERO_OK)
-        st = zero_digest(s->model, r->comm, partitions,
-                         &(zero_digest_source){read_states, r}, hex);
-    free(partitions);
-    return st;
+    ZERO_FREED const zero_partition **partitions = NULL;
+    ZERO_TRY(zero_agree(r->comm, zero_new(&partitions, n, "groups")));
+    for (int g = 0; g < n; g++) partitions[g] = &s->groups[g].partition;
+    return zero_digest(s->model, r->comm, partitions, &(zero_digest_source){read_states, r},
+                       hex);
 }

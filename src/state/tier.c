@@ -9,10 +9,17 @@
 /* ---- opening ---- */
 
 /* Blocks lie in the file in the order of their buffers. */
-static zero_status open_blocks(zero_tier *t, const zero_schedule *s, const char *directory,
-                               int n, size_t *bytes)
+zero_status zero_tier_open(zero_tier *t, const zero_schedule *s, const char *directory)
 {
-    int depth = zero_offload_in_flight(s), number = 0;
+    int n = 0, number = 0, depth = zero_offload_in_flight(s);
+    ZERO_FREED size_t *bytes = NULL;
+    for (int i = 0; i < s->n_buffers; i++) n += s->buffers[i].space == ZERO_SPACE_FILE;
+    *t = (zero_tier){.scratch = NULL};
+    if (n == 0) return ZERO_OK;
+    if (!directory)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "no directory for the scratch file: give --offload DIR");
+    ZERO_TRY(zero_new(&bytes, n, "blocks of a scratch file"));
     ZERO_TRY(zero_new(&t->blocks, s->n_buffers, "blocks of a scratch file"));
     for (int i = 0; i < s->n_buffers; i++) {
         t->blocks[i].number = t->blocks[i].transfer = NONE;
@@ -27,23 +34,6 @@ static zero_status open_blocks(zero_tier *t, const zero_schedule *s, const char 
                               .depth = depth,
                               .threads = (int)zero_min(ZERO_TIER_THREADS, depth)},
         &t->scratch);
-}
-
-zero_status zero_tier_open(zero_tier *t, const zero_schedule *s, const char *directory)
-{
-    int n = 0;
-    for (int i = 0; i < s->n_buffers; i++) n += s->buffers[i].space == ZERO_SPACE_FILE;
-    *t = (zero_tier){.scratch = NULL};
-    if (n == 0) return ZERO_OK;
-    if (!directory)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "no directory for the scratch file: give --offload DIR");
-    size_t *bytes;
-    ZERO_TRY(zero_new(&bytes, n, "blocks of a scratch file"));
-    zero_status st = open_blocks(t, s, directory, n, bytes);
-    free(bytes);
-    if (st != ZERO_OK) zero_tier_close(t);
-    return st;
 }
 
 void zero_tier_close(zero_tier *t)

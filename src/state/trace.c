@@ -15,20 +15,6 @@ static int64_t count_flights(const zero_schedule *s, const zero_instruction *i)
     return zero_exchange_collectives(s, i->op, zero_exchange_number(i));
 }
 
-/* A block of states may move with its parameters (run_offload.c). */
-static int64_t count_transfers(const zero_schedule *s, const zero_instruction *i)
-{
-    bool is_fp32 = s->input.type == ZERO_FP32;
-    switch (i->op) {
-    case ZERO_OP_FETCH: return 1 + (is_fp32 && zero_offload_has_parameters(s, i->group));
-    case ZERO_OP_STORE: return 1 + zero_offload_has_parameters(s, i->group);
-    case ZERO_OP_FETCH_PARAM: return s->groups[i->group].n_blocks;
-    case ZERO_OP_SAVE:
-    case ZERO_OP_RESTORE: return 1;
-    default: return 0;
-    }
-}
-
 static void add_program(const zero_schedule *s, zero_program_kind kind,
                         zero_trace_size *size)
 {
@@ -36,7 +22,8 @@ static void add_program(const zero_schedule *s, zero_program_kind kind,
     size->spans += p->length;
     for (int at = 0; at < p->length; at++) {
         size->flights += count_flights(s, &p->code[at]);
-        size->transfers += count_transfers(s, &p->code[at]);
+        zero_file_traffic moved = zero_offload_moved(s, &p->code[at]);
+        size->transfers += (int64_t)(moved.reads + moved.writes);
     }
 }
 
@@ -61,28 +48,20 @@ zero_trace_size zero_trace_measure(const zero_schedule *s, const zero_trace_wind
 
 /* ---- opening and closing ---- */
 
-static zero_status open_all(zero_trace *t, const zero_trace_size *size)
-{
-    size_t n = (size_t)t->window.keeps + 1;
-    t->room = (int)size->spans;
-    ZERO_TRY(zero_new(&t->spans, n * (size_t)size->spans, "spans of a trace"));
-    ZERO_TRY(zero_new(&t->steps, n, "steps of a trace"));
-    int64_t flights = zero_max(slots(&t->window) * size->flights, 1);
-    ZERO_TRY(zero_comm_spans_init(&t->flights, flights));
-    int64_t capacity = slots(&t->window) * size->transfers;
-    if (capacity == 0) return ZERO_OK;
-    t->transfers.capacity = capacity;
-    return zero_new(&t->transfers.ring, capacity, "transfers of a trace");
-}
-
 zero_status zero_trace_init(zero_trace *t, const zero_schedule *s,
                             const zero_trace_window *window)
 {
     zero_trace_size size = zero_trace_measure(s, window);
-    *t = (zero_trace){.window = *window};
-    zero_status st = open_all(t, &size);
-    if (st != ZERO_OK) zero_trace_destroy(t);
-    return st;
+    size_t n = (size_t)window->keeps + 1;
+    int64_t flights = zero_max(slots(window) * size.flights, 1);
+    int64_t transfers = slots(window) * size.transfers;
+    *t = (zero_trace){.window = *window, .room = (int)size.spans};
+    ZERO_TRY(zero_new(&t->spans, n * (size_t)size.spans, "spans of a trace"));
+    ZERO_TRY(zero_new(&t->steps, n, "steps of a trace"));
+    ZERO_TRY(zero_comm_spans_init(&t->flights, flights));
+    if (transfers == 0) return ZERO_OK;
+    t->transfers.capacity = transfers;
+    return zero_new(&t->transfers.ring, transfers, "transfers of a trace");
 }
 
 void zero_trace_destroy(zero_trace *t)

@@ -76,20 +76,6 @@ static zero_status visit_chunk(struct visit *v, int64_t i)
     return ZERO_OK;
 }
 
-static zero_status visit_device(struct visit *v)
-{
-    zero_status st = ZERO_OK;
-    fetch(v, 0);
-    for (int64_t i = 0; st == ZERO_OK && !zero_range_is_empty(in_chunk(v, i).range); i++)
-        st = visit_chunk(v, i);
-    zero_failure kept = zero_failure_keep(st);
-    for (int k = 0; k < 2; k++) { /* also after a failure: the chunks are free afterwards */
-        zero_link_wait(&v->r->link, v->fetched[k]);
-        zero_link_wait(&v->r->link, v->stored[k]);
-    }
-    return st == ZERO_OK ? zero_link_status(&v->r->link) : zero_failure_restore(&kept);
-}
-
 /* ---- in a file ---- */
 
 /* A block of the file and its slot in memory: states, and parameters if they are there,
@@ -240,7 +226,20 @@ zero_status zero_states_visit(zero_runner *r, int group, zero_range range,
     struct visit v = {r, group, range, access, visit, arg, .n_fetched = 0};
     if (zero_range_is_empty(range)) return ZERO_OK;
     assert(is_held(r, group, range));
-    if (are_on_device(r)) return visit_device(&v);
+    if (are_on_device(r)) {
+        zero_status st = ZERO_OK;
+        fetch(&v, 0);
+        for (int64_t i = 0; st == ZERO_OK && !zero_range_is_empty(in_chunk(&v, i).range);
+             i++)
+            st = visit_chunk(&v, i);
+        zero_failure kept = zero_failure_keep(st);
+        for (int k = 0; k < 2;
+             k++) { /* also after a failure: the chunks are free afterwards */
+            zero_link_wait(&v.r->link, v.fetched[k]);
+            zero_link_wait(&v.r->link, v.stored[k]);
+        }
+        return st == ZERO_OK ? zero_link_status(&v.r->link) : zero_failure_restore(&kept);
+    }
     ZERO_TRY(wait_for_host(r, group, access));
     if (is_in_file(r, group)) {
         int64_t begin = zero_offload_range(v.r->schedule, v.group, 0).begin;

@@ -70,7 +70,7 @@ TEST(a_call_in_a_poll_is_the_first_threads_alone)
     if (!zero_team_is_built()) skip();
     for (size_t i = 0; i < COUNT(teams); i++)
         for (int is_held = 0; is_held < 2; is_held++) {
-            zero_math math = team_of(pool, teams[i], NULL);
+            zero_math math = team_of(pool, teams[i]);
             nest n = {.math = &math, .caller = pthread_self(), .is_held = is_held};
             math.poll = call_in_poll, math.poll_arg = &n;
             if (is_held)
@@ -135,7 +135,7 @@ typedef struct {
 static job job_of(test_pool *pool, int threads, float *out)
 {
     enum { M = 700, N = 520, K = 400 };
-    job j = {.math = team_of(pool, threads, NULL)};
+    job j = {.math = team_of(pool, threads)};
     uint16_t *b = test_bytes(pool, 2 * N * K), *grad = test_bytes(pool, 2 * STATES);
     float *wide = test_floats(pool, N * K), *states = out + M * N;
     zero_convert(ZERO_FP32, ZERO_BF16, N * K, wide, b);
