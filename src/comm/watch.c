@@ -222,8 +222,11 @@ void zero_watch_note(zero_comm *comm, zero_watch_state state, const zero_operati
 {
     struct zero_watch *w = comm->watch;
     if (!w) return;
+    /* Threads that wait in turn, or one that waits in slices, have not moved. */
+    bool goes_on = w->state == ZERO_WATCH_WAITING && state == ZERO_WATCH_WAITING;
     w->op = *op;
     w->state = state;
+    if (goes_on) return;
     w->since = w->last_turn = zero_clock_seconds();
     begin_again(w);
 }
