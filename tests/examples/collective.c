@@ -58,6 +58,6 @@ int main(void)
                right ? "right" : "WRONG");
     if (!right) zero_world_abort(1);
     free(gradient);
-    zero_world_close(&world);
+    check(zero_world_close(&world));
     return 0;
 }

@@ -91,6 +91,6 @@ int main()
     if (zero_comm_rank(world) == 0)
         std::cout << "groups of " << zero_comm_size(world)
                   << " ranks: " << (right ? "right" : "WRONG") << std::endl;
-    zero_world_close(&world);
+    check(zero_world_close(&world));
     return right ? 0 : 1;
 }
