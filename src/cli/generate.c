@@ -213,7 +213,7 @@ static zero_status open_imported(job *j, zero_shape *shape)
             j->path);
     ZERO_TRY(zero_model_build(shape, &j->s.model));
     ZERO_TRY(zero_hugging_face_open(j->path, &j->s.model, &j->file));
-    return zero_hugging_face_keep(&j->found, &j->kept);
+    return zero_hugging_face_keep(&j->found, true, &j->kept);
 }
 
 /* Opens what is at the path, a checkpoint before anything else; of several the newest. Rank
