@@ -10,7 +10,6 @@
 #include "base/fail.h"
 #include "base/memory_limit.h"
 #include "cli/machine.h"
-#include "cli/notes.h"
 #include "cli/overwriting.h"
 #include "cli/requests.h"
 #include "cli/tracing.h"
