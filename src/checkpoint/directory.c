@@ -1,8 +1,5 @@
 #include "checkpoint/directory.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "base/clock.h"

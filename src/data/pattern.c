@@ -3,8 +3,6 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <ctype.h>
 #include <pcre2.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/fail.h"
 #include "base/grow.h"

@@ -12,8 +12,6 @@
  * characters with bytes for those without a token as in SentencePiece. */
 #pragma once
 
-#include <stdbool.h>
-
 #include "data/merging.h"
 #include "data/pattern.h"
 #include "io/bytes.h"

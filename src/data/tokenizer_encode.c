@@ -1,8 +1,4 @@
 /* Text to tokens: added tokens, normal forms, pieces, merges; and back. */
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <xxhash.h>
 
