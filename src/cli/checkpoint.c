@@ -6,16 +6,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/embedded.h"
 #include "base/fail.h"
 #include "base/legible.h"
+#include "base/number.h"
 #include "checkpoint/hugging_face.h"
 #include "checkpoint/list.h"
 #include "checkpoint/model.h"
 #include "checkpoint/read.h"
 #include "cli/command.h"
 #include "cli/overwriting.h"
+#include "facts/form.h"
+#include "io/json_input.h"
 #include "nn/shape.h"
 #include "report/text.h"
+
+extern const zero_embedded zero_cli_forms[];
 
 #define PATH_BYTES (ZERO_STORAGE_PATH + ZERO_CHECKPOINT_NAME)
 
@@ -34,91 +40,57 @@ static uint64_t bytes_of(const zero_manifest *m)
 
 /* ---- show ---- */
 
-static void show_options(const zero_manifest *m)
+/* Options as words, in lines of about 80 columns. */
+static json_t *option_lines(const json_t *options)
 {
+    json_t *lines = json_array(), *value;
+    char line[2 * ZERO_SHOWN_BYTES];
     const char *key;
-    json_t *value;
-    size_t column = 0;
-    if (!m->options) return;
-    printf("  options       ");
-    json_object_foreach(m->options, key, value)
+    size_t n = 0;
+    json_object_foreach((json_t *)options, key, value)
     {
         const char *text = json_is_string(value) ? json_string_value(value) : "?";
-        if (column + strlen(key) + strlen(text) > 76) {
-            printf("\n%16s", "");
-            column = 0;
+        if (n + strlen(key) + strlen(text) > 76) {
+            json_array_append_new(lines, json_string(line));
+            n = 0;
         }
-        column += (size_t)printf("%s--%s %s", column > 0 ? " " : "", ZERO_SHOWN(key),
-                                 ZERO_SHOWN(text));
+        int added = snprintf(line + n, sizeof line - n, "%s--%s %s", n > 0 ? " " : "",
+                             ZERO_SHOWN(key), ZERO_SHOWN(text));
+        n = zero_min_size(n + (size_t)added, sizeof line - 1);
     }
-    printf("\n");
+    if (n > 0) json_array_append_new(lines, json_string(line));
+    return lines;
 }
 
-static void show_tensors(const zero_manifest *m)
-{
-    printf("  tensors       %d, each as master, momentum and variance in fp32\n",
-           m->table.n_tensors);
-    for (int i = 0; i < m->table.n_tensors; i++) {
-        const zero_tensor *t = &m->table.tensors[i];
-        printf("    %-36s %8" PRId64 " x %-8" PRId64 " group %d", ZERO_SHOWN(t->name),
-               t->rows, t->cols, t->group);
-        if (t->cut != ZERO_CUT_NONE) printf(", cut by %s", zero_manifest_cuts[t->cut]);
-        if (zero_cut_parts(t) > 1) printf(" in %" PRId64 " parts", zero_cut_parts(t));
-        printf("\n");
-    }
-}
-
+/* The manifest, which is a tree already, with what a text needs besides. */
 static zero_status show(zero_checkpoint *c, const char *found, const checkpoint_options *o)
 {
+    const zero_manifest *m = &c->manifest;
+    char path[ZERO_STORAGE_FILE_PATH], shape[ZERO_PLAN_TEXT];
+    zero_bytes bytes = {0};
+    json_t *tree = NULL, *text;
+    const char *key;
+    void *next;
     (void)o;
-    printf("%s\n", ZERO_SHOWN(found));
-    printf("  step          %" PRId64, c->manifest.step);
-    if (c->manifest.skipped > 0)
-        printf(", of which %" PRId64 " were skipped", c->manifest.skipped);
-    printf("; %" PRId64 " samples read\n", c->manifest.samples);
-    if (c->manifest.loss_scale.type == ZERO_FP16) {
-        printf("  loss scale    %g, after %" PRId64
-               " clean steps; halves at the %s overflow\n",
-               (double)c->manifest.loss_scale.scale, c->manifest.loss_scale.clean_steps,
-               c->manifest.loss_scale.hysteresis > 1 ? "second" : "next");
-    }
-    int64_t n_params = 0;
-    for (int i = 0; i < c->manifest.table.n_tensors; i++)
-        n_params += c->manifest.table.tensors[i].rows * c->manifest.table.tensors[i].cols;
-    char shape[ZERO_PLAN_TEXT];
-    zero_text_shape(&c->manifest.shape, shape);
-    printf("  model         ");
-    if (c->manifest.has_shape)
-        printf("%s, %s, V %" PRId64 "; ", c->manifest.shape.kind->about, shape,
-               c->manifest.shape.vocab);
-    printf("%" PRId64 " parameters, trained in %s\n", n_params,
-           zero_type_name(c->manifest.loss_scale.type));
-    const zero_state_layout *l = &c->manifest.table.layout;
-    printf("  written by    %d rank%s, ", l->n_ranks, l->n_ranks == 1 ? "" : "s");
-    if (zero_state_table_is_shared(&c->manifest.table))
-        printf("--tp %d --tp-slices %d, ", l->tp, l->slices);
-    printf("partition %s\n", zero_partition_scheme_name(l->scheme));
-    printf("  arithmetic    %s\n", ZERO_SHOWN(c->manifest.arithmetic));
-    printf("  digest        %s\n", c->manifest.digest);
-    printf("  seed          %" PRId64 "\n", c->manifest.seed);
-    show_options(&c->manifest);
-    char name[64];
-    printf("  files         %s\n", ZERO_BYTES(bytes_of(&c->manifest)));
-    for (int r = 0; r < c->manifest.table.layout.n_ranks; r++) {
-        zero_shard_name(r, c->manifest.table.layout.n_ranks, name);
-        printf("    %-36s %14" PRIu64 " bytes\n", name, c->manifest.shards[r].bytes);
-    }
-    if (c->manifest.has_tokenizer)
-        printf("    %-36s %14" PRIu64 " bytes\n", ZERO_TOKENIZER_NAME,
-               c->manifest.tokenizer.bytes);
-    const char *kept;
-    json_t *text;
-    json_object_foreach(c->manifest.kept, kept, text)
-    {
-        printf("    %-36s %14zu bytes, kept for export\n", kept, json_string_length(text));
-    }
-    show_tensors(&c->manifest);
-    return ZERO_OK;
+    zero_storage_path(&c->dir, ZERO_MANIFEST_NAME, path);
+    zero_status st = zero_bytes_read(&bytes, path);
+    if (st == ZERO_OK) st = zero_json_parse(path, bytes.bytes, bytes.len, &tree);
+    zero_bytes_destroy(&bytes);
+    ZERO_TRY(st);
+    zero_text_shape(&m->shape, shape);
+    json_object_foreach_safe(json_object_get(tree, "kept"), next, key, text)
+        json_object_set_new(json_object_get(tree, "kept"), key,
+                            json_integer((json_int_t)json_string_length(text)));
+    json_object_update_new(
+        tree,
+        json_pack("{s:o, s:s*, s:s, s:I, s:o, s:I}", "found", json_string_nocheck(found),
+                  "about", m->has_shape ? m->shape.kind->about : NULL, "shape_text", shape,
+                  "vocab", (json_int_t)m->shape.vocab, "lines", option_lines(m->options),
+                  "all_bytes", (json_int_t)bytes_of(m)));
+    st = zero_form_print(zero_embedded_text(zero_cli_forms, "checkpoint"), "show", tree,
+                         zero_legible_print, stdout);
+    json_decref(tree);
+    return st;
 }
 
 /* ---- verify ---- */
@@ -224,21 +196,6 @@ static zero_status run(void *options, const zero_options *given)
             ZERO_ERR_INVALID,
             "checkpoint %s: expected show, verify or export (zero checkpoint --help)",
             name);
-    if (given->n_operands == 1)
-        return zero_fail(ZERO_ERR_INVALID, "checkpoint %s needs a directory", verbs[verb]);
-    if (given->n_operands > 2)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "checkpoint %s: expected one directory, found %.200s and %.200s",
-                         verbs[verb], given->operands[1], given->operands[2]);
-    if ((o->to != NULL) != (verb == EXPORT))
-        return zero_fail(ZERO_ERR_INVALID, "checkpoint %s%s", verbs[verb],
-                         o->to ? ": --to is for export alone"
-                               : " needs --to OUT, the directory to make");
-    static const char *const of_export[] = {"shard-bytes", "dtype"};
-    for (int i = 0; i < 2; i++)
-        if (verb != EXPORT && zero_options_is_set(given, of_export[i]))
-            return zero_fail(ZERO_ERR_INVALID, "checkpoint %s: --%s is for export alone",
-                             verbs[verb], of_export[i]);
     const char *path = given->operands[1];
     if (verb == VERIFY) {
         char found[PATH_BYTES];

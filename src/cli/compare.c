@@ -88,18 +88,6 @@ static zero_status compare_step(const pair *p, int64_t i, difference *d)
     return st;
 }
 
-static zero_status compare_results(const pair *p, difference *d)
-{
-    for (int64_t i = 0; i < zero_max(p->a.n, p->b.n) && !d->key[0]; i++)
-        ZERO_TRY(compare_step(p, i, d));
-    if (d->key[0]) return ZERO_OK;
-    const json_t *a = json_object_get(p->a.final, "digest");
-    const json_t *b = json_object_get(p->b.final, "digest");
-    d->step = 0;
-    if ((a || b) && !(a && b && json_equal(a, b))) note("digest", a, b, d);
-    return ZERO_OK;
-}
-
 static void show_results(const pair *p, const difference *d)
 {
     char digest[96];
@@ -157,7 +145,14 @@ static zero_status show_settings(const pair *p)
 static zero_status compare(const pair *p)
 {
     difference d = {.step = 0};
-    ZERO_TRY(compare_results(p, &d));
+    for (int64_t i = 0; i < zero_max(p->a.n, p->b.n) && !d.key[0]; i++)
+        ZERO_TRY(compare_step(p, i, &d));
+    if (!d.key[0]) {
+        const json_t *a = json_object_get(p->a.final, "digest");
+        const json_t *b = json_object_get(p->b.final, "digest");
+        d.step = 0;
+        if ((a || b) && !(a && b && json_equal(a, b))) note("digest", a, b, &d);
+    }
     printf("%s | %s\n", ZERO_SHOWN(p->a.path), ZERO_SHOWN(p->b.path));
     show_results(p, &d);
     ZERO_TRY(show_settings(p));

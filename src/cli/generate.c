@@ -54,31 +54,6 @@ static bool speaks_tokens(const job *j)
 
 /* ---- the model ---- */
 
-/* Describes it and reads its tokenizer, if it has one and texts are spoken: that of an
- * imported model may be of a kind that is not read. */
-static zero_status read_model(job *j)
-{
-    const zero_manifest *m = &j->checkpoint.manifest;
-    if (j->is_imported) {
-        char path[ZERO_STORAGE_PATH];
-        j->type = ZERO_FP32;
-        j->has_tokenizer =
-            !j->options.prompt_tokens && zero_tokenizer_beside(j->found.folder, path);
-        if (j->has_tokenizer) ZERO_TRY(zero_tokenizer_open(path, &j->tokenizer));
-    } else {
-        j->type = m->loss_scale.type;
-        j->has_tokenizer = m->has_tokenizer;
-        if (m->kept) j->kept = json_incref(m->kept);
-        ZERO_TRY(zero_checkpoint_describe(&j->checkpoint, &j->s.model));
-        if (j->has_tokenizer)
-            ZERO_TRY(zero_checkpoint_tokenizer(&j->checkpoint, &j->tokenizer));
-    }
-    if (!j->has_tokenizer || j->tokenizer.vocab <= j->s.model.vocab) return ZERO_OK;
-    return zero_fail(ZERO_ERR_FORMAT,
-                     "%s: its tokenizer has %" PRId32 " tokens, its model only %" PRId64,
-                     j->path, j->tokenizer.vocab, j->s.model.vocab);
-}
-
 static zero_type type_of(const job *j)
 {
     zero_type type = ZERO_FP32;
@@ -104,25 +79,6 @@ static zero_plan_input plan_of(job *j, zero_algorithm collectives)
     return in;
 }
 
-static zero_status open_engine(job *j)
-{
-    const char *why;
-    zero_weights weights = j->is_imported ? zero_hugging_face_weights(&j->file)
-                                          : zero_checkpoint_weights(&j->checkpoint);
-    zero_engine_spec spec = {
-        .plan = plan_of(j, zero_algorithm_choose(&j->s.world.layout, &why)),
-        .backend = j->s.backend,
-        .device = j->s.place.device,
-        .device_limit = j->s.place.room,
-        .weights = &weights,
-        .eval_batches = 1,
-        .may_use_p2p = true,
-        .may_stage = true,
-        .memory_limit = zero_session_room(&j->s)};
-    ZERO_TRY(zero_engine_init(&j->s.engine, &spec, &j->s.world));
-    return j->is_imported ? zero_importing_check_weights(&j->s.world, &j->file) : ZERO_OK;
-}
-
 /* ---- the prompts ---- */
 
 /* Nodes may have tokenizers of their own. */
@@ -145,7 +101,28 @@ static zero_status compare_prompts(job *j)
 
 static zero_status prepare(job *j)
 {
-    ZERO_TRY(read_model(j));
+    /* Describes it and reads its tokenizer, if it has one and texts are spoken: that of
+     * an imported model may be of a kind that is not read. */
+    const zero_manifest *m = &j->checkpoint.manifest;
+    if (j->is_imported) {
+        char path[ZERO_STORAGE_PATH];
+        j->type = ZERO_FP32;
+        j->has_tokenizer =
+            !j->options.prompt_tokens && zero_tokenizer_beside(j->found.folder, path);
+        if (j->has_tokenizer) ZERO_TRY(zero_tokenizer_open(path, &j->tokenizer));
+    } else {
+        j->type = m->loss_scale.type;
+        j->has_tokenizer = m->has_tokenizer;
+        if (m->kept) j->kept = json_incref(m->kept);
+        ZERO_TRY(zero_checkpoint_describe(&j->checkpoint, &j->s.model));
+        if (j->has_tokenizer)
+            ZERO_TRY(zero_checkpoint_tokenizer(&j->checkpoint, &j->tokenizer));
+    }
+    if (!(!j->has_tokenizer || j->tokenizer.vocab <= j->s.model.vocab))
+        return zero_fail(ZERO_ERR_FORMAT,
+                         "%s: its tokenizer has %" PRId32
+                         " tokens, its model only %" PRId64,
+                         j->path, j->tokenizer.vocab, j->s.model.vocab);
     const char *around = j->tokenizer.around;
     if (j->has_tokenizer && around[0] && zero_comm_is_root(&j->s.world))
         fprintf(
@@ -172,7 +149,21 @@ static zero_status prepare_engine(job *j)
 {
     ZERO_TRY(zero_agree(&j->s.world, prepare(j)));
     ZERO_TRY(zero_agree(&j->s.world, compare_prompts(j)));
-    return open_engine(j);
+    const char *why;
+    zero_weights weights = j->is_imported ? zero_hugging_face_weights(&j->file)
+                                          : zero_checkpoint_weights(&j->checkpoint);
+    zero_engine_spec spec = {
+        .plan = plan_of(j, zero_algorithm_choose(&j->s.world.layout, &why)),
+        .backend = j->s.backend,
+        .device = j->s.place.device,
+        .device_limit = j->s.place.room,
+        .weights = &weights,
+        .eval_batches = 1,
+        .may_use_p2p = true,
+        .may_stage = true,
+        .memory_limit = zero_session_room(&j->s)};
+    ZERO_TRY(zero_engine_init(&j->s.engine, &spec, &j->s.world));
+    return j->is_imported ? zero_importing_check_weights(&j->s.world, &j->file) : ZERO_OK;
 }
 
 /* After a failure the model is dropped, so that another one can be read. */

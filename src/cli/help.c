@@ -282,10 +282,6 @@ static zero_status run(void *options, const zero_options *given)
 {
     const bool man = ((const help_options *)options)->man;
     const zero_command *command = NULL;
-    if (given->n_operands > 1)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "help takes one command or topic, found %.80s and %.80s",
-                         given->operands[0], given->operands[1]);
     if (given->n_operands == 1) {
         const char *name = given->operands[0];
         const char *topic = zero_embedded_text(zero_topic_files, name);

@@ -14,21 +14,6 @@ const zero_option zero_job_rows[] = {
 
 /* ---- the machine ---- */
 
-static zero_status read_disk(const zero_job_options *o, zero_plan_request *r)
-{
-    if (!o->disk) return ZERO_OK;
-    char read[ZERO_LIST_PART];
-    const char *write = o->disk;
-    if (!(zero_list_take(&write, read) && write &&
-          zero_quantity_rate(read, &r->machine.disk_read) && r->machine.disk_read > 0.0 &&
-          zero_quantity_rate(write, &r->machine.disk_write) && r->machine.disk_write > 0.0))
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "--disk %.80s: expected READ,WRITE in bytes per second, such as 0.8G,1.2G",
-            o->disk);
-    return ZERO_OK;
-}
-
 static zero_status read_network(const char *name, const char *text, double *latency,
                                 double *bandwidth)
 {
@@ -54,7 +39,19 @@ zero_status zero_job_options_read(const zero_job_options *job, zero_plan_request
     ZERO_TRY(read_network("network", job->network, &m->latency, &m->bandwidth));
     ZERO_TRY(read_network("node-network", job->node_network, &m->node_latency,
                           &m->node_bandwidth));
-    ZERO_TRY(read_disk(job, request));
+    if (job->disk) {
+        char read[ZERO_LIST_PART];
+        const char *write = job->disk;
+        if (!(zero_list_take(&write, read) && write &&
+              zero_quantity_rate(read, &request->machine.disk_read) &&
+              request->machine.disk_read > 0.0 &&
+              zero_quantity_rate(write, &request->machine.disk_write) &&
+              request->machine.disk_write > 0.0))
+            return zero_fail(
+                ZERO_ERR_INVALID,
+                "--disk %.80s: expected READ,WRITE in bytes per second, such as 0.8G,1.2G",
+                job->disk);
+    }
     request->has_network = job->network != NULL;
     request->has_disk = job->disk != NULL;
     if (!job->network) m->bandwidth = INFINITY; /* messages take no time */

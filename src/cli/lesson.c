@@ -48,9 +48,6 @@ static zero_status read_number(const zero_options *given, int n_lessons, int *nu
 {
     *number = 0;
     if (given->n_operands == 0) return ZERO_OK;
-    if (given->n_operands > 1)
-        return zero_fail(ZERO_ERR_INVALID, "lesson takes one lesson, found %.40s and %.40s",
-                         given->operands[0], given->operands[1]);
     const char *word = given->operands[0];
     char *end;
     long n = strtol(word, &end, 10);

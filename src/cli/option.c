@@ -10,30 +10,17 @@
 #include "base/quantity.h"
 #include "train/metrics.h"
 
-static void put(const zero_option *option, const void *value, size_t size, void *into)
-{
-    if (option->offset == ZERO_OPTION_NOWHERE) return;
-    memcpy((char *)into + option->offset, value, size);
-}
+/* A value between its text and its field: one member, by the kind of the option. */
+typedef struct {
+    int64_t
+        whole; /* of a flag 0 or 1; of a choice that is stored so the place of its word */
+    double real;
+    const char *text;
+} value;
 
-static void put_whole(const zero_option *option, int64_t number, void *into)
+static bool is_real(const zero_option *option)
 {
-    const int narrow = (int)number;
-    const bool flag = number != 0;
-    switch (option->size) {
-    case sizeof flag: put(option, &flag, sizeof flag, into); break;
-    case sizeof narrow: put(option, &narrow, sizeof narrow, into); break;
-    default: put(option, &number, sizeof number, into);
-    }
-}
-
-static int64_t whole_at(const zero_option *option, const void *field)
-{
-    switch (option->size) {
-    case sizeof(bool): return *(const bool *)field;
-    case sizeof(int): return *(const int *)field;
-    default: return *(const int64_t *)field;
-    }
+    return option->kind == ZERO_OPTION_REAL || option->kind == ZERO_OPTION_RATE;
 }
 
 /* True if a choice is stored as the place of its word. */
@@ -41,6 +28,41 @@ static bool is_place(const zero_option *option)
 {
     return option->kind == ZERO_OPTION_CHOICE && option->size > 0 &&
            option->size < sizeof(const char *);
+}
+
+static bool is_text(const zero_option *option)
+{
+    return !is_place(option) &&
+           (option->kind == ZERO_OPTION_TEXT || option->kind == ZERO_OPTION_CHOICE);
+}
+
+static void put(const zero_option *option, value v, void *into)
+{
+    char *at = (char *)into + option->offset;
+    const int narrow = (int)v.whole;
+    const bool flag = v.whole != 0;
+    if (option->offset == ZERO_OPTION_NOWHERE) return;
+    if (is_text(option))
+        memcpy(at, &v.text, sizeof v.text);
+    else if (is_real(option))
+        memcpy(at, &v.real, sizeof v.real);
+    else if (option->size == sizeof flag || option->kind == ZERO_OPTION_FLAG)
+        memcpy(at, &flag, sizeof flag);
+    else if (option->size == sizeof narrow)
+        memcpy(at, &narrow, sizeof narrow);
+    else
+        memcpy(at, &v.whole, sizeof v.whole);
+}
+
+static value get(const zero_option *option, const void *from)
+{
+    const void *at = (const char *)from + option->offset;
+    if (is_text(option)) return (value){.text = *(const char *const *)at};
+    if (is_real(option)) return (value){.real = *(const double *)at};
+    if (option->size == sizeof(bool) || option->kind == ZERO_OPTION_FLAG)
+        return (value){.whole = *(const bool *)at};
+    return (value){.whole = option->size == sizeof(int) ? *(const int *)at
+                                                        : *(const int64_t *)at};
 }
 
 /* ---- words ---- */
@@ -96,40 +118,20 @@ void zero_option_argument(const zero_option *option, char text[ZERO_OPTION_TEXT_
 
 /* ---- from text ---- */
 
-static zero_status store_text(const zero_option *option, const char *text,
-                              const char *where, void *into)
-{
-    char words[ZERO_OPTION_TEXT_BYTES];
-    const char *word = text;
-    size_t length = strlen(text);
-    int place = 0; /* of the text among the row's words */
-    if (option->kind == ZERO_OPTION_CHOICE)
-        while (word_at(option, place, &word, &length) &&
-               (strlen(text) != length || memcmp(word, text, length) != 0))
-            place++;
-    if (!word) {
-        join_words(option, words);
-        return zero_fail(ZERO_ERR_INVALID, "%s: expected one of %s", where, words);
-    }
-    if (*text == '\0')
-        return zero_fail(ZERO_ERR_INVALID, "%s: expected %s, found an empty text", where,
-                         option->argument);
-    if (is_place(option))
-        put_whole(option, option->min + place, into);
-    else
-        put(option, &text, sizeof text, into);
-    return ZERO_OK;
-}
-
 zero_status zero_option_store(const zero_option *option, const char *text,
                               const char *where, void *into)
 {
+    value v = {.text = text};
+    const char *word = text;
+    size_t length = strlen(text);
+    char words[ZERO_OPTION_TEXT_BYTES];
+    bool is_rate = option->kind == ZERO_OPTION_RATE;
     switch (option->kind) {
-    case ZERO_OPTION_WHOLE: {
-        int64_t number = ZERO_OPTION_WORD;
-        bool is_number = !option->words || strcmp(text, option->words) != 0;
-        if (is_number && (!zero_quantity_whole(text, &number) || number < option->min ||
-                          number > option->max))
+    case ZERO_OPTION_WHOLE:
+        v.whole = ZERO_OPTION_WORD;
+        if (option->words && strcmp(text, option->words) == 0) break;
+        if (!zero_quantity_whole(text, &v.whole) || v.whole < option->min ||
+            v.whole > option->max)
             return zero_fail(
                 ZERO_ERR_INVALID,
                 "%s: expected a whole number from %" PRId64 " to %" PRId64 "%s%s%s", where,
@@ -138,36 +140,40 @@ zero_status zero_option_store(const zero_option *option, const char *text,
                 option->max < 1000
                     ? ""
                     : "; 64K and 64KB are 64000, 64KiB is 65536, likewise M, G, T");
-        put_whole(option, number, into);
-        return ZERO_OK;
-    }
+        break;
     case ZERO_OPTION_REAL:
-    case ZERO_OPTION_RATE: {
-        double number = 0.0;
-        bool is_rate = option->kind == ZERO_OPTION_RATE;
-        bool is_number =
-            is_rate ? zero_quantity_rate(text, &number) : zero_quantity_real(text, &number);
-        if (!is_number || number < option->low || number > option->high)
+    case ZERO_OPTION_RATE:
+        if (!(is_rate ? zero_quantity_rate(text, &v.real)
+                      : zero_quantity_real(text, &v.real)) ||
+            v.real < option->low || v.real > option->high)
             return zero_fail(
                 ZERO_ERR_INVALID, "%s: expected a decimal number from %g to %g, such as %s",
                 where, option->low, option->high, is_rate ? "50G" : "0.5 or 3e-4");
-        put(option, &number, sizeof number, into);
-        return ZERO_OK;
-    }
-    case ZERO_OPTION_FLAG: {
-        bool on = strcmp(text, "on") == 0;
-        if (!on && strcmp(text, "off") != 0)
+        break;
+    case ZERO_OPTION_FLAG:
+        v.whole = strcmp(text, "on") == 0;
+        if (!v.whole && strcmp(text, "off") != 0)
             return zero_fail(
                 ZERO_ERR_INVALID,
                 "%s: expected on or off; on a command line --%s alone means on", where,
                 option->name);
-        put(option, &on, sizeof on, into);
-        return ZERO_OK;
-    }
+        break;
+    case ZERO_OPTION_CHOICE:
+        for (v.whole = option->min;
+             word_at(option, (int)(v.whole - option->min), &word, &length) &&
+             (strlen(text) != length || memcmp(word, text, length) != 0);)
+            v.whole++;
+        join_words(option, words);
+        if (!word)
+            return zero_fail(ZERO_ERR_INVALID, "%s: expected one of %s", where, words);
+        break;
     case ZERO_OPTION_TEXT:
-    case ZERO_OPTION_CHOICE: break;
+        if (*text == '\0')
+            return zero_fail(ZERO_ERR_INVALID, "%s: expected %s, found an empty text",
+                             where, option->argument);
     }
-    return store_text(option, text, where, into);
+    put(option, v, into);
+    return ZERO_OK;
 }
 
 const zero_option *zero_option_named(const zero_option *row, const char *name)
@@ -184,35 +190,17 @@ void zero_option_reset(const zero_option *option, void *into)
         (void)st;
         return;
     }
-    const char *no_text = NULL;
-    int64_t number = option->min > 0 ? 0 : -1;
-    double real = -1.0;
-    bool off = false;
-    switch (option->kind) {
-    case ZERO_OPTION_WHOLE: put_whole(option, number, into); break;
-    case ZERO_OPTION_REAL:
-    case ZERO_OPTION_RATE: put(option, &real, sizeof real, into); break;
-    case ZERO_OPTION_FLAG: put(option, &off, sizeof off, into); break;
-    case ZERO_OPTION_TEXT:
-    case ZERO_OPTION_CHOICE: put(option, &no_text, sizeof no_text, into); break;
-    }
+    bool may_be_zero = option->kind == ZERO_OPTION_WHOLE && option->min <= 0;
+    put(option, (value){.whole = may_be_zero ? -1 : 0, .real = -1.0}, into);
 }
 
 /* ---- to text ---- */
 
-static bool is_left_open(const zero_option *option, const void *field)
+static bool is_left_open(const zero_option *option, value v)
 {
-    switch (option->kind) {
-    case ZERO_OPTION_WHOLE: return whole_at(option, field) < option->min;
-    case ZERO_OPTION_REAL:
-    case ZERO_OPTION_RATE:
-        return *(const double *)field < option->low ||
-               *(const double *)field > option->high;
-    case ZERO_OPTION_FLAG: return false;
-    case ZERO_OPTION_TEXT:
-    case ZERO_OPTION_CHOICE: break;
-    }
-    return !is_place(option) && *(const char *const *)field == NULL;
+    if (is_text(option)) return !v.text;
+    if (is_real(option)) return v.real < option->low || v.real > option->high;
+    return option->kind == ZERO_OPTION_WHOLE && v.whole < option->min;
 }
 
 const char *zero_option_value(const zero_option *option, const void *from,
@@ -222,24 +210,19 @@ const char *zero_option_value(const zero_option *option, const void *from,
     const char *word;
     size_t length;
     if (option->offset == ZERO_OPTION_NOWHERE) return NULL;
-    const void *at = (const char *)from + option->offset;
-    if (option->words && option->kind == ZERO_OPTION_WHOLE &&
-        whole_at(option, at) == ZERO_OPTION_WORD)
+    value v = get(option, from);
+    if (option->words && option->kind == ZERO_OPTION_WHOLE && v.whole == ZERO_OPTION_WORD)
         return option->words;
-    if (is_left_open(option, at)) return NULL;
-    switch (option->kind) {
-    case ZERO_OPTION_WHOLE:
-        snprintf(text, ZERO_OPTION_TEXT_BYTES, "%" PRId64, whole_at(option, at));
-        return text;
-    case ZERO_OPTION_REAL:
-    case ZERO_OPTION_RATE: zero_field_write(&real, from, text); return text;
-    case ZERO_OPTION_FLAG: return *(const bool *)at ? "on" : "off";
-    case ZERO_OPTION_TEXT:
-    case ZERO_OPTION_CHOICE: break;
-    }
-    if (!is_place(option)) return *(const char *const *)at;
-    word_at(option, (int)(whole_at(option, at) - option->min), &word, &length);
-    snprintf(text, ZERO_OPTION_TEXT_BYTES, "%.*s", (int)length, word);
+    if (is_left_open(option, v)) return NULL;
+    if (is_text(option)) return v.text;
+    if (option->kind == ZERO_OPTION_FLAG) return v.whole ? "on" : "off";
+    if (is_real(option))
+        zero_field_write(&real, from, text);
+    else if (is_place(option)) {
+        word_at(option, (int)(v.whole - option->min), &word, &length);
+        snprintf(text, ZERO_OPTION_TEXT_BYTES, "%.*s", (int)length, word);
+    } else
+        snprintf(text, ZERO_OPTION_TEXT_BYTES, "%" PRId64, v.whole);
     return text;
 }
 
@@ -247,18 +230,12 @@ json_t *zero_option_typed(const zero_option *option, const void *from)
 {
     char buffer[ZERO_OPTION_TEXT_BYTES];
     const char *text = zero_option_value(option, from, buffer);
-    const char *at = (const char *)from + option->offset;
     if (!text) return json_null();
     if (text == option->words) return json_string(text);
-    switch (option->kind) {
-    case ZERO_OPTION_WHOLE: return json_integer(strtoll(text, NULL, 10));
-    case ZERO_OPTION_REAL:
-    case ZERO_OPTION_RATE: return json_real(*(const double *)(const void *)at);
-    case ZERO_OPTION_FLAG: return json_boolean(*(const bool *)at);
-    case ZERO_OPTION_TEXT:
-    case ZERO_OPTION_CHOICE: break;
-    }
-    return zero_metrics_text(text);
+    if (is_real(option)) return json_real(get(option, from).real);
+    if (option->kind == ZERO_OPTION_FLAG) return json_boolean(get(option, from).whole);
+    return option->kind == ZERO_OPTION_WHOLE ? json_integer(get(option, from).whole)
+                                             : zero_metrics_text(text);
 }
 
 json_t *zero_options_typed(const zero_option *rows, const void *from)

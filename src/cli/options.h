@@ -40,6 +40,10 @@ ZERO_NODISCARD zero_status zero_options_read(const zero_command *command, int ar
                                              char **argv, void *into, zero_options *given);
 void zero_options_destroy(zero_options *given); /* accepts all zeros */
 
+/* Refuses options that contradict each other: by a section of forms/checks.txt, a command's
+ * or "places", over a tree of options, which is taken over. ZERO_ERR_INVALID. */
+ZERO_NODISCARD zero_status zero_options_check(const char *section, json_t *tree);
+
 /* The same, and runs the command; or prints its help, if the words ask for it. */
 ZERO_NODISCARD zero_status zero_options_run(const zero_command *command, int argc,
                                             char **argv);

@@ -16,7 +16,6 @@
 #include "report/plan_facts.h"
 #include "report/plan_machine.h"
 #include "report/plan_nodes.h"
-#include "report/plan_peers.h"
 #include "report/plan_pipeline.h"
 #include "report/plan_program.h"
 
@@ -61,22 +60,6 @@ static zero_status read_fit(zero_plan_options *o)
         o->fit);
 }
 
-/* "1,2,8"; whether the cores of a node have room for them is seen later. */
-static zero_status read_per_node(zero_plan_options *o)
-{
-    char part[ZERO_LIST_PART];
-    for (const char *list = o->per_node; list;) {
-        int *to = &o->ranks_per_node[o->n_per_node];
-        if (o->n_per_node++ == ZERO_NODE_ROWS || !zero_list_take(&list, part) ||
-            !zero_list_rank(part, to))
-            return zero_fail(ZERO_ERR_INVALID,
-                             "--ranks-per-node %.80s: expected up to %d numbers of "
-                             "ranks with commas between them, such as 1,2,8",
-                             o->per_node, ZERO_NODE_ROWS);
-    }
-    return ZERO_OK;
-}
-
 static zero_status check(void *options, const zero_options *given)
 {
     zero_plan_options *o = options;
@@ -86,24 +69,35 @@ static zero_status check(void *options, const zero_options *given)
     if (o->machines) return ZERO_OK;
     r->all_stages = o->job.stage == ZERO_OPTION_WORD || (o->chart && o->job.stage == -1) ||
                     r->pipeline > 0;
-    ZERO_TRY(read_per_node(o));
+    /* "1,2,8"; whether the cores of a node have room for them is seen later. */
+    char part[ZERO_LIST_PART];
+    for (const char *list = o->per_node; list;) {
+        int *to = &o->ranks_per_node[o->n_per_node];
+        if (o->n_per_node++ == ZERO_NODE_ROWS || !zero_list_take(&list, part) ||
+            !zero_list_rank(part, to))
+            return zero_fail(ZERO_ERR_INVALID,
+                             "--ranks-per-node %.80s: expected up to %d numbers of ranks "
+                             "with commas between them, such as 1,2,8",
+                             o->per_node, ZERO_NODE_ROWS);
+    }
     ZERO_TRY(read_fit(o));
     return zero_job_options_read(&o->job, r);
 }
 
 static zero_status show(const zero_plan_report *r, const zero_plan_options *options)
 {
-    zero_plan_nodes nodes;
+    json_t *nodes;
     const zero_plan_request *asked = &r->request;
     if (options->n_per_node > 0) {
         ZERO_TRY(
             zero_plan_nodes_make(r, options->n_per_node, options->ranks_per_node, &nodes));
-        return zero_plan_show_nodes(r, &nodes, options->json, stdout);
+        return options->json ? zero_json_print(nodes, JSON_INDENT(2), stdout)
+                             : zero_report_print("nodes", nodes, stdout);
     }
     if (options->json) return zero_json_print(zero_plan_facts(r), JSON_INDENT(2), stdout);
     if (asked->ablation) return zero_plan_show(r, stdout);
     if (asked->pipeline > 0) return zero_plan_show_pipelines(r, stdout);
-    if (asked->peers) return zero_plan_show_peers(r, stdout);
+    if (asked->peers) return zero_report_print("peers", zero_plan_facts(r), stdout);
     if (options->chart || asked->show_schedule) {
         /* A step's memory, its instructions, or both. */
         if (options->chart) ZERO_TRY(zero_plan_show_chart(r, stdout));
@@ -115,25 +109,22 @@ static zero_status show(const zero_plan_report *r, const zero_plan_options *opti
     return zero_plan_show(r, stdout);
 }
 
-static zero_status plan(const zero_plan_options *options, const zero_options *given)
-{
-    zero_plan_report report;
-    const zero_plan_request *request = &options->request;
-    ZERO_TRY(zero_plan_report_make(&report, request));
-    if (!request->all_stages && zero_launch_rank_hint() == 0)
-        zero_run_options_note(given, &report.config, report.collectives, 0);
-    zero_status st = show(&report, options);
-    zero_plan_report_destroy(&report);
-    return st;
-}
-
 static zero_status run(void *options, const zero_options *given)
 {
     const zero_plan_options *o = options;
     /* Tables for which nothing is planned. */
     if (o->paper) return zero_paper_show(o->paper, o->json, stdout);
     if (o->machines) return zero_plan_machines_show(stdout);
-    if (!o->models) return plan(o, given);
+    if (!o->models) {
+        zero_plan_report report;
+        const zero_plan_request *request = &o->request;
+        ZERO_TRY(zero_plan_report_make(&report, request));
+        if (!request->all_stages && zero_launch_rank_hint() == 0)
+            zero_run_options_note(given, &report.config, report.collectives, 0);
+        zero_status st = show(&report, o);
+        zero_plan_report_destroy(&report);
+        return st;
+    }
     zero_models_show(stdout);
     return ZERO_OK;
 }

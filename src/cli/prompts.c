@@ -13,7 +13,6 @@
 #include "data/stranger.h"
 #include "io/file.h"
 #include "math/backends.h"
-#include "math/device.h"
 #include "nn/share.h"
 #include "sharding/plan_input.h"
 #include "sharding/stages.h"
@@ -48,20 +47,8 @@ zero_status zero_generate_options_check(void *options, const zero_options *given
     zero_generate_options *o = options;
     int64_t n;
     o->config.backend = zero_backend_name_at(0);
-    if (given->n_operands != 1)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "expected one checkpoint, found %.200s and %.200s; quote a prompt "
-                         "of several words",
-                         given->operands[0], given->operands[1]);
     o->checkpoint = given->operands[0];
-    bool has_device = strcmp(o->config.device, zero_device_name_at(0)) != 0;
     zero_tp_take_defaults(&o->config.tp, false, 0);
-    if (has_device && o->config.tp.slices != 1)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--tp %" PRId64 " --tp-slices %" PRId64
-                         " with --device %s: a device does not yet add up what several "
-                         "ranks or slices compute; leave one of them out",
-                         o->config.tp.ranks, o->config.tp.slices, o->config.device);
     return o->prompt_tokens ? read_ids(o->prompt_tokens, NULL, &n) : ZERO_OK;
 }
 

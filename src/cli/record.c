@@ -125,16 +125,10 @@ static json_t *describe(const zero_session *s, const zero_kind *kinds, int n_kin
 /* ---- its head ---- */
 
 /* The run with texts as they came. */
-static void put_origin(const zero_session *s, const zero_kind *kinds, int n_kinds,
-                       json_t *facts)
+static void put_origin(const zero_session *s, json_t *facts)
 {
-    json_t *hosts = json_array(), *list = json_array(), *given = json_array(), *value;
+    json_t *given = json_array(), *value;
     const char *name;
-    for (int i = 0; i < s->n_hosts; i++)
-        json_array_append_new(hosts, json_string_nocheck(s->hosts[i].name));
-    for (int k = 0; k < n_kinds && n_kinds > 1; k++)
-        json_array_append_new(
-            list, json_sprintf("%s: %s", kinds[k].ranks.chars, ZERO_SHOWN(kinds[k].text)));
     /* All options, as a shell's comment, if some of them are in a file. */
     json_object_foreach(s->facts.options, name, value)
     {
@@ -148,11 +142,10 @@ static void put_origin(const zero_session *s, const zero_kind *kinds, int n_kind
                                                       word ? ZERO_SHOWN(word) : ""));
         free(text);
     }
-    json_object_update_new(facts, json_pack("{s:o*, s:o*, s:i, s:o, s:o, s:o}", "command",
-                                            raw(s->facts.command), "data",
-                                            raw(s->dataset.corpus.description),
-                                            "node_ranks", s->node_ranks, "hosts", hosts,
-                                            "kinds", list, "file_options", given));
+    json_object_update_new(
+        facts, json_pack("{s:o*, s:o*, s:i, s:o}", "command", raw(s->facts.command), "data",
+                         raw(s->dataset.corpus.description), "node_ranks", s->node_ranks,
+                         "file_options", given));
 }
 
 /* True if the host's threads compute. */
@@ -313,7 +306,7 @@ zero_status zero_record_begin(zero_session *s)
         bool has_steps = s->saving.start < s->config.steps;
         if (!s->config.quiet) {
             json_t *facts = json_deep_copy(run);
-            put_origin(s, kinds, n_kinds, facts);
+            put_origin(s, facts);
             show_head(s, facts);
         }
         fflush(stdout);

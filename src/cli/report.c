@@ -26,7 +26,7 @@ typedef struct {
     json_t *studies[ZERO_OPERANDS_MOST];
     int n_runs, n_studies;
     zero_traced trace;
-    zero_breakdown breakdown;
+    json_t *breakdown; /* of the trace */
     bool has_trace;
 } sources;
 
@@ -57,7 +57,7 @@ static zero_status print_text(const sources *s, FILE *out)
     }
     if (!s->has_trace) return ZERO_OK;
     if (s->n_studies > 0 || s->n_runs > 0) fputc('\n', out);
-    return zero_breakdown_print(&s->breakdown, out);
+    return zero_breakdown_print(s->breakdown, out);
 }
 
 static zero_status print(const sources *s, const report_options *o, FILE *out)
@@ -73,7 +73,7 @@ static zero_status print(const sources *s, const report_options *o, FILE *out)
         bool is_whole = json_object_set_new(object, "studies", studies) == 0;
         if (s->has_trace)
             is_whole = json_object_set_new(object, "trace",
-                                           zero_breakdown_describe(&s->breakdown)) == 0 &&
+                                           zero_breakdown_describe(s->breakdown)) == 0 &&
                        is_whole;
         if (is_whole) return zero_json_print(object, JSON_INDENT(2), out);
         json_decref(object);
@@ -81,7 +81,7 @@ static zero_status print(const sources *s, const report_options *o, FILE *out)
     }
     if (o->csv) {
         if (s->has_trace)
-            zero_breakdown_print_csv(&s->breakdown, out);
+            zero_breakdown_print_csv(s->breakdown, out);
         else if (s->n_studies > 0)
             zero_studies_print_csv(s->studies, s->n_studies, out);
         else
@@ -92,18 +92,6 @@ static zero_status print(const sources *s, const report_options *o, FILE *out)
 }
 
 /* ---- --out ---- */
-
-static zero_status check_out(const report_options *o, const zero_options *given)
-{
-    bool is_input = o->trace && zero_files_have(o->trace, o->out);
-    for (int i = 0; i < given->n_operands; i++)
-        is_input = is_input || zero_files_have(given->operands[i], o->out);
-    if (!is_input) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "--out %.300s is one of the files to report on, and would be "
-                     "overwritten: give another name",
-                     o->out);
-}
 
 /* The report is made in memory first: a file that is not whole is never there. */
 static zero_status write_out(const sources *s, const report_options *o)
@@ -131,17 +119,21 @@ static zero_status check_steps(const sources *s)
 {
     int64_t differs = 0;
     double traced = 0.0, seconds = 0.0;
-    for (int64_t i = 0; i < s->breakdown.n_steps; i++) {
-        const zero_breakdown_step *t = &s->breakdown.steps[i];
+    size_t i;
+    json_t *t;
+    json_array_foreach(json_object_get(s->breakdown, "steps"), i, t)
+    {
         const zero_run *run = &s->runs[0];
+        const int64_t step = json_integer_value(json_object_get(t, "step"));
+        const bool is_first = json_integer_value(json_object_get(t, "rank")) == 0;
         double own = NAN; /* that the run's line of this step says */
-        for (int64_t k = 0; t->rank == 0 && isnan(own) && k < run->n; k++)
-            if ((int64_t)run->steps[ZERO_STEP][k] == t->step)
+        for (int64_t k = 0; is_first && isnan(own) && k < run->n; k++)
+            if ((int64_t)run->steps[ZERO_STEP][k] == step)
                 own = run->steps[ZERO_STEP_SECONDS][k];
         if (!isfinite(own)) continue;
-        traced = (double)t->total * 1e-9;
+        traced = json_number_value(json_object_get(t, "step_seconds"));
         seconds = own;
-        differs = t->step;
+        differs = step;
         /* Both files have the same clock's seconds of rank 0, one of them in whole
          * nanoseconds. */
         if (fabs(traced - seconds) <= 1e-8 + 1e-9 * seconds) return ZERO_OK;
@@ -181,33 +173,36 @@ static zero_status check_trace(const sources *s)
         s->trace.path, zero_run_path(run), s->trace.run, id);
 }
 
-static zero_status report(const report_options *o, const zero_options *given)
+static zero_status run(void *options, const zero_options *given)
 {
+    const report_options *o = options;
+    if (o->out) {
+        bool is_input = o->trace && zero_files_have(o->trace, o->out);
+        for (int i = 0; i < given->n_operands; i++)
+            is_input = is_input || zero_files_have(given->operands[i], o->out);
+        if (is_input)
+            return zero_fail(ZERO_ERR_INVALID,
+                             "--out %.300s is one of the files to report on, and would be "
+                             "overwritten: give another name",
+                             o->out);
+    }
     sources *s = calloc(1, sizeof *s);
     if (!s) return zero_fail(ZERO_ERR_NOMEM, "no memory for the report");
     zero_status st = read_all(s, o, given);
     if (st == ZERO_OK && o->csv && (s->n_runs > 0) + (s->n_studies > 0) + s->has_trace != 1)
-        st =
-            zero_fail(ZERO_ERR_INVALID,
-                      "--csv: runs, studies and a --trace have other columns: found %d, %d "
-                      "and %d of them; report on one kind after the other",
-                      s->n_runs, s->n_studies, (int)s->has_trace);
+        st = zero_fail(ZERO_ERR_INVALID,
+                       "--csv: runs, studies and a --trace have other columns: found %d, "
+                       "%d and %d of them; report on one kind after the other",
+                       s->n_runs, s->n_studies, (int)s->has_trace);
     if (st == ZERO_OK) st = check_trace(s);
     if (st == ZERO_OK && !o->out) st = print(s, o, stdout);
     if (st == ZERO_OK && o->out && zero_launch_rank_hint() == 0) st = write_out(s, o);
     for (int i = 0; i < s->n_runs; i++) zero_run_destroy(&s->runs[i]);
     for (int i = 0; i < s->n_studies; i++) json_decref(s->studies[i]);
-    zero_breakdown_destroy(&s->breakdown);
+    json_decref(s->breakdown);
     if (s->has_trace) zero_traced_destroy(&s->trace);
     free(s);
     return st;
-}
-
-static zero_status run(void *options, const zero_options *given)
-{
-    const report_options *o = options;
-    if (o->out) ZERO_TRY(check_out(o, given));
-    return report(o, given);
 }
 
 const zero_command zero_command_report = {

@@ -62,7 +62,11 @@ static zero_status complete(zero_session *s)
 {
     if (zero_comm_is_root(&s->world)) ZERO_TRY(zero_overwriting_check(&s->config, NULL));
     bool has_model = zero_options_is_set(s->given, "model");
-    if (zero_config_resumes(&s->config)) ZERO_TRY(zero_config_check(&s->config));
+    if (zero_config_resumes(&s->config)) {
+        ZERO_TRY(zero_config_check(&s->config));
+        ZERO_TRY(
+            zero_options_check("places", zero_options_typed(zero_run_options, &s->config)));
+    }
     if (imports(s)) ZERO_TRY(zero_importing_open(&s->config, has_model, &s->importing));
     return zero_config_complete(&s->config, s->world.size);
 }

@@ -102,13 +102,6 @@ static zero_status check(void *options, const zero_options *given)
                          "--trace %.300s is a file of --machine as well, which would be "
                          "overwritten: give another name",
                          o->trace);
-    /* The host does not spend the time of copies to a device. */
-    const zero_config *c = &o->request.plan.config;
-    if (zero_config_has_device(c))
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--device %.40s: copies to a device are not simulated; leave out "
-                         "--device, and give --flops of a device",
-                         c->device);
     ZERO_TRY(zero_job_options_read(&o->job, &o->request.plan));
     if (in->adapter < 0.0) in->adapter = INFINITY;
     if (in->memory_bandwidth < 0.0) in->memory_bandwidth = INFINITY;
@@ -127,31 +120,17 @@ static zero_status check(void *options, const zero_options *given)
                : ZERO_OK;
 }
 
-static zero_status make_traced(const zero_simulate_options *o, const char *command,
-                               zero_simulation_report *r)
-{
-    zero_simulation_trace_input input = {.path = o->trace,
-                                         .ranks = o->traced,
-                                         .command = command,
-                                         .commit = zero_build_commit()};
-    zero_simulation_request request = o->request;
-    zero_simulation_trace *trace;
-    ZERO_TRY(zero_simulation_trace_open(&trace, &input));
-    zero_simulation_watcher watcher = zero_simulation_trace_watcher(trace);
-    request.watcher = &watcher;
-    zero_status st = zero_simulation_report_make(r, &request);
-    if (st == ZERO_OK) r->request.watcher = NULL;
-    zero_simulation_trace_close(trace);
-    return st;
-}
-
 static zero_status simulate(zero_simulate_options *options, const zero_options *given,
                             const char *command)
 {
     zero_simulation_report report;
     bool is_first = zero_launch_rank_hint() == 0;
     if (!is_first) options->trace = NULL; /* all ranks of a launcher do the same */
-    ZERO_TRY(options->trace ? make_traced(options, command, &report)
+    const zero_simulation_trace_input trace = {.path = options->trace,
+                                               .ranks = options->traced,
+                                               .command = command,
+                                               .commit = zero_build_commit()};
+    ZERO_TRY(options->trace ? zero_simulation_trace_make(&trace, &options->request, &report)
                             : zero_simulation_report_make(&report, &options->request));
     if (report.plan.n == 1 && is_first)
         zero_run_options_note(given, &report.plan.config, report.plan.collectives, 0);

@@ -56,17 +56,6 @@ static zero_status read_list(const char *option, const char *list, int least, in
                      option, list, room, least, most);
 }
 
-static zero_status read_lists(zero_sweep_options *o)
-{
-    ZERO_TRY(read_list("ranks", o->ranks_list, 1, ZERO_PLAN_RANKS, o->ranks,
-                       ZERO_SWEEP_RANKS, &o->n_ranks));
-    o->stages[0] = (int)o->request.config.plan.stage;
-    o->n_stages = 1;
-    if (!o->stage_list) return ZERO_OK;
-    return read_list("stage", o->stage_list, 0, ZERO_STAGE_COUNT - 1, o->stages,
-                     ZERO_STAGE_COUNT, &o->n_stages);
-}
-
 /* ---- what contradicts what ---- */
 
 /* {} is missing, or the line needs a shell. */
@@ -152,7 +141,13 @@ zero_status zero_sweep_options_check(void *options, const zero_options *given)
 {
     zero_sweep_options *o = options;
     o->given = given;
-    ZERO_TRY(read_lists(o));
+    ZERO_TRY(read_list("ranks", o->ranks_list, 1, ZERO_PLAN_RANKS, o->ranks,
+                       ZERO_SWEEP_RANKS, &o->n_ranks));
+    o->stages[0] = (int)o->request.config.plan.stage;
+    o->n_stages = 1;
+    if (o->stage_list)
+        ZERO_TRY(read_list("stage", o->stage_list, 0, ZERO_STAGE_COUNT - 1, o->stages,
+                           ZERO_STAGE_COUNT, &o->n_stages));
     /* The file's steps, if the command line has none. */
     zero_config *c = &o->request.config;
     int row = zero_command_find_option(given->command, "steps");

@@ -221,7 +221,8 @@ static void begin_again(struct zero_watch *w)
 void zero_watch_note(zero_comm *comm, zero_watch_state state, const zero_operation *op)
 {
     struct zero_watch *w = comm->watch;
-    if (!w) return;
+    /* A wait in slices goes on. */
+    if (!w || (w->state == state && zero_operation_equal(&w->op, op))) return;
     w->op = *op;
     w->state = state;
     w->since = w->last_turn = zero_clock_seconds();
@@ -297,6 +298,7 @@ static zero_status fail(zero_comm *comm)
                             .class_of = w->class_of};
     for (int i = 0; i < comm->n_parts; i++) job.parts[i] = comm->parts[i].member;
     zero_verdict_write(&job, &report);
+    begin_again(w);
     return zero_fail(ZERO_ERR_STALLED, "%s", report.chars);
 }
 

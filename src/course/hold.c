@@ -315,32 +315,6 @@ static zero_status ask(hour *h, int k, const json_t *q, bool *goes_on)
     return say_answer(h, q, words);
 }
 
-/* For teachers: the answer, and what the usual wrong ones mean. */
-static zero_status tell(const hour *h, int k, const json_t *q)
-{
-    char value[ZERO_ANSWER_BYTES], before[ZERO_ANSWER_BYTES] = "";
-    const char *against = zero_said(q, "against");
-    json_t *mistake;
-    size_t i;
-    zero_course_answer(q, zero_question_answer(q), value);
-    fprintf(h->out, "%d.%d = %s\n", h->number, k + 1, value);
-    ZERO_TRY(say_answer(h, q, "The answer is"));
-    json_array_foreach(json_object_get(q, "mistakes"), i, mistake)
-    {
-        const json_t *number = json_object_get(mistake, "value");
-        zero_answer wrong = {.value = json_number_value(number)};
-        if (!number || zero_grade_is(q, zero_question_answer(q), &wrong)) continue;
-        zero_course_answer(q, wrong.value, value);
-        if (strcmp(value, before) != 0) fprintf(h->out, "  If the answer is %s:\n", value);
-        memcpy(before, value, sizeof before);
-        zero_say(zero_said(mistake, "why"), 6, h->out);
-    }
-    if (!against) return ZERO_OK;
-    fputs("  It corrects:\n", h->out);
-    zero_say(against, 6, h->out);
-    return ZERO_OK;
-}
-
 /* ---- the lesson ---- */
 
 /* *goes_on: false if the lesson ends here. */
@@ -359,9 +333,31 @@ static zero_status hold_question(hour *h, int k, int n, bool *goes_on)
     if (o->mode == ZERO_COURSE_NARRATE)
         ZERO_TRY(
             say_answer(h, q, zero_question_kind(q) == ZERO_ANSWER_WORD ? "So:" : "It is"));
-    else if (o->mode == ZERO_COURSE_TELL)
-        ZERO_TRY(tell(h, k, q));
-    else
+    else if (o->mode == ZERO_COURSE_TELL) {
+        /* For teachers: the answer, and what the usual wrong ones mean. */
+        char value[ZERO_ANSWER_BYTES], before[ZERO_ANSWER_BYTES] = "";
+        const char *against = zero_said(q, "against");
+        json_t *mistake;
+        size_t i;
+        zero_course_answer(q, zero_question_answer(q), value);
+        fprintf(h->out, "%d.%d = %s\n", h->number, k + 1, value);
+        ZERO_TRY(say_answer(h, q, "The answer is"));
+        json_array_foreach(json_object_get(q, "mistakes"), i, mistake)
+        {
+            const json_t *number = json_object_get(mistake, "value");
+            zero_answer wrong = {.value = json_number_value(number)};
+            if (!number || zero_grade_is(q, zero_question_answer(q), &wrong)) continue;
+            zero_course_answer(q, wrong.value, value);
+            if (strcmp(value, before) != 0)
+                fprintf(h->out, "  If the answer is %s:\n", value);
+            memcpy(before, value, sizeof before);
+            zero_say(zero_said(mistake, "why"), 6, h->out);
+        }
+        if (against) {
+            fputs("  It corrects:\n", h->out);
+            zero_say(against, 6, h->out);
+        }
+    } else
         ZERO_TRY(ask(h, k, q, goes_on));
     if (!*goes_on) {
         fprintf(h->out,

@@ -10,9 +10,13 @@
 #include "base/type.h"
 #include "data/tokenizer.h"
 #include "data/tokens.h"
+#include "lists/algorithm.h"
+#include "lists/member.h"
+#include "math/device.h"
 #include "nn/shape.h"
 #include "plan/plan.h"
 #include "sharding/compile.h"
+#include "sharding/stages.h"
 #include "train/activations.h"
 
 /* With --reproducible the micro batch is the same on all numbers of ranks. It leaves this
@@ -253,16 +257,90 @@ double zero_config_scratch_rate(const zero_config *c)
     return find_recipe(c, &r) == ZERO_OK ? r.lr : 0.0;
 }
 
-/* ---- all of it ---- */
+/* ---- checks ---- */
+
+bool zero_config_resumes(const zero_config *c)
+{
+    return c->resume || c->resume_older;
+}
+
+/* The largest power of two up to `most` that divides N. */
+static int nearest(int N, int64_t most)
+{
+    int R = 1;
+    while (2 * R <= most && zero_can_shard(N, 2 * R)) R *= 2;
+    return R;
+}
+
+static zero_status refuse_shard_ranks(int64_t R, int N, int T, const char *why)
+{
+    char ranks[64], remedy[48] = "";
+    int good = nearest(N, R);
+    snprintf(ranks, sizeof ranks, "%d rank%s", N, N == 1 ? "" : "s");
+    if (T > 1) snprintf(ranks, sizeof ranks, "%d (%d ranks / --tp %d)", N, N * T, T);
+    if (good < N) snprintf(remedy, sizeof remedy, "%d, or ", good);
+    return zero_fail(ZERO_ERR_INVALID,
+                     "--shard-ranks %" PRId64 " of %s: %s; give %s%d (all)", R, ranks, why,
+                     remedy, N);
+}
+
+zero_status zero_config_check_shard_ranks(const zero_config *c, int n_ranks)
+{
+    int T = zero_tp_ranks(&c->tp), N = n_ranks / T;
+    int64_t R = c->plan.shard_ranks;
+    char why[128];
+    if (R == 0 || zero_can_shard(N, R)) return ZERO_OK;
+    if (R > N)
+        return refuse_shard_ranks(R, N, T, "there are not that many ranks to shard over");
+    if (N % R != 0) {
+        snprintf(why, sizeof why,
+                 "it does not divide them (%" PRId64 " x %" PRId64 " + %" PRId64 ")", R,
+                 N / R, N % R);
+        return refuse_shard_ranks(R, N, T, why);
+    }
+    return refuse_shard_ranks(R, N, T,
+                              "it is not a power of two, so replicas would add gradients "
+                              "in another order than a run that shards over all ranks");
+}
+
+#define DIGEST_DIGITS 32
+
+zero_status zero_config_check_given(const zero_config *c)
+{
+    const char *digest = c->expect_digest;
+    zero_algorithm given;
+    if (digest && !(strlen(digest) == DIGEST_DIGITS &&
+                    strspn(digest, "0123456789abcdefABCDEF") == DIGEST_DIGITS))
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--expect-digest %.80s: expected %d hexadecimal digits, as a run "
+                         "prints them at its end",
+                         digest, DIGEST_DIGITS);
+    if (!c->plan.node_parameters) return ZERO_OK;
+    if (zero_stage_at(c->plan.stage)->parameters == ZERO_HOLD_WHOLE)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--node-parameters with --stage %d: below stage 3 parameters are "
+                         "not sharded; give --stage 3, or leave it out",
+                         c->plan.stage);
+    if (!zero_algorithm_find(c->collectives, &given) ||
+        zero_algorithm_get(given)->works_in_window)
+        return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "--node-parameters with --collectives %s, which has no memory of a "
+                     "node: use --collectives auto, shm or hier",
+                     c->collectives);
+}
 
 zero_status zero_config_check(const zero_config *config)
 {
     zero_config c = *config;
     zero_shape shape;
     zero_type activations;
+    zero_device_choice choice;
+    char where[128];
     int32_t vocab;
     ZERO_TRY(zero_config_check_given(config));
-    ZERO_TRY(zero_config_check_places(config));
+    snprintf(where, sizeof where, "--device %s", c.device);
+    ZERO_TRY(zero_device_read(c.device, where, &choice));
     ZERO_TRY(complete_numbers(&c));
     ZERO_TRY(zero_activations_choose(c.activations, c.plan.type, c.device, &activations));
     if (c.tokenizer && zero_tokenizer_is_name(c.tokenizer))

@@ -110,13 +110,12 @@ ZERO_NODISCARD zero_status zero_config_take_shape(zero_config *config,
 /* The preset's learning rate, which is for random weights. */
 double zero_config_scratch_rate(const zero_config *config);
 
-/* Everything that can be found wrong without ranks and without data. */
+/* Everything that can be found wrong without ranks and without data, but for what forms
+ * say of options that contradict each other (cli/forms/checks.txt). */
 ZERO_NODISCARD zero_status zero_config_check(const zero_config *config);
 /* The checks that need only what the user gave, for a run that takes the rest from its
  * checkpoint. */
 ZERO_NODISCARD zero_status zero_config_check_given(const zero_config *config);
-/* --device and --offload, which need more. */
-ZERO_NODISCARD zero_status zero_config_check_places(const zero_config *config);
 /* True with --resume and --resume-older. */
 bool zero_config_resumes(const zero_config *config);
 

@@ -113,31 +113,6 @@ static void put(json_t *entry, const char *before, json_t *members)
     json_decref(members);
 }
 
-static zero_status memory_ledger(const zero_engine *e, json_t **ledger)
-{
-    const zero_schedule *s = &e->schedule;
-    zero_peak planned, measured;
-    ZERO_TRY(zero_runner_memory(&e->runner, &planned, &measured));
-    *ledger = json_pack("{s:o, s:o, s:I, s:I, s:I, s:I, s:I}", "planned_bytes",
-                        class_bytes(planned.of_class), "measured_bytes",
-                        class_bytes(measured.of_class), "planned_peak_bytes", planned.bytes,
-                        "measured_peak_bytes", measured.bytes, "arena_bytes", s->own_bytes,
-                        "window_bytes", s->window_bytes, "resident_peak_bytes",
-                        zero_metrics_resident_peak());
-    if (s->n_joins > 0)
-        json_object_set_new(*ledger, "tp_window_bytes",
-                            json_integer((json_int_t)s->tp_window_bytes));
-    if (!s->input.device) return ZERO_OK;
-    /* The members before are the device's, but for window and resident memory. */
-    put(*ledger, "host_",
-        json_pack("{s:o, s:o, s:I, s:I, s:I}", "planned_bytes",
-                  class_bytes(planned.host_of_class), "measured_bytes",
-                  class_bytes(measured.host_of_class), "planned_peak_bytes",
-                  planned.host_bytes, "measured_peak_bytes", measured.host_bytes,
-                  "arena_bytes", s->host_bytes));
-    return ZERO_OK;
-}
-
 /* ---- communication ---- */
 
 /* Inside nodes, across them, or both. */
@@ -352,7 +327,28 @@ static zero_status final_facts(const zero_engine *e, const zero_comm *comm, bool
                                const zero_rank_seconds *seconds, json_t **facts)
 {
     json_t *memory;
-    ZERO_TRY(memory_ledger(e, &memory));
+    json_t **ledger = &memory;
+    const zero_schedule *s = &e->schedule;
+    zero_peak planned, measured;
+    ZERO_TRY(zero_runner_memory(&e->runner, &planned, &measured));
+    *ledger = json_pack("{s:o, s:o, s:I, s:I, s:I, s:I, s:I}", "planned_bytes",
+                        class_bytes(planned.of_class), "measured_bytes",
+                        class_bytes(measured.of_class), "planned_peak_bytes", planned.bytes,
+                        "measured_peak_bytes", measured.bytes, "arena_bytes", s->own_bytes,
+                        "window_bytes", s->window_bytes, "resident_peak_bytes",
+                        zero_metrics_resident_peak());
+    if (s->n_joins > 0)
+        json_object_set_new(*ledger, "tp_window_bytes",
+                            json_integer((json_int_t)s->tp_window_bytes));
+    if (s->input.device) {
+        /* The members before are the device's, but for window and resident memory. */
+        put(*ledger, "host_",
+            json_pack("{s:o, s:o, s:I, s:I, s:I}", "planned_bytes",
+                      class_bytes(planned.host_of_class), "measured_bytes",
+                      class_bytes(measured.host_of_class), "planned_peak_bytes",
+                      planned.host_bytes, "measured_peak_bytes", measured.host_bytes,
+                      "arena_bytes", s->host_bytes));
+    }
     *facts = json_pack(
         "{s:b, s:s, s:i, s:o, s:{s:o, s:o, s:o, s:I, s:I, s:I}, s:o, s:o, s:o, s:o*, s:o*, "
         "s:o}",

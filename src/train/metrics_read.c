@@ -25,17 +25,6 @@ static void forget_from(zero_metrics_file *file, int64_t step)
     while (file->n > 0 && file->steps[file->n - 1].step >= step) file->n--;
 }
 
-/* Any line may say how many were lost since the one before it. */
-static zero_status take_lost(reader *r, const json_t *object)
-{
-    int64_t lost;
-    if (!json_object_get(object, "lost_lines")) return ZERO_OK;
-    ZERO_TRY(zero_json_whole(r->where, object, "lost_lines", 0,
-                             MOST_STEPS - r->file->lost_lines, &lost));
-    r->file->lost_lines += lost;
-    return ZERO_OK;
-}
-
 static zero_status take(reader *r, json_t *object, size_t at, size_t length)
 {
     const json_t *run = json_object_get(object, "run");
@@ -53,7 +42,13 @@ static zero_status take(reader *r, json_t *object, size_t at, size_t length)
         r->file->n_runs++;
         r->file->final_line = 0;
     }
-    ZERO_TRY(take_lost(r, object));
+    /* Any line may say how many were lost since the one before it. */
+    int64_t lost;
+    if (json_object_get(object, "lost_lines")) {
+        ZERO_TRY(zero_json_whole(r->where, object, "lost_lines", 0,
+                                 MOST_STEPS - r->file->lost_lines, &lost));
+        r->file->lost_lines += lost;
+    }
     if (run) return ZERO_OK;
     if (json_object_get(object, "final")) {
         json_decref(r->file->final);

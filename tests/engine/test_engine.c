@@ -106,19 +106,6 @@ TEST(losses_and_norms_are_the_same_on_all_ranks)
 
 /* ---- what does not change the bits ---- */
 
-TEST(the_digest_does_not_depend_on_the_bucket_size)
-{
-    static const int64_t buckets[] = {512, 777, 5000, 1 << 20, 1 << 30};
-    for (int M = 1; M <= 2; M++) {
-        test_setup setup = with_accumulation(M);
-        test_digest want = test_digest_after(&setup, test_size, STEPS);
-        for (size_t i = 0; i < COUNT(buckets); i++) {
-            setup.plan.bucket = buckets[i];
-            assert_all(test_same(test_digest_after(&setup, test_size, STEPS), want));
-        }
-    }
-}
-
 static void late_sample(const void *arg, int64_t step, int64_t i, int64_t T, void *inputs,
                         void *targets)
 {
@@ -126,24 +113,6 @@ static void late_sample(const void *arg, int64_t step, int64_t i, int64_t T, voi
         .purpose = ZERO_RNG_TEST, .seed = 1, .step = (uint64_t)step, .sample = (uint64_t)i};
     usleep((useconds_t)(zero_rng_bits(&rng, (uint64_t)test_rank) % 8000));
     test_sample(arg, step, i, T, inputs, targets);
-}
-
-/* Through memory, messages, or both. Only `mpi` adds in another order. */
-TEST(the_digest_does_not_depend_on_the_collectives)
-{
-    for (int M = 1; M <= 2; M++) {
-        test_setup setup = test_standard;
-        setup.plan.accumulation = M;
-        test_digest want = test_digest_after(&setup, test_size, STEPS);
-        for (int a = 0; a < ZERO_ALGORITHMS; a++)
-            for (int nodes = 1; nodes <= test_size; nodes++) {
-                if (a == ZERO_ALGORITHM_MPI || (a == ZERO_ALGORITHM_SHM && nodes > 1))
-                    continue;
-                setup.plan.collectives = (zero_algorithm)a;
-                setup.fake_nodes = nodes;
-                assert_all(test_same(test_digest_after(&setup, test_size, STEPS), want));
-            }
-    }
 }
 
 TEST(the_digest_does_not_depend_on_who_is_late)
@@ -218,21 +187,4 @@ TEST(an_engine_refuses_the_plan_of_another_rank)
     all_fail(zero_engine_init(&other, &spec, run.comm), ZERO_ERR_INVALID,
              "cannot run on rank");
     test_run_close(&run);
-}
-
-/* Sums of two and of three leaves have only one order, and the first two and the last two of
- * four are neighbours: then ranks and microbatches walk the same tree. */
-TEST(microbatches_here_or_on_other_ranks_give_the_same_bits)
-{
-    static const struct {
-        int ranks, M, others, other_M;
-    } pairs[] = {{2, 1, 1, 2}, {3, 1, 1, 3}, {4, 1, 2, 2}};
-    for (size_t i = 0; i < COUNT(pairs); i++) {
-        if (pairs[i].ranks > test_size) continue;
-        test_setup one = with_accumulation(pairs[i].M);
-        test_setup other = with_accumulation(pairs[i].other_M);
-        one.shape.dropout = other.shape.dropout = 0.1f;
-        assert_all(test_same(test_digest_after(&one, pairs[i].ranks, STEPS),
-                             test_digest_after(&other, pairs[i].others, STEPS)));
-    }
 }

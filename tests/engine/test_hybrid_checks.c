@@ -316,6 +316,16 @@ TEST(what_ranks_of_a_tp_group_compute_alike_is_compared_with_all_replicas)
     }
 }
 
+/* A group that is divided otherwise than the plan says would exchange other pieces. */
+TEST(a_plan_runs_on_its_own_shard_groups_only)
+{
+    test_run run = {.setup = setup_of(&memories[0], 2), .comm = &run.own};
+    test_split(test_size, 1, &run.own);
+    all_fail(test_run_init(&run), ZERO_ERR_INVALID, "shards over 2 ranks");
+    zero_model_destroy(&run.model);
+    zero_comm_destroy(&run.own);
+}
+
 /* Without a comparison each rank still knows what it has written. */
 TEST(records_name_the_rank_of_any_replica)
 {

@@ -1,6 +1,5 @@
 /* Optimizer states in the host's memory beside a device (offload_host): where they lie, what a step
- * copies, and that every reader and writer of states finds them. That they have the bits of the CPU in
- * all stages is shown by test_device.c. */
+ * copies, and that every reader and writer of states finds them. (Its bits: test_any_run.c.) */
 #include "support/faulty_unit.h"
 
 #include "fake/fake.h"

@@ -1,6 +1,7 @@
 /* Tensor parallelism: with S slices every number of ranks that shares a model has the same bits.
  *
- * A launch has one world size, so groups of its first ranks train one after the other. */
+ * (test_any_run.c shows it for any plan and architecture.) A launch has one world size, so groups
+ * of its first ranks train one after the other. */
 #include "support/gpt2_test.h"
 #include "support/same_bits.h"
 
@@ -41,57 +42,6 @@ static test_setup setup_of(int n_ranks, int tp, int variant)
         .check_replicas = 1,
     };
     return setup;
-}
-
-/* Each degree in all stages; routes, recomputation and the rest change from run to run. */
-static void check_degrees(zero_type type, const zero_backend *backend)
-{
-    test_setup first = setup_of(1, 1, 0);
-    first.plan.type = type;
-    first.backend = backend;
-    test_outcome want = test_train(&first, 1);
-    int variant = 0;
-    for (int n = 2; n <= test_size; n *= 2)
-        for (int tp = 1; tp <= n; tp *= 2)
-            for (int k = 0; k < ZERO_STAGE_COUNT; k++, variant += 5) {
-                test_setup setup = setup_of(n, tp, variant);
-                setup.plan.type = type;
-                setup.backend = backend;
-                if (k > 0 && n < test_size) continue;
-                test_expect_same(&setup, n, &want);
-            }
-}
-
-TEST(all_degrees_have_the_same_bits)
-{
-    for (zero_type type = ZERO_FP32; type <= ZERO_FP16; type++)
-        check_degrees(type, &zero_backend_cpu);
-}
-
-TEST(the_naive_backend_has_the_same_bits_at_all_degrees)
-{
-    check_degrees(ZERO_FP32, &zero_backend_naive);
-}
-
-/* Trees over three ranks: their subtrees are of one size, but there is no power of two of them. */
-TEST(three_ranks_have_the_bits_of_one)
-{
-    static const int slices[] = {3, 6, 12};
-    for (int k = 0; k < 3 && test_size >= 3; k++) {
-        test_setup setup = setup_of(1, 1, 2 * k);
-        setup.shape.heads = 12;
-        setup.shape.hidden = 48;
-        setup.slices = slices[k];
-        setup.plan.reproducible = false;
-        test_outcome want = test_train(&setup, 1);
-        for (int variant = k; variant < k + 3; variant++) {
-            test_setup other = setup_of(3, 3, variant);
-            other.shape = setup.shape;
-            other.slices = setup.slices;
-            other.plan.reproducible = false;
-            test_expect_same(&other, 3, &want);
-        }
-    }
 }
 
 static double difference(const test_outcome *a, const test_outcome *b)

@@ -5,42 +5,12 @@
 #include "sharding/formula.h"
 #include "support/random_shards.h"
 #include "support/schedule_laws.h"
-#include "support/shadow.h"
 #include "support/share.h"
 
 static const zero_shape shape = {
     .layers = 2, .hidden = 24, .heads = 3, .seq = 17, .vocab = 50};
 
-static void check(zero_plan_input input, int nodes, unsigned hurried)
-{
-    schedule_job job;
-    job_open(&job, input, nodes);
-    laws_check(&job);
-    shadow_live(&job, hurried);
-    job_close(&job);
-}
-
-/* ---- the definition ---- */
-
-/* 3 and 6 ranks among them, which have three replicas. */
-TEST(each_replica_has_the_sum_of_all_ranks)
-{
-    static const int ranks[][2] = {{2, 1}, {3, 1}, {4, 1}, {4, 2},
-                                   {6, 2}, {6, 1}, {8, 2}, {8, 4}};
-    zero_model model;
-    assert_ok(zero_model_build(&shape, &model));
-    for (size_t k = 0; k < COUNT(ranks); k++)
-        for (int bits = 0; bits < 4 * 3 * 2 * ZERO_ALGORITHMS; bits += TEST_SHARE(5)) {
-            zero_plan_input input = job_input(&model, bits % 4, ranks[k][0]);
-            input.shard_ranks = ranks[k][1];
-            input.accumulation = 1 + bits / 4 % 3;
-            input.type = bits / 12 % 2 ? ZERO_BF16 : ZERO_FP32;
-            input.collectives = (zero_algorithm)(bits / 24);
-            bool halves = input.collectives == ZERO_ALGORITHM_HIER && ranks[k][0] % 4 == 0;
-            check(input, halves ? 2 : 1, 0);
-        }
-    zero_model_destroy(&model);
-}
+/* ---- at random ---- */
 
 static void draw_file(zero_plan_input *input, uint64_t *random)
 {
@@ -69,7 +39,7 @@ TEST(any_model_keeps_all_laws)
         zero_plan_input input = random_plan(&model, &random, &nodes);
         random_shards(&input, &random, &nodes);
         draw_file(&input, &random);
-        check(input, nodes, (unsigned)made_draw(&random, 256));
+        laws_check_plan(input, nodes);
         zero_model_destroy(&model);
     }
 }
@@ -315,7 +285,6 @@ TEST(a_step_gathers_each_group_once)
         }
         assert_true(of_class(s, ZERO_CLASS_GATHERED) == all / 2);
         laws_check(&job);
-        shadow_live(&job, 0);
         job_close(&job);
     }
     zero_model_destroy(&model);
@@ -340,7 +309,6 @@ TEST(a_step_reads_parameters_of_the_file_once)
             assert_int_equal(
                 laws_count(&job.s[1], ZERO_PROGRAM_STEP, ZERO_OP_FETCH_PARAM, g), 1);
         laws_check(&job);
-        shadow_live(&job, 0x5);
         job_close(&job);
     }
     zero_model_destroy(&model);

@@ -1,19 +1,10 @@
-/* The compiled programs: what they compute, in which order, and where their memory lies. */
+/* The compiled programs: their order, and where their memory lies. What they compute, a run shows
+ * (engine/test_any_run.c). */
 #include "support/schedule_laws.h"
-#include "support/shadow.h"
 
 #include "nn/shape.h"
 #include "support/made_model.h"
 #include "support/random_plan.h"
-
-static void check(zero_plan_input input, int nodes)
-{
-    schedule_job job;
-    job_open(&job, input, nodes);
-    laws_check(&job);
-    shadow_live(&job, 0);
-    job_close(&job);
-}
 
 /* ---- a real model ---- */
 
@@ -22,61 +13,6 @@ static const zero_shape shapes[] = {
     {.layers = 2, .hidden = 24, .heads = 3, .seq = 17, .vocab = 50},
     {.layers = 3, .hidden = 8, .heads = 2, .seq = 9, .vocab = 4099},
 };
-
-/* Every stage with every M, number of ranks, algorithm and scheme. */
-static void check_ranks(const zero_model *model, int stage, zero_type type, int ranks,
-                        int M)
-{
-    for (int a = 0; a < ZERO_ALGORITHMS; a++)
-        for (int scheme = 0; scheme < 2; scheme++) {
-            zero_plan_input input = job_input(model, stage, ranks);
-            input.type = type;
-            input.accumulation = M;
-            input.collectives = (zero_algorithm)a;
-            input.partition = (zero_partition_scheme)scheme;
-            input.prefetch = scheme + M;
-            input.device = (ranks + M) % 2;
-            input.offload_host = input.device && (a + M + scheme) % 2;
-            if (input.offload_host)
-                input.offload = (a + M) % 2 ? ZERO_OFFLOAD_LAZY : ZERO_OFFLOAD_END;
-            check(input, a != ZERO_ALGORITHM_SHM && ranks % 2 == 0 ? 2 : 1);
-        }
-}
-
-TEST(every_stage_evaluates_the_definition_of_the_gradient)
-{
-    for (size_t i = 0; i < COUNT(shapes); i++) {
-        zero_model model;
-        assert_ok(zero_model_build(&shapes[i], &model));
-        for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++)
-            for (int ranks = 1; ranks <= 5; ranks++)
-                for (int M = 1; M <= 3; M++)
-                    check_ranks(&model, stage, i == 1 ? ZERO_FP32 : ZERO_BF16, ranks, M);
-        zero_model_destroy(&model);
-    }
-}
-
-static void check_options(const zero_model *model, int stage, int bits)
-{
-    zero_plan_input input = job_input(model, stage, 4);
-    input.type = bits & 1 ? ZERO_FP16 : ZERO_FP32;
-    input.recompute = bits & 2;
-    input.serial = bits & 4;
-    input.reproducible = bits & 8;
-    input.accumulation = bits & 8 ? 1 << (bits >> 4 & 3) : 1 + (bits >> 4 & 3);
-    input.collectives = bits & 64 ? ZERO_ALGORITHM_HIER : ZERO_ALGORITHM_P2P;
-    input.persist = bits & 128 ? 100 : 0;
-    for (input.prefetch = 0; input.prefetch <= 10; input.prefetch += 5) check(input, 2);
-}
-
-TEST(every_option_keeps_the_laws)
-{
-    zero_model model;
-    assert_ok(zero_model_build(&shapes[1], &model));
-    for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++)
-        for (int bits = 0; bits < 256; bits++) check_options(&model, stage, bits);
-    zero_model_destroy(&model);
-}
 
 /* The row of a stage agrees with the memory that its file holds. */
 TEST(stages_hold_what_their_rows_say)
@@ -249,7 +185,7 @@ TEST(any_model_keeps_all_laws)
         zero_model model = made_random(&random);
         zero_plan_input input = random_plan(&model, &random, &nodes);
         reach_devices(&input, nodes, &random);
-        check(input, nodes);
+        laws_check_plan(input, nodes);
         zero_model_destroy(&model);
     }
 }
@@ -265,7 +201,6 @@ TEST(a_model_of_10_to_the_12_parameters_is_compiled)
     assert_ok(zero_model_build(&shape, &model));
     for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++) {
         zero_schedule s;
-        schedule_job job;
         zero_plan_input input = job_input(&model, stage, 1024);
         input.bucket = 1 << 17;
         input.accumulation = 4;
@@ -276,10 +211,6 @@ TEST(a_model_of_10_to_the_12_parameters_is_compiled)
         assert_true(laws_padded(&s) >= model.n_params &&
                     model.n_params > INT64_C(1000000000000));
         zero_schedule_destroy(&s);
-        input.n_ranks = 2;
-        job_open(&job, input, 2);
-        shadow_live(&job, 0);
-        job_close(&job);
     }
     zero_model_destroy(&model);
 }

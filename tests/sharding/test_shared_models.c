@@ -5,7 +5,6 @@
 #include "sharding/formula.h"
 #include "support/random_plan.h"
 #include "support/schedule_laws.h"
-#include "support/shadow.h"
 #include "support/share.h"
 
 /* ---- at random ---- */
@@ -118,11 +117,9 @@ static void check_trial(uint64_t trial)
     draw_file(&input, &random);
     assert_ok(zero_layout_init_blocks(&tp, T, is_spread ? 2 : 1));
     input.tp_layout = made_draw(&random, 2) || is_spread ? &tp : NULL;
-    unsigned hurried = (unsigned)made_draw(&random, 256);
     if (draw_pieces(&input, &random)) {
         job_open(&job, input, nodes);
         laws_check(&job);
-        shadow_live(&job, hurried);
         input.layout = &job.layout;
         check_tp_group(&model, input);
         job_close(&job);
@@ -205,7 +202,6 @@ static void check_gpt2(const zero_model *whole, const zero_share *share, int bit
     input.partition_activations = input.recompute && share->ranks > 1 && bits & 64;
     job_open(&job, input, input.collectives == ZERO_ALGORITHM_SHM ? 1 : 2);
     laws_check(&job);
-    shadow_live(&job, 0);
     check_gpt2_volume(&job.s[0]);
     if (input.partition_activations) check_gpt2_pieces(&job.s[0]);
     input.layout = &job.layout;

@@ -2,9 +2,11 @@
  *
  * Groups of any length, units that read one group or two, groups that several units read,
  * activations and workspaces of any size or none. Every array that a unit is given is used
- * from its first element to its last. */
+ * from its first element to its last, and what is written depends on all that is read. */
 #pragma once
 
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/rng.h"
@@ -36,24 +38,34 @@ static inline void hand_fill(float *x, int64_t n, float value)
     for (int64_t i = 0; x && i < n; i++) x[i] = value;
 }
 
-/* The bits of all parameters as a number between -1 and 1. */
-static inline float hand_read(const zero_unit *unit, const zero_call *call)
+/* A number from 0 to 1 that depends on x[n], NULL: on nothing. */
+static inline double hand_mix(double value, const float *x, int64_t n)
+{
+    for (int64_t i = 0; x && i < n; i++) value += (double)(1 + i % 7) * (double)x[i];
+    return value - floor(value);
+}
+
+/* All that a pass reads: parameters, tokens, the number of the sample, and the unit before. */
+static inline double hand_read(const zero_unit *unit, const zero_call *call)
 {
     const hand_unit *h = unit->shape;
-    unsigned sum = 0;
+    const zero_batch *b = call->batch;
+    unsigned sum = (unsigned)(b->step + 3 * b->first_sample);
     for (int k = 0; k < unit->n_groups; k++) {
         const unsigned char *param = call->param[k];
         int64_t bytes = h->n_params[k] * (int64_t)zero_type_size(call->type);
-        for (int64_t i = 0; param && i < bytes; i++) sum += param[i];
+        for (int64_t i = 0; param && i < bytes; i++) sum = 31 * sum + param[i];
     }
-    return (float)(sum % 1000) / 1000.0f;
+    for (int64_t i = 0; unit->index == 0 && i < b->B * b->T; i++)
+        sum = 31 * sum + (unsigned)((const int32_t *)b->inputs)[i];
+    return hand_mix((double)(sum % 1000) / 1000.0, call->in, b->B * b->T * h->in);
 }
 
 static inline void hand_forward(const zero_unit *unit, const zero_call *call)
 {
     const zero_batch *b = call->batch;
     zero_unit_sizes s = hand_sizes(unit, b->B, b->T);
-    float value = hand_read(unit, call);
+    float value = (float)hand_read(unit, call);
     hand_fill(call->out, s.out, value);
     hand_fill(call->saved, s.saved, value);
     hand_fill(call->work, s.forward_work, value);
@@ -64,16 +76,19 @@ static inline void hand_forward(const zero_unit *unit, const zero_call *call)
 static inline void hand_backward(const zero_unit *unit, const zero_call *call)
 {
     const hand_unit *h = unit->shape;
-    zero_unit_sizes s = hand_sizes(unit, call->batch->B, call->batch->T);
-    float value = hand_read(unit, call);
-    for (int64_t i = 0; i < s.saved; i++) value += 1e-6f * call->saved[i];
-    hand_fill(call->stream, call->batch->B * call->batch->T * h->in, value);
+    const zero_batch *b = call->batch;
+    zero_unit_sizes s = hand_sizes(unit, b->B, b->T);
+    double read = hand_mix(hand_read(unit, call), call->saved, s.saved);
+    if (!h->is_last) read = hand_mix(read, call->stream, s.out);
+    float value = (float)read;
+    hand_fill(call->stream, b->B * b->T * h->in, value);
     hand_fill(call->work, s.backward_work, value);
     hand_fill(call->logits, s.logits, value);
     hand_fill(call->row_loss, s.row_loss, value);
     for (int k = 0; k < unit->n_groups; k++)
         for (int64_t i = 0; i < h->n_params[k]; i++)
-            call->grad[k][i] = (call->accumulate[k] ? call->grad[k][i] : 0.0f) + 1e-3f;
+            call->grad[k][i] = (call->accumulate[k] ? call->grad[k][i] : 0.0f) +
+                               b->loss_seed * value * (float)(i % 5 - 2);
 }
 
 /* The next number of the stream, 0 <= number < n. */
@@ -129,8 +144,10 @@ static inline void hand_add_unit(zero_model *m, const zero_rng *rng, uint64_t *n
         hand_read_group(m, unit, h, (int)hand_draw(rng, next, u));
 }
 
-/* A random model of at most 5 units; released as all models are. */
-static inline void hand_model(const zero_rng *rng, uint64_t *next, zero_model *m)
+/* A random model of at most 5 units, whose groups have at most `most` elements; released as all models
+ * are. */
+static inline void hand_model(const zero_rng *rng, uint64_t *next, int64_t most,
+                              zero_model *m)
 {
     enum { MOST = 5 };
     int n = 1 + (int)hand_draw(rng, next, MOST);
@@ -145,7 +162,7 @@ static inline void hand_model(const zero_rng *rng, uint64_t *next, zero_model *m
                       .shape = calloc(MOST, sizeof(hand_unit))};
     if (!m->tensors || !m->groups || !m->units || !m->shape) abort();
     for (int g = 0; g < n; g++)
-        hand_add_group(m, 1 + hand_draw(rng, next, g % 2 == 0 ? 100 : 3000));
+        hand_add_group(m, 1 + hand_draw(rng, next, g % 2 == 0 ? 100 : most));
     for (int u = 0; u < n; u++) hand_add_unit(m, rng, next);
     ((hand_unit *)m->shape)[n - 1].is_last = true;
 }

@@ -1,5 +1,6 @@
 #include "support/schedule_laws.h"
 
+#include "sharding/ops.h"
 #include "sharding/schedule_memory.h"
 
 int64_t laws_padded(const zero_schedule *s)
@@ -341,6 +342,54 @@ void laws_check_window(const schedule_job *job)
         assert_true(s->window_bytes == 0);
 }
 
+/* ---- in flight ---- */
+
+static bool begins(zero_op op)
+{
+    return zero_ops[op].kind == ZERO_WORK_EXCHANGE ||
+           zero_ops[op].kind == ZERO_WORK_TRANSFER;
+}
+
+/* Where what begins at `at` ends; the program's length: in a later one. */
+static int end_of(const zero_program *p, int at)
+{
+    const zero_instruction *i = &p->code[at];
+    for (int end = at + 1; end < p->length; end++) {
+        const zero_instruction *e = &p->code[end];
+        if (e->op != i->op && zero_ops[e->op].begun_by == i->op && e->unit == i->unit &&
+            e->group == i->group && e->buffer == i->buffer)
+            return end;
+    }
+    return p->length;
+}
+
+/* `in` may be read by others, as `in` or as parameters. */
+static void check_flight(const zero_program *p, int at)
+{
+    const zero_instruction *i = &p->code[at];
+    bool is_write = zero_ops[i->op].writes; /* of a file */
+    for (int k = at + 1, end = end_of(p, at); k < end; k++) {
+        const zero_instruction *other = &p->code[k];
+        int list[ZERO_OPERANDS], n = laws_named_buffers(other, list);
+        for (int b = 0; b < n; b++) {
+            bool reads = list[b] == other->in || list[b] == other->param[0] ||
+                         list[b] == other->param[1];
+            bool is_read = list[b] == i->in || (is_write && list[b] == i->buffer);
+            bool is_written = (!is_write && list[b] == i->buffer) || list[b] == i->staging;
+            if (is_written || (is_read && !reads))
+                fail_msg("%s at %d is in flight when %s at %d uses buffer %d",
+                         zero_op_name(i->op), at, zero_op_name(other->op), k, list[b]);
+        }
+    }
+}
+
+void laws_check_flights(const zero_schedule *s)
+{
+    for (int kind = 0; kind < ZERO_PROGRAMS; kind++)
+        for (int at = 0; at < s->programs[kind].length; at++)
+            if (begins(s->programs[kind].code[at].op)) check_flight(&s->programs[kind], at);
+}
+
 /* ---- all ---- */
 
 void laws_check(const schedule_job *job)
@@ -350,6 +399,7 @@ void laws_check(const schedule_job *job)
         laws_check_places(&job->s[r]);
         laws_check_ledger(&job->s[r]);
         laws_check_least(&job->s[r]);
+        laws_check_flights(&job->s[r]);
         laws_check_order(&job->s[r]);
         laws_check_offload(&job->s[r]);
         laws_check_device(&job->s[r]);
@@ -358,4 +408,12 @@ void laws_check(const schedule_job *job)
     }
     laws_check_window(job);
     laws_check_exchanges(job);
+}
+
+void laws_check_plan(zero_plan_input input, int nodes)
+{
+    schedule_job job;
+    job_open(&job, input, nodes);
+    laws_check(&job);
+    job_close(&job);
 }

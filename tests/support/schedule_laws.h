@@ -1,5 +1,5 @@
 /* schedule_laws.h - laws that hold for every schedule of every stage: where memory lies, the
- * ledger of it, how collectives begin and end. (The results of programs are checked by shadow.h.)
+ * ledger of it, how collectives begin and end. (The results of programs are those of runs: engine/test_any_run.c.)
  * Each function fails the test if its law is broken. */
 #pragma once
 
@@ -7,6 +7,8 @@
 
 /* All laws below. */
 void laws_check(const schedule_job *job);
+/* For all ranks of this plan on `nodes` blocks of nodes. */
+void laws_check_plan(zero_plan_input input, int nodes);
 
 /* A buffer lives from the first instruction that names it to the last, and is used. */
 void laws_check_lifetimes(const zero_schedule *s);
@@ -18,6 +20,8 @@ void laws_check_ledger(const zero_schedule *s);
 void laws_check_least(const zero_schedule *s);
 /* Ranks of a node find each other's buffers where collectives look for them. */
 void laws_check_window(const schedule_job *job);
+/* Until a collective or a transfer has ended nobody touches what it writes, or changes what it reads. */
+void laws_check_flights(const zero_schedule *s);
 /* Every collective that begins ends, one reduction at a time, at once or after a computation.
  * Stage 3 holds no more than the next `prefetch` uses read, and gathers nothing in vain. */
 void laws_check_order(const zero_schedule *s);
