@@ -3,6 +3,7 @@
 #include <stdarg.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "base/legible.h"
 #include "base/utf8.h"
 #include "io/bytes.h"
