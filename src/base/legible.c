@@ -54,12 +54,10 @@ size_t zero_legible(const char *text, size_t len, char *to, size_t size)
 
 void zero_legible_print(const char *text, FILE *out)
 {
-    for (size_t left = strlen(text); left > 0;) {
-        char shown[MOST_SHOWN];
-        size_t n = show_one((const unsigned char *)text, left, shown);
+    char shown[ZERO_SHOWN_BYTES];
+    for (size_t left = strlen(text), n; left > 0; text += n, left -= n) {
+        n = zero_legible(text, left, shown, sizeof shown);
         fputs(shown, out);
-        text += n;
-        left -= n;
     }
 }
 

@@ -5,7 +5,6 @@
 
 #include "base/fail.h"
 #include "base/quantity.h"
-#include "cli/list.h"
 #include "cli/run_options.h"
 #include "comm/launch.h"
 #include "paper/paper.h"
@@ -16,7 +15,6 @@
 #include "report/plan_facts.h"
 #include "report/plan_machine.h"
 #include "report/plan_nodes.h"
-#include "report/plan_peers.h"
 #include "report/plan_pipeline.h"
 #include "report/plan_program.h"
 
@@ -87,17 +85,18 @@ static zero_status check(void *options, const zero_options *given)
 
 static zero_status show(const zero_plan_report *r, const zero_plan_options *options)
 {
-    zero_plan_nodes nodes;
+    json_t *nodes;
     const zero_plan_request *asked = &r->request;
     if (options->n_per_node > 0) {
         ZERO_TRY(
             zero_plan_nodes_make(r, options->n_per_node, options->ranks_per_node, &nodes));
-        return zero_plan_show_nodes(r, &nodes, options->json, stdout);
+        return options->json ? zero_json_print(nodes, JSON_INDENT(2), stdout)
+                             : zero_report_print("nodes", nodes, stdout);
     }
     if (options->json) return zero_json_print(zero_plan_facts(r), JSON_INDENT(2), stdout);
     if (asked->ablation) return zero_plan_show(r, stdout);
     if (asked->pipeline > 0) return zero_plan_show_pipelines(r, stdout);
-    if (asked->peers) return zero_plan_show_peers(r, stdout);
+    if (asked->peers) return zero_report_print("peers", zero_plan_facts(r), stdout);
     if (options->chart || asked->show_schedule) {
         /* A step's memory, its instructions, or both. */
         if (options->chart) ZERO_TRY(zero_plan_show_chart(r, stdout));

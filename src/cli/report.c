@@ -26,7 +26,7 @@ typedef struct {
     json_t *studies[ZERO_OPERANDS_MOST];
     int n_runs, n_studies;
     zero_traced trace;
-    zero_breakdown breakdown;
+    json_t *breakdown; /* of the trace */
     bool has_trace;
 } sources;
 
@@ -57,7 +57,7 @@ static zero_status print_text(const sources *s, FILE *out)
     }
     if (!s->has_trace) return ZERO_OK;
     if (s->n_studies > 0 || s->n_runs > 0) fputc('\n', out);
-    return zero_breakdown_print(&s->breakdown, out);
+    return zero_breakdown_print(s->breakdown, out);
 }
 
 static zero_status print(const sources *s, const report_options *o, FILE *out)
@@ -73,7 +73,7 @@ static zero_status print(const sources *s, const report_options *o, FILE *out)
         bool is_whole = json_object_set_new(object, "studies", studies) == 0;
         if (s->has_trace)
             is_whole = json_object_set_new(object, "trace",
-                                           zero_breakdown_describe(&s->breakdown)) == 0 &&
+                                           zero_breakdown_describe(s->breakdown)) == 0 &&
                        is_whole;
         if (is_whole) return zero_json_print(object, JSON_INDENT(2), out);
         json_decref(object);
@@ -81,7 +81,7 @@ static zero_status print(const sources *s, const report_options *o, FILE *out)
     }
     if (o->csv) {
         if (s->has_trace)
-            zero_breakdown_print_csv(&s->breakdown, out);
+            zero_breakdown_print_csv(s->breakdown, out);
         else if (s->n_studies > 0)
             zero_studies_print_csv(s->studies, s->n_studies, out);
         else
@@ -119,17 +119,21 @@ static zero_status check_steps(const sources *s)
 {
     int64_t differs = 0;
     double traced = 0.0, seconds = 0.0;
-    for (int64_t i = 0; i < s->breakdown.n_steps; i++) {
-        const zero_breakdown_step *t = &s->breakdown.steps[i];
+    size_t i;
+    json_t *t;
+    json_array_foreach(json_object_get(s->breakdown, "steps"), i, t)
+    {
         const zero_run *run = &s->runs[0];
+        const int64_t step = json_integer_value(json_object_get(t, "step"));
+        const bool is_first = json_integer_value(json_object_get(t, "rank")) == 0;
         double own = NAN; /* that the run's line of this step says */
-        for (int64_t k = 0; t->rank == 0 && isnan(own) && k < run->n; k++)
-            if ((int64_t)run->steps[ZERO_STEP][k] == t->step)
+        for (int64_t k = 0; is_first && isnan(own) && k < run->n; k++)
+            if ((int64_t)run->steps[ZERO_STEP][k] == step)
                 own = run->steps[ZERO_STEP_SECONDS][k];
         if (!isfinite(own)) continue;
-        traced = (double)t->total * 1e-9;
+        traced = json_number_value(json_object_get(t, "step_seconds"));
         seconds = own;
-        differs = t->step;
+        differs = step;
         /* Both files have the same clock's seconds of rank 0, one of them in whole
          * nanoseconds. */
         if (fabs(traced - seconds) <= 1e-8 + 1e-9 * seconds) return ZERO_OK;
@@ -195,7 +199,7 @@ static zero_status run(void *options, const zero_options *given)
     if (st == ZERO_OK && o->out && zero_launch_rank_hint() == 0) st = write_out(s, o);
     for (int i = 0; i < s->n_runs; i++) zero_run_destroy(&s->runs[i]);
     for (int i = 0; i < s->n_studies; i++) json_decref(s->studies[i]);
-    zero_breakdown_destroy(&s->breakdown);
+    json_decref(s->breakdown);
     if (s->has_trace) zero_traced_destroy(&s->trace);
     free(s);
     return st;

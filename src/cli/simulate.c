@@ -7,7 +7,6 @@
 #include "base/fail.h"
 #include "base/quantity.h"
 #include "cli/build.h"
-#include "cli/list.h"
 #include "cli/run_options.h"
 #include "cli/words.h"
 #include "comm/launch.h"
@@ -120,31 +119,17 @@ static zero_status check(void *options, const zero_options *given)
                : ZERO_OK;
 }
 
-static zero_status make_traced(const zero_simulate_options *o, const char *command,
-                               zero_simulation_report *r)
-{
-    zero_simulation_trace_input input = {.path = o->trace,
-                                         .ranks = o->traced,
-                                         .command = command,
-                                         .commit = zero_build_commit()};
-    zero_simulation_request request = o->request;
-    zero_simulation_trace *trace;
-    ZERO_TRY(zero_simulation_trace_open(&trace, &input));
-    zero_simulation_watcher watcher = zero_simulation_trace_watcher(trace);
-    request.watcher = &watcher;
-    zero_status st = zero_simulation_report_make(r, &request);
-    if (st == ZERO_OK) r->request.watcher = NULL;
-    zero_simulation_trace_close(trace);
-    return st;
-}
-
 static zero_status simulate(zero_simulate_options *options, const zero_options *given,
                             const char *command)
 {
     zero_simulation_report report;
     bool is_first = zero_launch_rank_hint() == 0;
     if (!is_first) options->trace = NULL; /* all ranks of a launcher do the same */
-    ZERO_TRY(options->trace ? make_traced(options, command, &report)
+    const zero_simulation_trace_input trace = {.path = options->trace,
+                                               .ranks = options->traced,
+                                               .command = command,
+                                               .commit = zero_build_commit()};
+    ZERO_TRY(options->trace ? zero_simulation_trace_make(&trace, &options->request, &report)
                             : zero_simulation_report_make(&report, &options->request));
     if (report.plan.n == 1 && is_first)
         zero_run_options_note(given, &report.plan.config, report.plan.collectives, 0);

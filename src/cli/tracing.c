@@ -205,7 +205,8 @@ static zero_status write_file(zero_session *s, zero_status st, bool is_alone,
     zero_run_trace mine = {.schedule = &s->engine.schedule,
                            .trace = t->is_recorded ? &t->trace : NULL,
                            .comm = &s->world,
-                           .clocks = {t->clock, t->clock}};
+                           .clocks = {t->clock, t->clock},
+                           .is_alone = is_alone};
     if (!is_alone) {
         /* The second reading of the clocks; the worse of both counts. */
         zero_clock_reading *last = &mine.clocks[1];
@@ -214,8 +215,7 @@ static zero_status write_file(zero_session *s, zero_status st, bool is_alone,
         if (worst > s->tracing.uncertainty) s->tracing.uncertainty = worst;
     }
     zero_run_trace_file file = file_of(s, names, st);
-    ZERO_TRY(is_alone ? zero_run_trace_write_alone(&mine, &file, &result)
-                      : zero_run_trace_write(&mine, &file, &result));
+    ZERO_TRY(zero_run_trace_write(&mine, &file, &result));
     if (is_alone || zero_comm_is_root(&s->world)) {
         char steps[ZERO_PLAN_TEXT];
         if (result.first_step == 0)

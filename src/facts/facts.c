@@ -7,7 +7,7 @@
 
 #include "base/fail.h"
 
-#define KEY_BYTES 80
+#define KEY_BYTES ZERO_FACT_NAME
 
 /* An expression being read. The first error is kept; what is read after it has no
  * meaning. */
@@ -46,6 +46,11 @@ static void complain(reader *r, const char *what)
                               (int)(r->end - r->begin), r->begin, what,
                               (int)(r->end - r->at), r->at);
     r->at = r->end;
+}
+
+static bool is_name(const char *name, size_t n, const char *word)
+{
+    return strlen(word) == n && strncmp(name, word, n) == 0;
 }
 
 /* ---- paths ---- */
@@ -92,15 +97,17 @@ static zero_fact look_up(const zero_scope *scope, const char *path, const char *
     const char *slash = memchr(path, '/', (size_t)(end - path));
     size_t n = (size_t)((slash ? slash : end) - path);
     const char *rest = slash ? slash + 1 : end;
+    int items = 0; /* from the innermost one on */
     for (const zero_scope *s = scope; s; s = s->outer) {
         const json_t *first = child(s->node, path, n, NULL);
-        bool is_item = s->outer != NULL;
+        bool is_item = s->outer && !s->is_bound;
         if (first) return node_fact(descend(first, rest, end, scope));
-        if (is_item && n == 4 && strncmp(path, "item", n) == 0)
+        items += is_item;
+        if (is_item && items == 1 && is_name(path, n, "item"))
             return node_fact(descend(s->node, rest, end, scope));
-        if (is_item && n == 5 && strncmp(path, "index", n) == 0)
+        if (is_item && is_name(path, n, items == 1 ? "index" : "outer"))
             return number_fact((double)s->index);
-        if (s->key && n == 3 && strncmp(path, "key", n) == 0)
+        if (s->key && is_name(path, n, "key"))
             return (zero_fact){ZERO_FACT_TEXT, 0.0, s->key, strlen(s->key), NULL};
     }
     return missing;
@@ -167,12 +174,17 @@ bool zero_fact_is_true(const zero_fact *fact)
 
 static zero_fact read_choice(reader *r);
 
-typedef double of_one(double x);
+/* Of numbers; those without a function are of facts. */
 static const struct {
     const char *name;
-    of_one *value;
-} functions[] = {{"abs", fabs},    {"ceil", ceil}, {"floor", floor},
-                 {"round", round}, {"log2", log2}, {"sqrt", sqrt}};
+    int n; /* arguments */
+    double (*of_one)(double x), (*of_two)(double x, double y);
+} functions[] = {
+    {"abs", 1, fabs, NULL},    {"ceil", 1, ceil, NULL}, {"floor", 1, floor, NULL},
+    {"round", 1, round, NULL}, {"log2", 1, log2, NULL}, {"sqrt", 1, sqrt, NULL},
+    {"min", 2, NULL, fmin},    {"max", 2, NULL, fmax},  {"count", 1, NULL, NULL},
+    {"or", 2, NULL, NULL},     {"at", 2, NULL, NULL},   {"whole", 1, NULL, NULL},
+    {"amount", 1, NULL, NULL}};
 
 /* How the values of items become one. */
 typedef double fold(double so_far, double x);
@@ -229,43 +241,46 @@ static zero_fact read_fold(reader *r, fold *join, double value)
 /* After "NAME(". */
 static zero_fact read_call(reader *r, const char *name, size_t n)
 {
-    for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
-        if (strlen(functions[i].name) != n || strncmp(name, functions[i].name, n) != 0)
-            continue;
-        zero_fact x = read_choice(r);
-        double number = known_number(r, &x);
-        expect(r, ")");
-        return number_fact(functions[i].value(number));
-    }
-    for (size_t i = 0; i < sizeof folds / sizeof folds[0]; i++)
-        if (strlen(folds[i].name) == n && strncmp(name, folds[i].name, n) == 0)
-            return read_fold(r, folds[i].join, folds[i].none);
-    bool counts = n == 5 && strncmp(name, "count", n) == 0;
-    bool chooses = n == 2 && strncmp(name, "or", n) == 0;
-    bool enters = n == 2 && strncmp(name, "at", n) == 0;
-    bool is_min = n == 3 && strncmp(name, "min", n) == 0,
-         is_max = n == 3 && strncmp(name, "max", n) == 0;
-    if (!counts && !chooses && !enters && !is_min && !is_max)
+    zero_fact a, b = missing;
+    char key[KEY_BYTES];
+    size_t i = 0;
+    for (size_t k = 0; k < sizeof folds / sizeof folds[0]; k++)
+        if (is_name(name, n, folds[k].name))
+            return read_fold(r, folds[k].join, folds[k].none);
+    while (i < sizeof functions / sizeof functions[0] &&
+           !is_name(name, n, functions[i].name))
+        i++;
+    if (i == sizeof functions / sizeof functions[0]) {
         complain(r, "there is no such function");
-    zero_fact a = read_choice(r);
-    if (counts) {
-        expect(r, ")");
-        return number_fact((double)(json_array_size(a.node) + json_object_size(a.node)));
+        return missing;
     }
-    expect(r, ",");
-    zero_fact b = read_choice(r);
-    expect(r, ")");
-    if (chooses) return a.kind == ZERO_FACT_MISSING ? b : a;
-    if (enters) {
-        char key[KEY_BYTES];
+    a = read_choice(r);
+    if (functions[i].n == 2) {
+        expect(r, ",");
+        b = read_choice(r);
+    }
+    if (functions[i].of_one)
+        a = number_fact(functions[i].of_one(known_number(r, &a)));
+    else if (functions[i].of_two)
+        a = number_fact(functions[i].of_two(known_number(r, &a), known_number(r, &b)));
+    else if (is_name(name, n, "count"))
+        a = number_fact((double)(json_array_size(a.node) + json_object_size(a.node)));
+    else if (is_name(name, n, "whole"))
+        a = number_fact(json_is_integer(a.node) ? a.number : NAN);
+    else if (is_name(name, n, "amount"))
+        a = number_fact(json_is_null(a.node)     ? 0.0
+                        : json_is_number(a.node) ? a.number
+                                                 : NAN);
+    else if (is_name(name, n, "at")) {
         snprintf(key, sizeof key, "%.*s", (int)b.length, b.text ? b.text : "");
-        return node_fact(json_object_get(a.node, key));
-    }
-    double x = known_number(r, &a), y = known_number(r, &b);
-    return number_fact(is_min ? fmin(x, y) : fmax(x, y));
+        a = node_fact(json_object_get(a.node, key));
+    } else if (a.kind == ZERO_FACT_MISSING)
+        a = b;
+    expect(r, ")");
+    return a;
 }
 
-/* ---- operators, from the strongest to the weakest ---- */
+/* ---- operators ---- */
 
 static bool is_of_path(char c)
 {
@@ -309,35 +324,15 @@ static zero_fact read_atom(reader *r)
     if (n == 0) return missing;
     if (r->at < r->end && *r->at == '(') {
         r->at++;
-        return read_call(r, begin, n);
+        zero_fact found = read_call(r, begin, n);
+        const char *path = r->at;
+        if (r->at == r->end || *r->at != '/') return found;
+        while (r->at < r->end && is_of_path(*r->at)) r->at++;
+        return node_fact(descend(found.node, path + 1, r->at, r->scope));
     }
-    if (n == 4 && strncmp(begin, "true", n) == 0) return number_fact(1.0);
-    if (n == 5 && strncmp(begin, "false", n) == 0) return number_fact(0.0);
+    if (is_name(begin, n, "true")) return number_fact(1.0);
+    if (is_name(begin, n, "false")) return number_fact(0.0);
     return look_up(r->scope, begin, r->at);
-}
-
-static zero_fact read_product(reader *r)
-{
-    zero_fact left = read_atom(r);
-    for (;;) {
-        bool times = take(r, "*"), over = !times && take(r, "/");
-        if (!times && !over) return left;
-        zero_fact right = read_atom(r);
-        double a = known_number(r, &left), b = known_number(r, &right);
-        left = number_fact(times ? a * b : a / b);
-    }
-}
-
-static zero_fact read_sum(reader *r)
-{
-    zero_fact left = read_product(r);
-    for (;;) {
-        bool plus = take(r, "+"), minus = !plus && take(r, "-");
-        if (!plus && !minus) return left;
-        zero_fact right = read_product(r);
-        double a = known_number(r, &left), b = known_number(r, &right);
-        left = number_fact(plus ? a + b : a - b);
-    }
 }
 
 static bool are_equal(const zero_fact *a, const zero_fact *b)
@@ -348,39 +343,54 @@ static bool are_equal(const zero_fact *a, const zero_fact *b)
     return a->length == b->length && memcmp(a->text, b->text, a->length) == 0;
 }
 
-static zero_fact read_comparison(reader *r)
+static zero_fact apply(reader *r, const char *operator, const zero_fact * a,
+                       const zero_fact *b)
 {
-    static const char *const words[] = {"==", "!=", "<=", ">=", "<", ">"};
-    zero_fact a = read_sum(r);
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-        if (!take(r, words[i])) continue;
-        zero_fact b = read_sum(r);
-        if (i < 2) return number_fact(are_equal(&a, &b) == (i == 0));
-        if (a.kind == ZERO_FACT_MISSING || b.kind == ZERO_FACT_MISSING)
-            return number_fact(0.0);
-        double x = known_number(r, &a), y = known_number(r, &b);
-        return number_fact(i == 2 ? x <= y : i == 3 ? x >= y : i == 4 ? x < y : x > y);
+    const bool has_equal = operator[1] == '=';
+    const char kind = *operator;
+    if (kind == '|') return number_fact(zero_fact_is_true(a) || zero_fact_is_true(b));
+    if (kind == '&') return number_fact(zero_fact_is_true(a) && zero_fact_is_true(b));
+    if (kind == '=' || kind == '!') return number_fact(are_equal(a, b) == (kind == '='));
+    if ((kind == '<' || kind == '>') &&
+        (a->kind == ZERO_FACT_MISSING || b->kind == ZERO_FACT_MISSING))
+        return number_fact(0.0);
+    double x = known_number(r, a), y = known_number(r, b);
+    switch (kind) {
+    case '<': return number_fact(has_equal ? x <= y : x < y);
+    case '>': return number_fact(has_equal ? x >= y : x > y);
+    case '+': return number_fact(x + y);
+    case '-': return number_fact(x - y);
+    case '*': return number_fact(x * y);
+    default: return number_fact(x / y);
     }
-    return a;
 }
 
-static zero_fact read_and(reader *r)
+/* Levels from the weakest to the strongest; a comparison stands alone. */
+enum { COMPARISONS = 2, LEVELS = 5 };
+static const struct {
+    const char *word;
+    int level;
+} operators[] = {{"||", 0}, {"&&", 1}, {"==", 2}, {"!=", 2}, {"<=", 2}, {">=", 2},
+                 {"<", 2},  {">", 2},  {"+", 3},  {"-", 3},  {"*", 4},  {"/", 4}};
+
+static zero_fact read_level(reader *r, int level)
 {
-    zero_fact a = read_comparison(r);
-    while (take(r, "&&")) {
-        zero_fact b = read_comparison(r);
-        a = number_fact(zero_fact_is_true(&a) && zero_fact_is_true(&b));
+    const size_t n = sizeof operators / sizeof operators[0];
+    if (level == LEVELS) return read_atom(r);
+    zero_fact left = read_level(r, level + 1);
+    for (;;) {
+        size_t i = 0;
+        while (i < n && (operators[i].level != level || !take(r, operators[i].word))) i++;
+        if (i == n) return left;
+        zero_fact right = read_level(r, level + 1);
+        left = apply(r, operators[i].word, &left, &right);
+        if (level == COMPARISONS) return left;
     }
-    return a;
 }
 
 static zero_fact read_choice(reader *r)
 {
-    zero_fact a = read_and(r);
-    while (take(r, "||")) {
-        zero_fact b = read_and(r);
-        a = number_fact(zero_fact_is_true(&a) || zero_fact_is_true(&b));
-    }
+    zero_fact a = read_level(r, 0);
     if (!take(r, "?")) return a;
     zero_fact yes = read_choice(r);
     expect(r, ":");
@@ -398,42 +408,12 @@ zero_status zero_fact_of(const char *expression, size_t n, const zero_scope *sco
     return r.status;
 }
 
-json_t *zero_facts_pick(const zero_scope *scope, const char *spec)
+json_t *zero_fact_value(const zero_fact *fact)
 {
-    json_t *all = json_object();
-    for (const char *at = spec, *end; *at; at = end + (*end == ';')) {
-        zero_fact fact;
-        char name[KEY_BYTES];
-        at += strspn(at, " ");
-        end = at + strcspn(at, ";");
-        size_t n = strcspn(at, " ?=;");
-        snprintf(name, sizeof name, "%.*s", (int)n, at);
-        bool is_flag = at[n] == '?';
-        const char *x = memchr(at, '=', (size_t)(end - at));
-        x = x ? x + 1 : at;
-        zero_status st = zero_fact_of(x, (size_t)(end - x), scope, &fact);
-        json_t *value = NULL;
-        if (st == ZERO_OK && is_flag)
-            value = json_boolean(zero_fact_is_true(&fact));
-        else if (st == ZERO_OK && fact.node)
-            value = json_incref((json_t *)fact.node);
-        else if (st == ZERO_OK && fact.kind == ZERO_FACT_TEXT)
-            value = json_stringn(fact.text, fact.length);
-        else if (st == ZERO_OK && fact.kind == ZERO_FACT_NUMBER && isfinite(fact.number))
-            value = json_real(fact.number);
-        json_object_set_new(all, name, value ? value : json_null());
-    }
-    return all;
-}
-
-json_t *zero_facts_each(const json_t *tree, const char *path, const char *spec)
-{
-    const zero_scope outer = {.node = tree};
-    zero_scope scope = {.outer = &outer};
-    json_t *all = json_array();
-    while (zero_scope_next(zero_fact_at(tree, path), &scope))
-        json_array_append_new(all, zero_facts_pick(&scope, spec));
-    return all;
+    if (fact->node) return json_incref((json_t *)fact->node);
+    if (fact->kind == ZERO_FACT_TEXT) return json_stringn(fact->text, fact->length);
+    bool is_known = fact->kind == ZERO_FACT_NUMBER && isfinite(fact->number);
+    return is_known ? json_real(fact->number) : json_null();
 }
 
 double zero_fact_number(const json_t *tree, const char *expression)

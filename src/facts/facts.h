@@ -7,7 +7,8 @@
  *   stages/0/memory/needed     a path: members of objects and numbers of items, joined by
  *                              /. Its first name is looked up in the innermost scope that
  *                              has it. ~ stands for a blank in a key. key, index and item
- *                              name what the innermost {each} is at
+ *                              name what the innermost {each} is at, outer the index of
+ *                              the one around it
  *   classes/@key/own_peak      after @ a name: the member that this text, or the item that
  *                              this number, names
  *   12  1.5e9  "bf16"  true    constants
@@ -15,9 +16,10 @@
  *   < <= > >= == != && || ? :
  *   count(path)                items of an array, members of an object; 0 without it
  *   sum(path, x)  least(path, x)  largest(path, x)  any(path, x)  all(path, x)   x of each item
- *   first(path, x)             the first item for which x is true
+ *   first(path, x)             the first item for which x is true; a / after it goes on
  *   or(x, y)                   y where x is missing
  *   at(path, x)                the member of an object whose name is the text x
+ *   whole(x)  amount(x)        x if it is a whole number; a number, or 0 of null; else none
  *   min(x, y)  max(x, y)  abs(x)  ceil(x)  floor(x)  round(x)  log2(x)  sqrt(x)
  *
  * A missing fact is false in a condition, equal to nothing, and an error where it is
@@ -37,6 +39,7 @@ typedef struct zero_scope {
     const char *key; /* of the item that `node` is, in an object; else NULL */
     size_t index;    /* of the item */
     const struct zero_scope *outer;
+    bool is_bound; /* `node` has names for values, and is no item */
 } zero_scope;
 
 /* The next item of a list or member of an object becomes the scope's node; false after the
@@ -70,8 +73,23 @@ const json_t *zero_fact_at(const json_t *tree, const char *path);
 /* The number that an expression over the tree gives; NAN if it is missing or wrong. */
 double zero_fact_number(const json_t *tree, const char *expression);
 
-/* An object of facts, "name; name = expression; name? = condition": what is missing or
- * not finite is null. The nodes of the tree are shared. NULL without memory. */
+/* The fact as a value of a tree, which is new or shared; null if it is missing or not
+ * finite. */
+json_t *zero_fact_value(const zero_fact *fact);
+/* A spec names values: "name; name = expression; name? = condition". */
+#define ZERO_FACT_NAME 80
+typedef struct {
+    const char *text, *x; /* where the part and its expression begin */
+    size_t length;        /* of the expression */
+    bool is_flag;
+    char name[ZERO_FACT_NAME];
+} zero_spec_part;
+
+/* The next part; false after the last. */
+bool zero_spec_next(const char **spec, zero_spec_part *part);
+/* Its value, which is new or shared: null for what is missing or not finite. */
+json_t *zero_spec_value(const zero_spec_part *part, const zero_scope *scope);
+/* An object of all values. NULL without memory. */
 json_t *zero_facts_pick(const zero_scope *scope, const char *spec);
 /* A list of them, of all items of a list or members of an object. */
 json_t *zero_facts_each(const json_t *tree, const char *path, const char *spec);

@@ -55,8 +55,8 @@ static bool is_word(hole h, const char *word, hole *rest)
 
 static bool is_control(hole h)
 {
-    static const char *const words[] = {"if",   "elif", "else", "end", "each",
-                                        "with", "show", "wrap", "pad", "trim"};
+    static const char *const words[] = {"if",   "elif", "else", "end",  "each", "with",
+                                        "show", "wrap", "pad",  "trim", "let"};
     hole rest;
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         if (is_word(h, words[i], &rest)) return true;
@@ -116,21 +116,19 @@ static zero_status print_value(const printer *p, hole h)
     }
     bool is_known = zero_unit_write(&fact, unit, text, sizeof text);
     if (!is_known) return fail(p, h.text, "there is no such unit");
-    if (fact.kind != ZERO_FACT_TEXT || !p->put) {
-        if (fact.kind == ZERO_FACT_TEXT && width == 0)
-            fwrite(fact.text, 1, fact.length, p->out);
-        else
-            fprintf(p->out, "%*s", width, text);
-        return ZERO_OK;
-    }
-    int pad = abs(width) - (int)fact.length;
-    if (width > 0 && pad > 0) fprintf(p->out, "%*s", pad, "");
-    char *whole = strndup(fact.text, fact.length);
-    if (!whole)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for %zu bytes of text", fact.length);
-    p->put(whole, p->out);
+    const bool is_text = fact.kind == ZERO_FACT_TEXT;
+    const int length = (int)(is_text ? fact.length : strlen(text));
+    const int pad = abs(width) > length ? abs(width) - length : 0;
+    char *whole = is_text && p->put ? strndup(fact.text, fact.length) : NULL;
+    if (is_text && p->put && !whole)
+        return zero_fail(ZERO_ERR_NOMEM, "no memory for %d bytes of text", length);
+    fprintf(p->out, "%*s", width > 0 ? pad : 0, "");
+    if (whole)
+        p->put(whole, p->out);
+    else
+        fwrite(is_text ? fact.text : text, 1, (size_t)length, p->out);
+    fprintf(p->out, "%*s", width < 0 ? pad : 0, "");
     free(whole);
-    if (width < 0 && pad > 0) fprintf(p->out, "%*s", pad, "");
     return ZERO_OK;
 }
 
@@ -291,9 +289,25 @@ static zero_status print_shaped(printer *p, bool is_shown, char how, hole size)
 
 static zero_status print_section(const printer *from, const char *name, size_t n);
 
-/* Prints up to a word that ends a body, which is *last, or to the section's end: then
- * last->text is NULL. */
-static zero_status print_body(printer *p, bool is_shown, hole *last)
+/* After {let NAME = x}. */
+static zero_status bind(printer *p, hole h, zero_scope *names)
+{
+    zero_fact fact;
+    char name[80];
+    size_t n = strcspn(h.text, " "), skipped = n + strlen(" = ");
+    if (skipped >= h.length || h.text[n + 1] != '=')
+        return fail(p, h.text, "expected {let NAME = x}");
+    ZERO_TRY(evaluate(p, (hole){h.text + skipped, h.length - skipped}, &fact));
+    snprintf(name, sizeof name, "%.*s", (int)n, h.text);
+    json_t *all = names->node ? (json_t *)names->node : json_object();
+    names->node = all;
+    p->scope = names;
+    if (json_object_set_new(all, name, zero_fact_value(&fact)) == 0) return ZERO_OK;
+    return zero_fail(ZERO_ERR_NOMEM, "no memory for the name of a value");
+}
+
+/* `names`: what {let} binds. */
+static zero_status print_parts(printer *p, bool is_shown, hole *last, zero_scope *names)
 {
     hole h, rest;
     for (;;) {
@@ -310,16 +324,30 @@ static zero_status print_body(printer *p, bool is_shown, hole *last)
         else if (is_word(h, "wrap", &rest) || is_word(h, "pad", &rest) ||
                  is_word(h, "trim", &rest))
             ZERO_TRY(print_shaped(p, is_shown, *h.text, rest));
-        else if (is_control(h) && !is_word(h, "show", &rest)) {
+        else if (is_word(h, "end", &rest) || is_word(h, "else", &rest) ||
+                 is_word(h, "elif", &rest)) {
             *last = h;
             return ZERO_OK;
         } else if (!is_shown)
             continue;
         else if (is_word(h, "show", &rest))
             ZERO_TRY(print_section(p, rest.text, rest.length));
+        else if (is_word(h, "let", &rest))
+            ZERO_TRY(bind(p, rest, names));
         else
             ZERO_TRY(print_value(p, h));
     }
+}
+
+/* Prints up to a word that ends a body, which is *last, or to the section's end: then
+ * last->text is NULL. */
+static zero_status print_body(printer *p, bool is_shown, hole *last)
+{
+    zero_scope names = {.outer = p->scope, .is_bound = true};
+    zero_status st = print_parts(p, is_shown, last, &names);
+    p->scope = names.outer;
+    json_decref((json_t *)names.node);
+    return st;
 }
 
 /* ---- sections ---- */

@@ -15,7 +15,8 @@
  *   {trim}...{end}            blanks at the ends of lines are left out
  *   {wrap N}...{end}          its lines are broken between words before column 80, and go
  *                             on after N blanks; {wrap N W}: before they have more than W
- *   {show NAME}               another section of the file
+ *   {let NAME = x}            the value has a name from here to the end of what is around
+ *   {show NAME}               another section of the file, in which such names are known
  *   {{                        a brace
  *   \ at the end of a line    the line goes on: its end, and the blanks that begin the next
  *                             line, are left out

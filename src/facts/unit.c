@@ -24,11 +24,6 @@ static void write_digits(double value, const char *unit, char *text, size_t size
              unit);
 }
 
-static void write_number(double value, char *text, size_t size)
-{
-    write_digits(value, "", text, size);
-}
-
 static void write_seconds(double value, char *text, size_t size)
 {
     if (value >= 1.0)
@@ -47,33 +42,13 @@ static void write_ms(double value, char *text, size_t size)
     snprintf(text, size, "%.*f", digits, ms);
 }
 
-static void write_share(double value, char *text, size_t size)
-{
-    snprintf(text, size, "%.1f %%", 100.0 * value);
-}
-
-static void write_whole(double value, char *text, size_t size)
-{
-    snprintf(text, size, "%.0f", value);
-}
-
-static void write_s(double value, char *text, size_t size)
-{
-    snprintf(text, size, "%s", value == 1.0 ? "" : "s");
-}
-
-static void write_es(double value, char *text, size_t size)
-{
-    snprintf(text, size, "%s", value == 1.0 ? "" : "es");
-}
-
 /* Whole numbers and large ones in groups of three digits, with narrow blanks that do not
  * break. */
 static void write_grouped(double value, char *text, size_t size)
 {
     char digits[32];
     if ((value != round(value) && fabs(value) < 1000.0) || fabs(value) >= 1e15) {
-        write_number(value, text, size);
+        write_digits(value, "", text, size);
         return;
     }
     int length = snprintf(digits, sizeof digits, "%.0f", round(value));
@@ -85,18 +60,30 @@ static void write_grouped(double value, char *text, size_t size)
     }
 }
 
-static const struct {
-    const char *name;
-    void (*write)(double value, char *text, size_t size);
-} units[] = {{"bytes", write_bytes},
-             {"whole", write_whole},
-             {"number", write_number},
-             {"seconds", write_seconds},
-             {"share", write_share},
-             {"ms", write_ms},
-             {"s", write_s},
-             {"es", write_es},
-             {"grouped", write_grouped}};
+/* False: there is no such unit. */
+static bool write_named(double value, const char *unit, char *text, size_t size)
+{
+    bool is_known = true;
+    if (strcmp(unit, "bytes") == 0)
+        write_bytes(value, text, size);
+    else if (strcmp(unit, "whole") == 0)
+        snprintf(text, size, "%.0f", value);
+    else if (strcmp(unit, "number") == 0)
+        write_digits(value, "", text, size);
+    else if (strcmp(unit, "seconds") == 0)
+        write_seconds(value, text, size);
+    else if (strcmp(unit, "share") == 0)
+        snprintf(text, size, "%.1f %%", 100.0 * value);
+    else if (strcmp(unit, "ms") == 0)
+        write_ms(value, text, size);
+    else if (strcmp(unit, "s") == 0 || strcmp(unit, "es") == 0)
+        snprintf(text, size, "%s", value == 1.0 ? "" : unit);
+    else if (strcmp(unit, "grouped") == 0)
+        write_grouped(value, text, size);
+    else
+        is_known = false;
+    return is_known;
+}
 
 /* ".3f", "+.1f", "g": what a double's conversion may be. */
 static bool is_conversion(const char *unit)
@@ -113,13 +100,6 @@ bool zero_unit_write(const zero_fact *fact, const char *unit, char *text, size_t
         snprintf(text, size, "%.*s", (int)fact->length, fact->text ? fact->text : "");
         return unit[0] == '\0' || strcmp(unit, "text") == 0;
     }
-    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
-        if (strcmp(units[i].name, unit) != 0) continue;
-        if (is_whole && units[i].write == write_whole) break;
-        snprintf(text, size, "-");
-        if (isfinite(fact->number)) units[i].write(fact->number, text, size);
-        return true;
-    }
     if (is_whole && (unit[0] == '\0' || strcmp(unit, "whole") == 0)) {
         if (json_is_boolean(fact->node))
             snprintf(text, size, "%s", json_is_true(fact->node) ? "true" : "false");
@@ -127,7 +107,9 @@ bool zero_unit_write(const zero_fact *fact, const char *unit, char *text, size_t
             snprintf(text, size, "%" JSON_INTEGER_FORMAT, json_integer_value(fact->node));
         return true;
     }
-    if (unit[0] != '\0' && !is_conversion(unit)) return false;
+    bool is_named = write_named(fact->number, unit, text, size);
+    if (unit[0] != '\0' && !is_named && !is_conversion(unit)) return false;
+    if (is_named && isfinite(fact->number)) return true;
     char format[16];
     bool is_round = fact->number == floor(fact->number) && fabs(fact->number) < 9e15;
     snprintf(format, sizeof format, "%%%s", unit[0] ? unit : is_round ? ".0f" : "g");

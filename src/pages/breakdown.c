@@ -4,82 +4,100 @@
 #include <stdlib.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
+#include "base/legible.h"
 #include "base/number.h"
+#include "pages/forms.h"
+#include "train/metrics.h"
 
-/* A rank's part of a collective. */
-typedef struct {
-    int at; /* trace->ranks[at] */
-    const zero_traced_flight *flight;
-} part;
+#define MOST_LATEST 8
 
-static zero_status no_memory(const zero_breakdown *b)
+static double seconds(int64_t nanoseconds)
 {
-    return zero_fail(ZERO_ERR_NOMEM, "%.500s: no memory for its breakdown", b->trace->path);
-}
-
-/* An array of n items; never NULL for lack of items. */
-static void *allocate(int64_t n, size_t item)
-{
-    return calloc((size_t)n + 1, item);
+    return 1e-9 * (double)nanoseconds;
 }
 
 /* ---- steps ---- */
 
-/* The steps of a rank, and their sum. Spans do not overlap. */
-static void take_rank(zero_breakdown *b, int64_t r)
+/* Nanoseconds of instructions; `total` has those between them, too. */
+typedef struct {
+    int64_t step, total, of_kind[ZERO_TRACED_KINDS];
+} spent;
+
+static json_t *spent_facts(int rank, const spent *s)
 {
-    const zero_traced_rank *rank = &b->trace->ranks[r];
+    const int64_t *kind = s->of_kind;
+    int64_t idle = s->total;
+    for (int k = 0; k < ZERO_TRACED_KINDS; k++) idle -= kind[k];
+    return json_pack("{s:i, s:I, s:f, s:f, s:f, s:f, s:f, s:f}", "rank", rank, "step",
+                     (json_int_t)s->step, "step_seconds", seconds(s->total),
+                     "compute_seconds", seconds(kind[ZERO_TRACED_COMPUTE]),
+                     "communication_seconds", seconds(kind[ZERO_TRACED_COMMUNICATION]),
+                     "disk_seconds", seconds(kind[ZERO_TRACED_DISK]), "other_seconds",
+                     seconds(kind[ZERO_TRACED_OTHER]), "idle_seconds", seconds(idle));
+}
+
+/* Adds the step that begins with span *at, whose next step's first *at becomes. */
+static void take_step(const zero_traced_rank *rank, int64_t *at, json_t *steps, spent *sum)
+{
     const zero_traced_span *spans = rank->spans;
-    zero_breakdown_step *sum = &b->sums[r];
-    sum->rank = rank->rank;
-    for (int64_t begin = 0, end; begin < rank->n_spans; begin = end) {
-        zero_breakdown_step *s = &b->steps[b->n_steps++];
-        *s = (zero_breakdown_step){.rank = rank->rank, .step = spans[begin].step};
-        for (end = begin; end < rank->n_spans && spans[end].step == s->step; end++) {
-            s->of_kind[spans[end].kind] += spans[end].end - spans[end].begin;
-            sum->of_kind[spans[end].kind] += spans[end].end - spans[end].begin;
-            s->idle -= spans[end].end - spans[end].begin;
+    spent s = {.step = spans[*at].step, .total = -spans[*at].begin};
+    for (; *at < rank->n_spans && spans[*at].step == s.step; ++*at)
+        s.of_kind[spans[*at].kind] += spans[*at].end - spans[*at].begin;
+    s.total += spans[*at - 1].end;
+    sum->total += s.total;
+    for (int k = 0; k < ZERO_TRACED_KINDS; k++) sum->of_kind[k] += s.of_kind[k];
+    json_array_append_new(steps, spent_facts(rank->rank, &s));
+}
+
+static zero_status add_steps(const zero_traced *t, json_t *tree)
+{
+    json_t *steps = json_array(), *sums = json_array();
+    int64_t *next = calloc((size_t)t->n_ranks + 1, sizeof *next); /* spans */
+    spent *all = calloc((size_t)t->n_ranks + 1, sizeof *all);
+    json_object_update_new(tree, json_pack("{s:o, s:o}", "steps", steps, "sums", sums));
+    for (int64_t step = 0; next && all && step < INT64_MAX;) {
+        int64_t later = INT64_MAX;
+        for (int64_t r = 0; r < t->n_ranks; r++) {
+            const zero_traced_rank *rank = &t->ranks[r];
+            if (next[r] < rank->n_spans && rank->spans[next[r]].step <= step)
+                take_step(rank, &next[r], steps, &all[r]);
+            if (next[r] < rank->n_spans) later = zero_min(later, rank->spans[next[r]].step);
         }
-        s->total = spans[end - 1].end - spans[begin].begin;
-        s->idle += s->total;
-        sum->total += s->total;
-        sum->idle += s->idle;
+        step = later;
     }
-}
-
-static int compare_steps(const void *x, const void *y)
-{
-    const zero_breakdown_step *a = x, *b = y;
-    if (a->step != b->step) return a->step < b->step ? -1 : 1;
-    return (a->rank > b->rank) - (a->rank < b->rank);
-}
-
-static zero_status take_steps(zero_breakdown *b)
-{
-    int64_t n = 0;
-    for (int64_t r = 0; r < b->trace->n_ranks; r++)
-        for (int64_t i = 0; i < b->trace->ranks[r].n_spans; i++) {
-            const zero_traced_span *s = &b->trace->ranks[r].spans[i];
-            n += i == 0 || s->step != s[-1].step;
-        }
-    b->steps = allocate(n, sizeof *b->steps);
-    b->sums = allocate(b->trace->n_ranks, sizeof *b->sums);
-    if (!b->steps || !b->sums) return no_memory(b);
-    for (int64_t r = 0; r < b->trace->n_ranks; r++) take_rank(b, r);
-    qsort(b->steps, (size_t)b->n_steps, sizeof *b->steps, compare_steps);
-    return ZERO_OK;
+    for (int64_t r = 0; next && all && r < t->n_ranks; r++)
+        json_array_append_new(sums, spent_facts(t->ranks[r].rank, &all[r]));
+    zero_status st =
+        zero_allocated(next && all, "%.500s: no memory for its breakdown", t->path);
+    free(next);
+    free(all);
+    return st;
 }
 
 /* ---- collectives ---- */
 
-static int compare_collectives(const zero_traced_flight *a, const zero_traced_flight *b)
+/* A rank's part of a collective. */
+typedef struct {
+    int64_t at; /* trace->ranks[at] */
+    const zero_traced_span *flight;
+} part;
+
+/* A rank's part in the collectives of several ranks. */
+typedef struct {
+    int64_t joined, last; /* that it took part in, and in which it began last */
+    int64_t delay;        /* of these, added up; at most INT64_MAX */
+} lateness;
+
+/* Parts of one collective are equal. */
+static int compare_collectives(const zero_traced_span *a, const zero_traced_span *b)
 {
     if (a->step != b->step) return a->step < b->step ? -1 : 1;
     if (a->sequence != b->sequence) return a->sequence < b->sequence ? -1 : 1;
     return (a->first > b->first) - (a->first < b->first);
 }
 
-/* Parts of one collective lie together, in the order in which ranks began. */
+/* They lie together, in the order in which ranks began. */
 static int compare_parts(const void *x, const void *y)
 {
     const part *a = x, *b = y;
@@ -90,76 +108,113 @@ static int compare_parts(const void *x, const void *y)
     return (a->at > b->at) - (a->at < b->at);
 }
 
-/* Parts [n] of one collective. */
-static void add_collective(zero_breakdown *b, const part *parts, int64_t n)
+/* The collective of these parts [n]. */
+static json_t *take_collective(const zero_traced *t, const part *parts, int64_t n,
+                               lateness *late)
 {
-    const zero_traced_flight *first = parts[0].flight, *last = parts[n - 1].flight;
-    zero_breakdown_collective *c = &b->collectives[b->n_collectives++];
-    int64_t end = first->end;
+    const zero_traced_span *first = parts[0].flight, *last = parts[n - 1].flight;
+    lateness *latest = &late[parts[n - 1].at];
+    int64_t end = first->end, delay = 0;
     for (int64_t i = 0; i < n; i++) {
         end = zero_max(end, parts[i].flight->end);
-        if (n > 1) b->late[parts[i].at].joined++;
+        late[parts[i].at].joined += n > 1;
     }
-    *c = (zero_breakdown_collective){.name = first->name,
-                                     .step = first->step,
-                                     .sequence = first->sequence,
-                                     .first = first->first,
-                                     .n_ranks = (int)n,
-                                     .last = b->trace->ranks[parts[n - 1].at].rank,
-                                     .spread = last->begin - first->begin,
-                                     .duration = end - first->begin};
-    if (n < 2) return;
-    c->delay = last->begin - parts[n - 2].flight->begin;
-    zero_breakdown_late *late = &b->late[parts[n - 1].at];
-    late->last += c->delay > 0;
-    late->delay += zero_min(c->delay, INT64_MAX - late->delay);
+    if (n > 1) delay = last->begin - parts[n - 2].flight->begin;
+    latest->last += delay > 0;
+    latest->delay += zero_min(delay, INT64_MAX - latest->delay);
+    return json_pack("{s:o, s:I, s:I, s:i, s:i, s:i, s:f, s:f, s:f}", "name",
+                     zero_metrics_text(first->name), "step", (json_int_t)first->step,
+                     "sequence", (json_int_t)first->sequence, "first_rank", first->first,
+                     "ranks", (int)n, "last_rank", t->ranks[parts[n - 1].at].rank,
+                     "delay_seconds", seconds(delay), "spread_seconds",
+                     seconds(last->begin - first->begin), "seconds",
+                     seconds(end - first->begin));
 }
 
-static zero_status take_collectives(zero_breakdown *b)
+static double delay_of(const json_t *list, size_t i)
 {
-    const zero_traced *t = b->trace;
+    return json_number_value(json_object_get(json_array_get(list, i), "delay_seconds"));
+}
+
+static void add_latest(json_t *latest, json_t *collectives, size_t i)
+{
+    const double delay = delay_of(collectives, i);
+    size_t at = json_array_size(latest);
+    while (at > 0 && delay_of(latest, at - 1) < delay) at--;
+    if (delay > 0.0) json_array_insert(latest, at, json_array_get(collectives, i));
+    json_array_remove(latest, MOST_LATEST);
+}
+
+static zero_status add_collectives(const zero_traced *t, json_t *tree)
+{
+    json_t *all = json_array(), *late = json_array(), *latest = json_array();
     int64_t n = 0, at = 0;
     for (int64_t r = 0; r < t->n_ranks; r++) n += t->ranks[r].n_flights;
-    part *parts = allocate(n, sizeof *parts);
-    b->collectives = allocate(n, sizeof *b->collectives);
-    b->late = allocate(t->n_ranks, sizeof *b->late);
-    if (!parts || !b->collectives || !b->late) {
-        free(parts);
-        return no_memory(b);
-    }
-    for (int64_t r = 0; r < t->n_ranks; r++) {
-        b->late[r].rank = t->ranks[r].rank;
+    part *parts = calloc((size_t)n + 1, sizeof *parts);
+    lateness *of = calloc((size_t)t->n_ranks + 1, sizeof *of);
+    bool is_there = parts && of;
+    json_object_update_new(tree, json_pack("{s:o, s:o, s:o}", "late", late, "collectives",
+                                           all, "latest", latest));
+    for (int64_t r = 0; is_there && r < t->n_ranks; r++)
         for (int64_t i = 0; i < t->ranks[r].n_flights; i++)
-            parts[at++] = (part){(int)r, &t->ranks[r].flights[i]};
-    }
-    qsort(parts, (size_t)n, sizeof *parts, compare_parts);
-    for (int64_t begin = 0, end; begin < n; begin = end) {
+            parts[at++] = (part){r, &t->ranks[r].flights[i]};
+    if (is_there) qsort(parts, (size_t)n, sizeof *parts, compare_parts);
+    for (int64_t begin = 0, end; is_there && begin < n; begin = end) {
         for (end = begin + 1;
              end < n && compare_collectives(parts[begin].flight, parts[end].flight) == 0;)
             end++;
-        add_collective(b, &parts[begin], end - begin);
+        json_array_append_new(all, take_collective(t, &parts[begin], end - begin, of));
+        add_latest(latest, all, json_array_size(all) - 1);
     }
+    for (int64_t r = 0; is_there && r < t->n_ranks; r++)
+        json_array_append_new(
+            late, json_pack("{s:i, s:I, s:I, s:f}", "rank", t->ranks[r].rank, "collectives",
+                            (json_int_t)of[r].joined, "began_last", (json_int_t)of[r].last,
+                            "delay_seconds", seconds(of[r].delay)));
     free(parts);
-    return ZERO_OK;
+    free(of);
+    return zero_allocated(is_there, "%.500s: no memory for its breakdown", t->path);
 }
 
-zero_status zero_breakdown_of(const zero_traced *trace, zero_breakdown *breakdown)
+zero_status zero_breakdown_of(const zero_traced *t, json_t **breakdown)
 {
-    zero_breakdown b = {.trace = trace};
-    zero_status st = take_steps(&b);
-    if (st == ZERO_OK) st = take_collectives(&b);
+    json_t *tree =
+        json_pack("{s:o, s:s, s:b, s:b, s:i, s:i, s:f, s:I, s:I, s:o*, s:o, s:o*}", "path",
+                  zero_metrics_text(t->path), "shown", ZERO_SHOWN(t->path), "simulated",
+                  t->is_simulated, "cut", t->is_cut, "ranks", t->world, "nodes", t->nodes,
+                  "clock_uncertainty", seconds(t->clock_uncertainty), "first_step",
+                  (json_int_t)t->first_step, "last_step", (json_int_t)t->last_step,
+                  "command", t->command ? zero_metrics_text(t->command) : NULL, "version",
+                  zero_metrics_text(t->version ? t->version : "unknown"), "note",
+                  t->note ? zero_metrics_text(t->note) : NULL);
+    zero_status st = zero_allocated(tree, "%.500s: no memory for its breakdown", t->path);
+    if (st == ZERO_OK) st = add_steps(t, tree);
+    if (st == ZERO_OK) st = add_collectives(t, tree);
     if (st == ZERO_OK)
-        *breakdown = b;
+        *breakdown = tree;
     else
-        zero_breakdown_destroy(&b);
+        json_decref(tree);
     return st;
 }
 
-void zero_breakdown_destroy(zero_breakdown *breakdown)
+/* ---- forms ---- */
+
+zero_status zero_breakdown_print(const json_t *breakdown, FILE *out)
 {
-    free(breakdown->steps);
-    free(breakdown->sums);
-    free(breakdown->collectives);
-    free(breakdown->late);
-    *breakdown = (zero_breakdown){0};
+    return zero_print_form("trace", "text", breakdown, zero_legible_print, out);
+}
+
+void zero_breakdown_print_csv(const json_t *breakdown, FILE *out)
+{
+    static const char spec[] =
+        "rank; step; step_seconds; compute_seconds; communication_seconds; disk_seconds; "
+        "other_seconds; idle_seconds";
+    zero_csv_rows(spec, ".9f", json_object_get(breakdown, "steps"), NULL, true, out);
+}
+
+json_t *zero_breakdown_describe(const json_t *breakdown)
+{
+    return zero_facts_pick(&(zero_scope){.node = breakdown},
+                           "path; simulated; cut; ranks; nodes; clock_uncertainty; steps; "
+                           "late; collectives");
 }

@@ -64,6 +64,16 @@ static zero_status walk_member(const char *where, const char *inside, const json
     return walk(where, key, part, rest + 1, row);
 }
 
+/* Items are objects. */
+static zero_status walk_item(const char *where, const char *list, size_t i,
+                             const json_t *item, const char *rest, const zero_expected *row)
+{
+    char name[80];
+    snprintf(name, sizeof name, "%.40s %zu", list, i + 1);
+    if (json_is_object(item)) return walk(where, name, item, rest + 1, row);
+    return zero_fail(ZERO_ERR_FORMAT, "%.500s: \"%s\": expected an object", where, name);
+}
+
 static zero_status walk(const char *where, const char *inside, const json_t *object,
                         const char *path, const zero_expected *row)
 {
@@ -80,12 +90,20 @@ static zero_status walk(const char *where, const char *inside, const json_t *obj
     }
     for (name = path; name < rest; name += *name == ',') {
         char key[64];
-        size_t n = strcspn(name, ",/?");
+        size_t n = strcspn(name, ",/?["), i;
         snprintf(key, sizeof key, "%.*s", (int)n, name);
         name += n;
         bool may_miss = *name == '?';
         name += may_miss;
         if (may_miss && !json_object_get(object, key)) continue;
+        if (*name == '[') {
+            name += strlen("[]");
+            json_array_foreach(json_object_get(object, key), i, member)
+            {
+                ZERO_TRY(walk_item(where, key, i, member, rest, row));
+            }
+            continue;
+        }
         ZERO_TRY(walk_member(where, inside, object, key, rest, row));
     }
     return ZERO_OK;

@@ -1,8 +1,8 @@
 /* expect.h - what members a JSON object from outside must have, as a table.
  *
  * A path names members, joined by /. "a,b" stands for each of them, "a?" for one that
- * may be absent, and "*31" for all members, whose names have at most 31 bytes. Members
- * that no row names are ignored: newer versions add some. */
+ * may be absent, "a[]" for the objects of a list, and "*31" for all members, whose names
+ * have at most 31 bytes. Members that no row names are ignored: newer versions add some. */
 #pragma once
 
 #include <stdbool.h>

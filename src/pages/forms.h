@@ -1,7 +1,7 @@
-/* forms.h - the forms of this folder (run.form, study.form, trace.form), and fields of
- * CSV. */
+/* forms.h - the forms of this folder (run.form, study.form, trace.form). */
 #pragma once
 
+#include "facts/csv.h"
 #include "facts/form.h"
 
 /* Prints a section of a file of forms. `put`: zero_legible_print on a terminal,
@@ -9,7 +9,3 @@
 ZERO_NODISCARD zero_status zero_print_form(const char *file, const char *section,
                                            const json_t *tree, zero_put_text *put,
                                            FILE *out);
-
-/* A field of CSV, in quotes if it needs them, as RFC 4180 has them. Hidden characters
- * are shown by number. */
-void zero_csv_text(const char *text, FILE *out);

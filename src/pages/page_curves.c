@@ -7,7 +7,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/fail.h"
 #include "base/number.h"
 #include "pages/page_parts.h"
 #include "pages/svg_axis.h"
@@ -212,7 +211,7 @@ static json_t *table_of(const zero_run *run)
                      (json_int_t)run->n, "every", (json_int_t)every, "rows", rows);
 }
 
-zero_status zero_page_curves(const zero_page *page, FILE *out)
+json_t *zero_page_curves(const zero_page *page)
 {
     plot p = {.page = page, .n = (int)zero_min(page->n_runs, ZERO_PAGE_RUNS), .longest = 1};
     json_t *runs = json_array(), *facts = NULL;
@@ -230,5 +229,5 @@ zero_status zero_page_curves(const zero_page *page, FILE *out)
     json_decref(runs);
     free(p.sorted);
     free(p.kept);
-    return zero_page_form("picture", "curves", facts, out);
+    return facts;
 }

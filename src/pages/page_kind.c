@@ -4,25 +4,22 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool is_one_of(const char *name, size_t n, const char *const list[])
-{
-    for (int k = 0; list[k]; k++)
-        if (strlen(list[k]) == n && strncmp(name, list[k], n) == 0) return true;
-    return false;
-}
-
 zero_page_kind zero_kind_of(const char *name)
 {
-    static const char *const forward[] = {"FORWARD", NULL};
-    static const char *const backward[] = {"BACKWARD", "RECOMPUTE", NULL};
-    static const char *const all[] = {"LOSS", "OVERFLOW", "VERIFY", "COMPARE", NULL};
+    static const struct {
+        const char *name;
+        zero_page_kind kind;
+    } words[] = {{"FORWARD", ZERO_KIND_FORWARD},    {"BACKWARD", ZERO_KIND_BACKWARD},
+                 {"RECOMPUTE", ZERO_KIND_BACKWARD}, {"LOSS", ZERO_KIND_ALL},
+                 {"OVERFLOW", ZERO_KIND_ALL},       {"VERIFY", ZERO_KIND_ALL},
+                 {"COMPARE", ZERO_KIND_ALL}};
     static const char wait[] = "_WAIT";
     size_t n = strcspn(name, " "), tail = sizeof wait - 1;
-    if (is_one_of(name, n, forward)) return ZERO_KIND_FORWARD;
-    if (is_one_of(name, n, backward)) return ZERO_KIND_BACKWARD;
-    if (is_one_of(name, n, all)) return ZERO_KIND_ALL;
-    if (n > tail && strncmp(name + n - tail, wait, tail) == 0) return ZERO_KIND_WAIT;
-    return ZERO_KIND_REST;
+    for (size_t k = 0; k < sizeof words / sizeof words[0]; k++)
+        if (strlen(words[k].name) == n && strncmp(name, words[k].name, n) == 0)
+            return words[k].kind;
+    bool waits = n > tail && strncmp(name + n - tail, wait, tail) == 0;
+    return waits ? ZERO_KIND_WAIT : ZERO_KIND_REST;
 }
 
 const char *zero_kind_class(zero_page_kind kind)

@@ -1,25 +1,22 @@
-/* page_parts.h - the pictures of the page, and what they share. The tables are forms
- * (*.form). */
+/* page_parts.h - the pictures of the page, as facts for its forms (page.form), with places.
+ * All are new trees; NULL without memory. */
 #pragma once
 
 #include "pages/page.h"
 
 #define ZERO_PAGE_RUNS 6 /* curves that colours and dashes keep apart */
 
-/* Prints a section of a file of forms as HTML; takes over the tree, which may be NULL
- * for lack of memory. */
-ZERO_NODISCARD zero_status zero_page_form(const char *file, const char *section,
-                                          json_t *tree, FILE *out);
+/* Prints a section of page.form as HTML; takes over the tree, which may be NULL for lack of
+ * memory. */
+ZERO_NODISCARD zero_status zero_page_form(const char *section, json_t *tree, FILE *out);
 /* "MiB", and its bytes: the unit in which an axis up to so many bytes is labelled. */
 const char *zero_page_unit(double bytes, double *unit);
 
-/* Loss, and tokens per second, over the steps: of all runs in one plot. ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status zero_page_curves(const zero_page *page, FILE *out);
-/* A row for each rank of a trace, and late ranks. ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status zero_page_timeline(const zero_traced *trace, FILE *out);
+/* Loss, and tokens per second, over the steps: of all runs in one plot. */
+json_t *zero_page_curves(const zero_page *page);
+/* A row for each rank of a trace, and late ranks. */
+json_t *zero_page_timeline(const zero_traced *trace);
 /* The staircase of memory of a program that has instructions. */
-ZERO_NODISCARD zero_status zero_page_stairs(const json_t *program, FILE *out);
-/* Bytes from rank to rank, and their sums. */
-ZERO_NODISCARD zero_status zero_page_matrix(const json_t *peers, FILE *out);
-/* A scaling study. */
-ZERO_NODISCARD zero_status zero_page_study(json_t *study, FILE *out);
+json_t *zero_page_stairs(const json_t *program);
+/* A scaling study: its report with "plots". */
+json_t *zero_page_study(const json_t *study);

@@ -120,7 +120,7 @@ static json_t *hits_of(const stairs *s)
     return hits;
 }
 
-zero_status zero_page_stairs(const json_t *program, FILE *out)
+json_t *zero_page_stairs(const json_t *program)
 {
     stairs s = {.program = program, .n = (int)json_array_size(program)};
     json_t *areas = json_array();
@@ -148,15 +148,12 @@ zero_status zero_page_stairs(const json_t *program, FILE *out)
                                                    zero_class_name((zero_class)c), "steps",
                                                    steps_of(&s, c)));
     double from = left_of(&s, s.peak), to = left_of(&s, s.peak + 1);
-    return zero_page_form(
-        "picture", "stairs",
-        json_pack(
-            "{s:f, s:f, s:f, s:i, s:s, s:o, s:f, s:o, s:o, s:o, s:o, s:{s:O, s:f, s:f, "
-            "s:f, s:f}}",
-            "left", LEFT, "right", RIGHT, "bottom", BOTTOM, "n", s.n, "unit", unit, "areas",
-            areas, "last", left_of(&s, s.columns), "x", zero_axis_facts(&s.x), "y",
-            zero_axis_facts(&s.y), "passes", passes_of(&s), "hits", hits_of(&s), "peak",
-            "of", s.worst[s.peak], "from", from, "to", to, "middle", 0.5 * (from + to), "y",
-            zero_axis_at(&s.y, most / s.unit)),
-        out);
+    return json_pack(
+        "{s:f, s:f, s:f, s:i, s:s, s:o, s:f, s:o, s:o, s:o, s:o, s:{s:O, s:f, s:f, "
+        "s:f, s:f}}",
+        "left", LEFT, "right", RIGHT, "bottom", BOTTOM, "n", s.n, "unit", unit, "areas",
+        areas, "last", left_of(&s, s.columns), "x", zero_axis_facts(&s.x), "y",
+        zero_axis_facts(&s.y), "passes", passes_of(&s), "hits", hits_of(&s), "peak", "of",
+        s.worst[s.peak], "from", from, "to", to, "middle", 0.5 * (from + to), "y",
+        zero_axis_at(&s.y, most / s.unit));
 }

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/fail.h"
 #include "base/number.h"
 #include "pages/breakdown.h"
 #include "pages/page_kind.h"
@@ -50,20 +49,21 @@ static bool has_step(const timeline *t, int64_t step)
 
 /* ---- measuring ---- */
 
-static int64_t count_wide(const timeline *p)
+static bool is_wide(const timeline *t, const zero_traced_span *s)
+{
+    return at_time(t, s->end) - at_time(t, s->begin) >= t->least;
+}
+
+static int64_t count_wide(const timeline *t)
 {
     int64_t n = 0;
-    double scale = (p->x.to - p->x.from) / (double)(p->end - p->begin);
-    for (int64_t r = 0; r < p->n; r++)
-        for (int64_t i = 0; i < p->trace->ranks[r].n_spans; i++) {
-            const zero_traced_span *s = &p->trace->ranks[r].spans[i];
-            n += has_step(p, s->step) && (double)(s->end - s->begin) * scale >= p->least;
-        }
-    for (int64_t r = 0; r < p->n; r++)
-        for (int64_t i = 0; i < p->trace->ranks[r].n_flights; i++) {
-            const zero_traced_flight *f = &p->trace->ranks[r].flights[i];
-            n += has_step(p, f->step) && (double)(f->end - f->begin) * scale >= p->least;
-        }
+    for (int64_t r = 0; r < t->n; r++) {
+        const zero_traced_rank *rank = &t->trace->ranks[r];
+        for (int64_t i = 0; i < rank->n_spans; i++)
+            n += has_step(t, rank->spans[i].step) && is_wide(t, &rank->spans[i]);
+        for (int64_t i = 0; i < rank->n_flights; i++)
+            n += has_step(t, rank->flights[i].step) && is_wide(t, &rank->flights[i]);
+    }
     return n;
 }
 
@@ -168,17 +168,17 @@ static void add_flights(const timeline *t, const zero_traced_rank *rank, double 
     signed char marks[LANES][COLUMNS] = {{0}};
     double free_from[LANES] = {0.0}, pitch = t->lane + 1.0;
     for (int64_t i = 0; i < rank->n_flights; i++) {
-        const zero_traced_flight *f = &rank->flights[i];
+        const zero_traced_span *f = &rank->flights[i];
         double from = at_time(t, f->begin), to = at_time(t, f->end);
         if (!has_step(t, f->step)) continue;
         int lane = choose_lane(free_from, from, to);
         if (to - from >= t->least)
             json_array_append_new(
-                flights,
-                json_pack("{s:f, s:f, s:f, s:I, s:s, s:f, s:I}", "x", from, "y",
-                          top + lane * pitch, "width", to - from, "step",
-                          (json_int_t)f->step, "name", f->name, "took",
-                          (double)(f->end - f->begin) * 1e-9, "sent", (json_int_t)f->sent));
+                flights, json_pack("{s:f, s:f, s:f, s:I, s:s, s:f, s:I}", "x", from, "y",
+                                   top + lane * pitch, "width", to - from, "step",
+                                   (json_int_t)f->step, "name", f->name, "took",
+                                   (double)(f->end - f->begin) * 1e-9, "sent",
+                                   (json_int_t)f->bytes));
         else
             for (int k = column_of(t, from); k <= column_of(t, to); k++) marks[lane][k] = 1;
     }
@@ -207,10 +207,20 @@ static json_t *rank_facts(const timeline *t, int64_t r)
 
 /* ---- the picture ---- */
 
+static json_t *kinds_of(void)
+{
+    json_t *kinds = json_array();
+    for (int k = 0; k < ZERO_KINDS; k++)
+        json_array_append_new(kinds, json_pack("{s:s, s:s}", "class",
+                                               zero_kind_class((zero_page_kind)k), "name",
+                                               zero_kind_name((zero_page_kind)k)));
+    return kinds;
+}
+
 static json_t *picture_facts(const timeline *t)
 {
     const zero_traced_rank *rank = &t->trace->ranks[0];
-    json_t *ranks = json_array(), *steps = json_array(), *kinds = json_array();
+    json_t *ranks = json_array(), *steps = json_array();
     int64_t before = 0;
     for (int64_t r = 0; r < t->n; r++) json_array_append_new(ranks, rank_facts(t, r));
     for (int64_t i = 0; i < rank->n_spans; i++) {
@@ -220,45 +230,32 @@ static json_t *picture_facts(const timeline *t)
         json_array_append_new(steps, json_pack("{s:f, s:I}", "x", at_time(t, s->begin),
                                                "step", (json_int_t)s->step));
     }
-    for (int k = 0; k < ZERO_KINDS; k++)
-        json_array_append_new(kinds, json_pack("{s:s, s:s}", "class",
-                                               zero_kind_class((zero_page_kind)k), "name",
-                                               zero_kind_name((zero_page_kind)k)));
     return json_pack("{s:f, s:f, s:f, s:f, s:f, s:I, s:I, s:o, s:o, s:o, s:o}", "left",
                      LEFT, "right", RIGHT, "bottom", TOP + (double)t->n * t->pitch,
                      "height", t->row, "lane", t->lane, "first", (json_int_t)t->first_step,
                      "last", (json_int_t)t->last_step, "x", zero_axis_facts(&t->x), "ranks",
-                     ranks, "steps", steps, "kinds", kinds);
+                     ranks, "steps", steps, "kinds", kinds_of());
 }
 
 /* ---- what is around it ---- */
 
-/* Rows of the table: what each rank did in these steps. */
+/* Rows of the table: seconds of what each rank did in these steps, by kind. */
 static json_t *sums_of(const timeline *p)
 {
-    json_t *rows = json_array(), *names = json_array();
-    for (int k = 0; k < ZERO_KINDS; k++)
-        json_array_append_new(
-            names, json_pack("{s:s}", "name", zero_kind_name((zero_page_kind)k)));
+    json_t *rows = json_array();
     for (int64_t r = 0; r < p->n; r++) {
-        json_t *kinds = json_array();
-        double all = 0.0;
-        for (int k = 0; k < ZERO_KINDS; k++) {
-            json_array_append_new(kinds,
-                                  json_pack("{s:s, s:f, s:f}", "class",
-                                            zero_kind_class((zero_page_kind)k), "seconds",
-                                            1e-9 * p->spent[r][k], "before", 1e-9 * all));
-            all += p->spent[r][k];
-        }
-        json_array_append_new(rows,
-                              json_pack("{s:i, s:f, s:o}", "rank", p->trace->ranks[r].rank,
-                                        "time", 1e-9 * all, "kinds", kinds));
+        json_t *spent = json_array();
+        for (int k = 0; k < ZERO_KINDS; k++)
+            json_array_append_new(spent, json_real(1e-9 * p->spent[r][k]));
+        json_array_append_new(
+            rows, json_pack("{s:i, s:o}", "rank", p->trace->ranks[r].rank, "spent", spent));
     }
-    return json_pack("{s:I, s:o, s:o}", "drawn", (json_int_t)p->n, "kinds", names, "rows",
-                     rows);
+    return json_pack("{s:I, s:o, s:o}", "drawn", (json_int_t)p->n, "names", kinds_of(),
+                     "rows", rows);
 }
 
-static zero_status draw_trace(timeline *p, const json_t *facts, FILE *out)
+/* Adds what is drawn to the facts. */
+static void draw(timeline *p, json_t *facts)
 {
     double spent = 0.0, length;
     p->n = zero_min(p->trace->n_ranks, RANKS);
@@ -281,21 +278,12 @@ static zero_status draw_trace(timeline *p, const json_t *facts, FILE *out)
         }
     length = (double)(p->end - p->begin);
     for (int k = 0; k < ZERO_KINDS; k++) spent += p->spent[0][k];
-    json_t *head = json_copy((json_t *)facts);
-    json_object_set_new(head, "drawn", json_integer(p->n));
-    json_object_set_new(head, "first", json_integer(p->first_step));
-    json_object_set_new(head, "last", json_integer(p->last_step));
     /* The first rank spends a twentieth of the time outside of steps. */
-    json_object_set_new(head, "has_blanks",
-                        json_boolean(p->n > 0 && spent > 0.0 && spent < 0.95 * length));
-    ZERO_TRY(zero_page_form("trace", "page_begin", head, out));
-    if (p->end <= p->begin) {
-        fputs(
-            "<p class=\"missing\">The trace has no spans: it was cut off before the first "
-            "one.</p>\n",
-            out);
-        return ZERO_OK;
-    }
+    json_object_update_new(
+        facts, json_pack("{s:I, s:I, s:I, s:b}", "drawn", (json_int_t)p->n, "first",
+                         (json_int_t)p->first_step, "last", (json_int_t)p->last_step,
+                         "has_blanks", p->n > 0 && spent > 0.0 && spent < 0.95 * length));
+    if (p->end <= p->begin) return;
     bool is_few = p->n <= 12;
     p->row = is_few ? 22.0 : p->n <= 32 ? 14.0 : 9.0;
     p->lane = is_few ? 4.0 : 2.0;
@@ -304,24 +292,15 @@ static zero_status draw_trace(timeline *p, const json_t *facts, FILE *out)
     p->x = zero_axis_make(ZERO_AXIS_EXACT, 0.0, (double)(p->end - p->begin) * 1e-6, 10,
                           LEFT, RIGHT);
     for (p->least = 3.0; count_wide(p) > MARKS; p->least *= 1.5) continue;
-    ZERO_TRY(zero_page_form("picture", "timeline", picture_facts(p), out));
-    ZERO_TRY(zero_page_form("trace", "page_sums", sums_of(p), out));
-    return zero_page_form("trace", "page_late", json_incref((json_t *)facts), out);
+    json_object_update_new(
+        facts, json_pack("{s:o, s:o}", "picture", picture_facts(p), "sums", sums_of(p)));
 }
 
-zero_status zero_page_timeline(const zero_traced *trace, FILE *out)
+json_t *zero_page_timeline(const zero_traced *trace)
 {
-    zero_breakdown breakdown;
-    timeline picture = {.trace = trace};
-    ZERO_TRY(zero_breakdown_of(trace, &breakdown));
-    picture.spent = calloc(RANKS, sizeof *picture.spent);
-    json_t *facts = zero_breakdown_facts(&breakdown);
-    zero_breakdown_destroy(&breakdown);
-    zero_status st = picture.spent && facts
-                         ? draw_trace(&picture, facts, out)
-                         : zero_fail(ZERO_ERR_NOMEM, "no memory for a timeline");
-    json_decref(facts);
+    json_t *facts = NULL;
+    timeline picture = {.trace = trace, .spent = calloc(RANKS, sizeof *picture.spent)};
+    if (picture.spent && zero_breakdown_of(trace, &facts) == ZERO_OK) draw(&picture, facts);
     free(picture.spent);
-    fputs("</section>\n", out);
-    return st;
+    return facts;
 }

@@ -91,6 +91,9 @@ static zero_step_time median_of(const zero_run *run, zero_step_column column, do
 
 #define OF_STEPS NULL /* the number is computed from the steps */
 #define DATA     "collective == \"control\" ? 0 : "
+#define SEVERAL  "run/ranks == 1 ? 0 / 0 : " /* one rank sends nothing */
+#define PEAK \
+    "final/memory/measured_peak_bytes > 0 ? final/memory/measured_peak_bytes : 0 / 0"
 
 /* Expressions over the tree, of all ranks, and of rank 0 where the file has no seconds
  * by rank: an older version's, or of a run that has not ended. */
@@ -103,8 +106,7 @@ static const struct {
     {"tokens_per_second", "tokens per second", "number", OF_STEPS, OF_STEPS,
      "median of the steps without the first ones, all ranks together"},
     {"step_seconds", "step", "seconds", OF_STEPS, OF_STEPS, "median of the same steps"},
-    {"peak_bytes", "memory", "bytes", "final/memory/measured_peak_bytes",
-     "final/memory/measured_peak_bytes",
+    {"peak_bytes", "memory", "bytes", PEAK, PEAK,
      "bytes of rank 0 at the peak of the run, measured; planned before step 1"},
     {"waited", "waited for others", "share",
      "final/rank_seconds/exposed/mean / final/rank_seconds/step/mean", "more/exposed",
@@ -124,19 +126,19 @@ static const struct {
      "final/rank_seconds/compute/most / final/rank_seconds/compute/mean - 1", "none",
      "most / mean - 1 of the ranks' seconds of arithmetic"},
     {"overlap", "overlap", "share",
-     "1 - final/rank_seconds/awaited/mean / final/rank_seconds/in_flight/mean",
-     "1 - sum(communication, " DATA "exposed_seconds) / sum(communication, " DATA
-     "seconds)",
+     SEVERAL "1 - final/rank_seconds/awaited/mean / final/rank_seconds/in_flight/mean",
+     SEVERAL "1 - sum(communication, " DATA "exposed_seconds) / sum(communication, " DATA
+             "seconds)",
      "share of the time that collectives on data are in flight in which a rank does "
      "something else than wait for them; with evaluations and samples"},
 };
-enum { FIGURES = sizeof figures / sizeof figures[0], SIX = 6, MEMORY = 4 };
+enum { FIGURES = sizeof figures / sizeof figures[0] };
 
-/* Adds "figures", in order of --json, and "more/six" and "more/numbers", each with its
+/* Adds "figures", in order of --json, and "more/rows", each with its
  * words. */
 static zero_status add_figures(zero_run *run, int64_t val_step)
 {
-    json_t *all = json_object(), *rows[2] = {json_array(), json_array()};
+    json_t *all = json_object(), *rows = json_array();
     json_t *tree = run->tree, *more = json_object_get(tree, "more");
     double *room = malloc((size_t)run->n * sizeof *room), exposed = 0.0, seconds = 0.0;
     if (!room)
@@ -159,24 +161,15 @@ static zero_status add_figures(zero_run *run, int64_t val_step)
                                val_at < 0 ? NAN : run->steps[ZERO_STEP_VAL_LOSS][val_at],
                                rate, time.median};
     bool of_all_ranks = zero_fact_at(tree, "final/rank_seconds") != NULL;
-    bool is_alone = zero_run_whole(run, "run/ranks") == 1;
     for (int i = 0; i < FIGURES; i++) {
         const char *key = figures[i].key,
                    *way = of_all_ranks ? figures[i].of_ranks : figures[i].of_rank_0;
         double value = way ? zero_fact_number(tree, way) : of_steps[i];
-        bool sends_nothing = is_alone && strcmp(key, "overlap") == 0;
-        if (sends_nothing || (i == MEMORY && value == 0.0)) value = NAN;
-        const char *why = !json_is_true(json_object_get(tree, "ended"))
-                              ? "The metrics do not have it: the run did not end."
-                          : sends_nothing
-                              ? "One rank sends nothing that computing could hide."
-                              : "The metrics do not have it.";
         json_object_set_new(all, key, real(value));
-        json_array_append_new(rows[i >= SIX],
-                              json_pack("{s:s, s:s, s:o, s:s, s:s, s:s}", "key", key,
-                                        "name", figures[i].name, "value", real(value),
-                                        "unit", figures[i].unit, "definition",
-                                        figures[i].definition, "why", why));
+        json_array_append_new(rows, json_pack("{s:s, s:s, s:o, s:s, s:s}", "key", key,
+                                              "name", figures[i].name, "value", real(value),
+                                              "unit", figures[i].unit, "definition",
+                                              figures[i].definition));
     }
     json_object_update_new(
         all, json_pack("{s:I, s:I, s:o, s:o, s:I, s:I, s:b}", "step",
@@ -187,8 +180,7 @@ static zero_status add_figures(zero_run *run, int64_t val_step)
                        (json_int_t)zero_run_whole(run, "final/memory/planned_peak_bytes"),
                        "of_all_ranks", of_all_ranks));
     json_object_set_new(tree, "figures", all);
-    json_object_set_new(more, "six", rows[0]);
-    json_object_set_new(more, "numbers", rows[1]);
+    json_object_set_new(more, "rows", rows);
     json_object_set_new(more, "left_out", json_integer(time.first));
     return ZERO_OK;
 }
@@ -248,7 +240,6 @@ static json_t *tables_of(const json_t *tree)
 static void add_more(const zero_run *run, const zero_metrics_file *file)
 {
     json_t *tree = run->tree, *more = json_object_get(tree, "more"), *row;
-    const json_t *config = zero_fact_at(tree, "run/config");
     const double *steps = run->steps[ZERO_STEP];
     int64_t undefined = 0, first = 0, skipped = 0;
     size_t i;
@@ -260,10 +251,9 @@ static void add_more(const zero_run *run, const zero_metrics_file *file)
     }
     json_object_update_new(
         more,
-        json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "path",
+        json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "path",
                   ZERO_SHOWN(file->path), "steps", (json_int_t)run->n, "first",
-                  (json_int_t)steps[0], "last", (json_int_t)steps[run->n - 1], "wanted",
-                  json_integer_value(json_object_get(config, "steps")), "undefined",
+                  (json_int_t)steps[0], "last", (json_int_t)steps[run->n - 1], "undefined",
                   (json_int_t)undefined, "undefined_at", (json_int_t)first, "skipped",
                   (json_int_t)skipped, "n_runs", (json_int_t)file->n_runs));
     const char *path = json_string_value(json_object_get(more, "path")),
@@ -271,27 +261,12 @@ static void add_more(const zero_run *run, const zero_metrics_file *file)
     json_object_set_new(more, "name", json_string(slash && slash[1] ? slash + 1 : path));
     json_t *program = zero_run_program(zero_fact_at(tree, "run/schedule"));
     if (program) json_object_set_new(more, "program", program);
-    json_array_foreach(program, i, row)
-    {
-        if (json_equal(json_object_get(row, "number"),
-                       zero_run_member(tree, "run/schedule/peak")))
-            json_object_set(more, "peak", row);
-    }
     if (!file->final) return;
     json_object_set_new(
         more, "digest",
         json_sprintf("%.8s...", json_string_value(json_object_get(file->final, "digest"))));
     json_object_set_new(more, "ledgers", tables_of(tree));
-    json_t *spent = json_array(),
-           *profile = json_deep_copy(json_object_get(tree, "profile"));
-    for (int t = 0; t < ZERO_RANK_TIMES && zero_fact_at(tree, "final/rank_seconds"); t++) {
-        const char *name = zero_rank_time_name((zero_rank_time)t);
-        json_array_append_new(
-            spent, zero_run_pick(
-                       json_object_get(zero_run_member(tree, "final/rank_seconds"), name),
-                       "name; least; mean; most", "name", name, "", ""));
-    }
-    json_object_set_new(more, "spent", spent);
+    json_t *profile = json_deep_copy(json_object_get(tree, "profile"));
     json_array_foreach(profile, i, row)
     {
         const char *op = json_string_value(json_object_get(row, "op"));

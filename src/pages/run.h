@@ -63,9 +63,6 @@ void zero_runs_print_csv(const zero_run *runs, int n, FILE *out);
 /* {"runs": [...], "settings": [...]}: takes "more" out of their trees. NULL without
  * memory. */
 json_t *zero_runs_describe(const zero_run *runs, int n);
-/* {"columns": runs, "rows": [{"name", "unit", "values": [{"value", "ratio"}]}]}: the
- * figures of the first run and of runs [begin, end). NULL without memory. */
-json_t *zero_runs_compare(const zero_run *runs, int begin, int end);
 /* The settings in which runs differ: [{"name", "values": [texts]}]. NULL without memory. */
 json_t *zero_runs_settings(const zero_run *runs, int n);
 

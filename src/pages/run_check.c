@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/fail.h"
@@ -9,6 +10,7 @@
 #include "engine/ranks.h"
 #include "facts/facts.h"
 #include "pages/expect.h"
+#include "pages/forms.h"
 #include "pages/run.h"
 
 #define MOST_BYTES (INT64_MAX / (2 * ZERO_CLASSES)) /* so that sums do not overflow */
@@ -16,6 +18,7 @@
 #define COUNT(a)   (sizeof a / sizeof a[0])
 
 /* clang-format off */
+#define INSTRUCTION "peak_instruction?,instructions[]"
 #define OPS "reduce,all_reduce?,gather,join?,collect?,control"
 #define SPENT "rank_seconds?/step,compute,exchange,exposed,waited,transfers,in_flight,awaited"
 
@@ -36,13 +39,10 @@ static const zero_expected run_rows[] = {
     {"schedule?/peak", ZERO_EXPECT_WHOLE, 1, MOST_STEPS, NULL},
     {"schedule?/left_out?/after,count", ZERO_EXPECT_WHOLE, 0, MOST_STEPS, NULL},
     {"schedule?/classes,instructions", ZERO_EXPECT_LIST, 0, 0, NULL},
-};
-
-static const zero_expected instruction_rows[] = {
-    {"name", ZERO_EXPECT_TEXT, 0, 63, NULL},
-    {"op", ZERO_EXPECT_TEXT, 0, 23, NULL},
-    {"bytes?", ZERO_EXPECT_WHOLE, 0, MOST_BYTES, NULL},
-    {"live", ZERO_EXPECT_LIST, 0, 0, NULL},
+    {"schedule?/" INSTRUCTION "/name", ZERO_EXPECT_TEXT, 0, 63, NULL},
+    {"schedule?/" INSTRUCTION "/op", ZERO_EXPECT_TEXT, 0, 23, NULL},
+    {"schedule?/" INSTRUCTION "/bytes?", ZERO_EXPECT_WHOLE, 0, MOST_BYTES, NULL},
+    {"schedule?/" INSTRUCTION "/live", ZERO_EXPECT_LIST, 0, 0, NULL},
 };
 
 static const zero_expected step_rows[] = {
@@ -83,128 +83,48 @@ static const zero_expected final_rows[] = {
 };
 /* clang-format on */
 
-/* ---- the first line ---- */
-
-/* The place of each of the schedule's classes among zero_class; -1: there is no such
- * class, -2: it is there twice. */
-static int find_class(const json_t *names, size_t i)
+/* The first line of what a section of check.form prints says what is wrong. Takes over the
+ * tree. */
+static zero_status check_by_form(const char *where, const char *section, json_t *tree)
 {
-    const char *name = json_string_value(json_array_get(names, i));
-    for (size_t k = 0; k < i; k++)
-        if (json_equal(json_array_get(names, k), json_array_get(names, i))) return -2;
-    for (int c = 0; name && c < ZERO_CLASSES; c++)
-        if (strcmp(name, zero_class_name((zero_class)c)) == 0) return c;
-    return -1;
+    char *text = NULL;
+    size_t n = 0;
+    FILE *out = open_memstream(&text, &n);
+    zero_status st = zero_allocated(tree && out, "%.500s: no memory to check it", where);
+    if (st == ZERO_OK) st = zero_print_form("check", section, tree, NULL, out);
+    if (out) fclose(out);
+    if (st == ZERO_OK && n > 0)
+        st = zero_fail(ZERO_ERR_FORMAT, "%.500s: %.*s", where, (int)strcspn(text, "\n"),
+                       text);
+    free(text);
+    json_decref(tree);
+    return st;
 }
 
-static zero_status check_classes(const char *where, const json_t *names)
-{
-    char shown[ZERO_JSON_SHOWN];
-    for (size_t i = 0; i < json_array_size(names); i++) {
-        const char *name = json_string_value(json_array_get(names, i));
-        int c = find_class(names, i);
-        if (c >= 0) continue;
-        return zero_fail(ZERO_ERR_FORMAT, "%.500s: \"classes\": expected %s, found %s%s",
-                         where, c == -1 ? "classes of memory" : "each class once",
-                         name ? zero_json_shown(name, shown) : "no text",
-                         c == -1 ? "" : " twice");
-    }
-    return ZERO_OK;
-}
-
-static zero_status check_instruction(const char *where, const json_t *instruction,
-                                     int64_t number, size_t n_classes)
-{
-    ZERO_TRY(zero_expect(where, instruction, instruction_rows, COUNT(instruction_rows)));
-    const json_t *live = json_object_get(instruction, "live");
-    if (json_array_size(live) != n_classes)
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%.500s: \"live\" of instruction %" PRId64
-                         ": expected %zu numbers, found %zu",
-                         where, number, n_classes, json_array_size(live));
-    for (size_t i = 0; i < n_classes; i++) {
-        const json_t *value = json_array_get(live, i);
-        if (!json_is_integer(value) || json_integer_value(value) < 0 ||
-            json_integer_value(value) > MOST_BYTES)
-            return zero_fail(ZERO_ERR_FORMAT,
-                             "%.500s: \"live\" of instruction %" PRId64
-                             ": expected whole numbers from 0 to %" PRId64,
-                             where, number, MOST_BYTES);
-    }
-    return ZERO_OK;
-}
+/* ---- the program ---- */
 
 static int64_t whole(const json_t *object, const char *path)
 {
     return json_integer_value(zero_fact_at(object, path));
 }
 
-/* Instructions that a long program leaves out: `count` of them after number `after`. */
-static void find_left_out(const json_t *schedule, int64_t *after, int64_t *count)
-{
-    bool is_long = json_object_get(schedule, "left_out") != NULL;
-    *after = is_long ? whole(schedule, "left_out/after") : whole(schedule, "length");
-    *count = whole(schedule, "left_out/count");
-}
-
-static zero_status check_schedule(const char *where, const json_t *schedule)
-{
-    const json_t *list = json_object_get(schedule, "instructions"), *peak_instruction;
-    int64_t after, left_out, length = whole(schedule, "length"), most = 0, at = 0, value;
-    int64_t peak = whole(schedule, "peak"), n = (int64_t)json_array_size(list);
-    size_t n_classes = json_array_size(json_object_get(schedule, "classes")), i;
-    json_t *instruction;
-    find_left_out(schedule, &after, &left_out);
-    ZERO_TRY(zero_json_whole(where, schedule, "peak", 1, length, &value));
-    ZERO_TRY(check_classes(where, json_object_get(schedule, "classes")));
-    if (n != length - left_out || after > n)
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%.500s: \"instructions\": expected %" PRId64 ", found %" PRId64,
-                         where, length - left_out, n);
-    json_array_foreach((json_t *)list, i, instruction)
-    {
-        int64_t k = (int64_t)i, number = k < after ? k + 1 : k + 1 + left_out;
-        ZERO_TRY(check_instruction(where, instruction, number, n_classes));
-    }
-    if (peak > after && peak <= after + left_out) {
-        ZERO_TRY(zero_json_object(where, schedule, "peak_instruction", &peak_instruction));
-        ZERO_TRY(check_instruction(where, peak_instruction, peak, n_classes));
-    }
-    json_t *program = zero_run_program(schedule);
-    if (!program)
-        return zero_fail(ZERO_ERR_NOMEM, "%.500s: no memory for its program", where);
-    json_array_foreach(program, i, instruction)
-    {
-        if (whole(instruction, "number") == peak) most = whole(instruction, "bytes");
-    }
-    json_array_foreach(program, i, instruction)
-    {
-        if (at == 0 && whole(instruction, "bytes") > most)
-            at = whole(instruction, "number");
-    }
-    json_decref(program);
-    if (at == 0) return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_FORMAT,
-        "%.500s: \"peak\": expected the instruction with the most bytes, found %" PRId64
-        ", and more at %" PRId64,
-        where, peak, at);
-}
-
+/* Bytes of all classes, in their order; the schedule has those that it uses. */
 static json_t *describe_instruction(const json_t *schedule, const json_t *instruction,
                                     int64_t number)
 {
     const json_t *names = json_object_get(schedule, "classes");
-    int64_t live[ZERO_CLASSES] = {0}, bytes = 0;
+    int64_t bytes = 0;
     json_t *by_class = json_array();
-    for (size_t i = 0; i < json_array_size(names); i++) {
-        int64_t here =
-            json_integer_value(json_array_get(json_object_get(instruction, "live"), i));
-        live[find_class(names, i)] = here;
-        bytes += here;
+    for (int c = 0; c < ZERO_CLASSES; c++) {
+        const char *class = zero_class_name((zero_class)c);
+        int64_t live = 0;
+        for (size_t i = 0; i < json_array_size(names); i++)
+            if (strcmp(class, json_string_value(json_array_get(names, i))) == 0)
+                live = json_integer_value(
+                    json_array_get(json_object_get(instruction, "live"), i));
+        json_array_append_new(by_class, json_integer(live));
+        bytes += live;
     }
-    for (int c = 0; c < ZERO_CLASSES; c++)
-        json_array_append_new(by_class, json_integer(live[c]));
     return json_pack("{s:I, s:O, s:O, s:o, s:I}", "number", (json_int_t)number, "op",
                      json_object_get(instruction, "op"), "name",
                      json_object_get(instruction, "name"), "live", by_class, "bytes",
@@ -214,10 +134,12 @@ static json_t *describe_instruction(const json_t *schedule, const json_t *instru
 json_t *zero_run_program(const json_t *schedule)
 {
     const json_t *list = json_object_get(schedule, "instructions");
-    int64_t after, left_out, peak = whole(schedule, "peak"),
-                             n = (int64_t)json_array_size(list);
+    const bool is_long = json_object_get(schedule, "left_out") != NULL;
+    int64_t peak = whole(schedule, "peak"), n = (int64_t)json_array_size(list);
+    /* Instructions that a long program leaves out, after this one. */
+    int64_t left_out = whole(schedule, "left_out/count"),
+            after = is_long ? whole(schedule, "left_out/after") : n;
     if (!list) return NULL;
-    find_left_out(schedule, &after, &left_out);
     json_t *program = json_array();
     for (int64_t i = 0; i <= n; i++) {
         if (i == after && peak > after && peak <= after + left_out)
@@ -233,115 +155,26 @@ json_t *zero_run_program(const json_t *schedule)
     return program;
 }
 
-static zero_status check_first(const char *where, const json_t *run)
-{
-    zero_type type;
-    int64_t value;
-    const json_t *schedule = json_object_get(run, "schedule");
-    ZERO_TRY(zero_expect(where, run, run_rows, COUNT(run_rows)));
-    ZERO_TRY(zero_json_whole(where, json_object_get(run, "nodes"), "count", 1,
-                             whole(run, "ranks"), &value));
-    ZERO_TRY(zero_json_whole(where, json_object_get(run, "tp"), "ranks", 1,
-                             whole(run, "ranks"), &value));
-    const char *dtype = json_string_value(json_object_get(run, "dtype"));
-    if (!zero_type_find(dtype, &type))
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%.500s: \"dtype\": expected fp32, bf16 or fp16, found %s", where,
-                         dtype);
-    return schedule ? check_schedule(where, schedule) : ZERO_OK;
-}
-
-/* ---- the last line ---- */
-
-/* Two objects with the same names. */
-static zero_status check_pair(const char *where, const json_t *object, const char *planned,
-                              const char *measured)
-{
-    const json_t *a = json_object_get(object, planned),
-                 *b = json_object_get(object, measured);
-    const char *key;
-    json_t *value;
-    if (json_object_size(a) != json_object_size(b))
-        return zero_fail(
-            ZERO_ERR_FORMAT,
-            "%.500s: expected the same classes in \"%s\" and \"%s\", found %zu and %zu",
-            where, planned, measured, json_object_size(a), json_object_size(b));
-    json_object_foreach((json_t *)a, key, value)
-    {
-        if (!json_object_get(b, key))
-            return zero_fail(ZERO_ERR_FORMAT, "%.500s: \"%.60s\" is missing in \"%s\"",
-                             where, key, measured);
-    }
-    return ZERO_OK;
-}
-
-/* A list of n values: whole numbers up to `most`, or with most < 0 numbers and null. */
-static zero_status check_list(const char *where, const json_t *list, const char *name,
-                              size_t n, int64_t most)
-{
-    if (!json_is_array(list))
-        return zero_fail(ZERO_ERR_FORMAT, "%.500s: \"%s\": expected a list of %zu numbers",
-                         where, name, n);
-    if (json_array_size(list) != n)
-        return zero_fail(ZERO_ERR_FORMAT, "%.500s: \"%s\": expected %zu, found %zu", where,
-                         name, n, json_array_size(list));
-    for (size_t i = 0; i < n; i++) {
-        const json_t *value = json_array_get(list, i);
-        double number = json_number_value(value);
-        if (most >= 0 &&
-            !(json_is_integer(value) && number >= 0.0 && json_integer_value(value) <= most))
-            return zero_fail(ZERO_ERR_FORMAT,
-                             "%.500s: \"%s\": expected whole numbers from 0 to %" PRId64,
-                             where, name, most);
-        if (most < 0 && !json_is_null(value) && !(json_is_number(value) && number >= 0.0))
-            return zero_fail(ZERO_ERR_FORMAT,
-                             "%.500s: \"%s\": expected numbers of at least 0 or null",
-                             where, name);
-    }
-    return ZERO_OK;
-}
-
-static zero_status check_last(const char *where, const json_t *final, const json_t *run)
-{
-    ZERO_TRY(zero_expect(where, final, final_rows, COUNT(final_rows)));
-    const json_t *memory = json_object_get(final, "memory");
-    int64_t ranks = whole(final, "ranks");
-    if (run && ranks != whole(run, "ranks"))
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%.500s: \"ranks\": expected %" PRId64
-                         " as in the first line, found %" PRId64,
-                         where, whole(run, "ranks"), ranks);
-    ZERO_TRY(check_pair(where, memory, "planned_bytes", "measured_bytes"));
-    ZERO_TRY(check_pair(where, memory, "host_planned_bytes", "host_measured_bytes"));
-    ZERO_TRY(check_pair(where, json_object_get(final, "file"), "planned", "measured"));
-    if (json_object_get(final, "peers")) {
-        const json_t *peers = json_object_get(final, "peers");
-        size_t n = (size_t)ranks;
-        static const char *const names[] = {"planned", "sent"};
-        ZERO_TRY(check_list(where, json_object_get(peers, "node_of"), "node_of", n,
-                            (int64_t)n - 1));
-        for (int k = 0; k < 2; k++) {
-            const json_t *rows = json_object_get(peers, names[k]);
-            if (json_array_size(rows) != n)
-                return zero_fail(ZERO_ERR_FORMAT, "%.500s: \"%s\": expected %zu, found %zu",
-                                 where, names[k], n, json_array_size(rows));
-            for (size_t r = 0; r < n; r++)
-                ZERO_TRY(check_list(where, json_array_get(rows, r), names[k], n,
-                                    INT64_MAX / ZERO_RUN_PEERS));
-        }
-    }
-    for (int t = 0; t < ZERO_RANK_TIMES; t++) {
-        char inside[700];
-        const char *name = zero_rank_time_name((zero_rank_time)t);
-        const json_t *list = json_object_get(
-            json_object_get(json_object_get(final, "rank_seconds"), name), "ranks");
-        snprintf(inside, sizeof inside, "%.560s: \"%s\"", where, name);
-        if (list) ZERO_TRY(check_list(inside, list, "ranks", (size_t)ranks, -1));
-    }
-    return ZERO_OK;
-}
-
 /* ---- all ---- */
+
+static zero_status check_first(const char *where, json_t *run)
+{
+    json_t *known = json_array();
+    const json_t *schedule = json_object_get(run, "schedule");
+    for (int c = 0; c < ZERO_CLASSES; c++)
+        json_array_append_new(known, json_string(zero_class_name((zero_class)c)));
+    json_t *tree = json_pack("{s:o, s:I}", "known", known, "most", MOST_BYTES);
+    json_object_update(tree, run);
+    zero_status st = zero_expect(where, run, run_rows, COUNT(run_rows));
+    if (st == ZERO_OK)
+        st = check_by_form(where, "first", tree);
+    else
+        json_decref(tree);
+    if (st != ZERO_OK || !schedule) return st;
+    return check_by_form(where, "peak",
+                         json_pack("{s:o, s:O}", "program", zero_run_program(schedule),
+                                   "peak", json_object_get(schedule, "peak")));
+}
 
 zero_status zero_run_check_step(const char *where, const json_t *step)
 {
@@ -352,7 +185,11 @@ zero_status zero_run_check(const zero_metrics_file *file)
 {
     char where[600];
     snprintf(where, sizeof where, "%.500s, line %" PRId64, file->path, file->run_line);
-    if (file->run) ZERO_TRY(check_first(where, file->run));
+    if (file->run) ZERO_TRY(check_first(where, (json_t *)file->run));
+    if (!file->final) return ZERO_OK;
     snprintf(where, sizeof where, "%.500s, line %" PRId64, file->path, file->final_line);
-    return file->final ? check_last(where, file->final, file->run) : ZERO_OK;
+    ZERO_TRY(zero_expect(where, file->final, final_rows, COUNT(final_rows)));
+    json_t *tree = json_copy((json_t *)file->final);
+    if (file->run) json_object_set(tree, "run", (json_t *)file->run);
+    return check_by_form(where, "last", tree);
 }

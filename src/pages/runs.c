@@ -9,8 +9,6 @@
 #include "pages/run.h"
 #include "train/metrics.h"
 
-#define BESIDE 2 /* runs beside the first one that 80 columns hold */
-
 /* ---- settings ---- */
 
 static const json_t *value_of(const json_t *run, const char *key, bool is_option)
@@ -93,40 +91,6 @@ json_t *zero_runs_settings(const zero_run *runs, int n)
     return all;
 }
 
-/* ---- figures ---- */
-
-static json_t *figure_of(const zero_run *run, const char *list, size_t i)
-{
-    const json_t *rows = json_object_get(json_object_get(run->tree, "more"), list);
-    return json_array_get(rows, i);
-}
-
-json_t *zero_runs_compare(const zero_run *runs, int begin, int end)
-{
-    static const char *const lists[] = {"six", "numbers"};
-    json_t *columns = json_array(), *rows = json_array(), *figure;
-    for (int r = 0; r < end; r = r == 0 ? begin : r + 1)
-        json_array_append(columns, runs[r].tree);
-    for (int k = 0; k < 2; k++)
-        for (size_t i = 0; (figure = figure_of(&runs[0], lists[k], i)); i++) {
-            json_t *values = json_array(), *first = json_object_get(figure, "value");
-            for (int r = 0; r < end; r = r == 0 ? begin : r + 1) {
-                json_t *value = json_object_get(figure_of(&runs[r], lists[k], i), "value");
-                double ratio = json_number_value(value) / json_number_value(first);
-                bool is_known = isfinite(ratio) && !json_is_null(value);
-                json_array_append_new(values,
-                                      json_pack("{s:O, s:o}", "value", value, "ratio",
-                                                is_known ? json_real(ratio) : json_null()));
-            }
-            json_array_append_new(rows, json_pack("{s:O, s:O, s:O, s:o}", "name",
-                                                  json_object_get(figure, "name"), "key",
-                                                  json_object_get(figure, "key"), "unit",
-                                                  json_object_get(figure, "unit"), "values",
-                                                  values));
-        }
-    return json_pack("{s:o, s:o}", "columns", columns, "rows", rows);
-}
-
 /* ---- text ---- */
 
 /* "A" to "Z", then "AA", "AB"... */
@@ -136,41 +100,16 @@ static json_t *letter(int i)
                   : json_sprintf("%c%c", 'A' + i / 26 - 1, 'A' + i % 26);
 }
 
-/* The settings, each with the first run's value and those that differ from it. */
-static json_t *differing(json_t *settings)
-{
-    size_t i, r;
-    json_t *setting, *value;
-    json_array_foreach(settings, i, setting)
-    {
-        json_t *others = json_array(), *values = json_object_get(setting, "values");
-        json_array_foreach(values, r, value)
-        {
-            if (!json_equal(value, json_array_get(values, 0)))
-                json_array_append_new(others, json_pack("{s:o, s:O}", "letter",
-                                                        letter((int)r), "value", value));
-        }
-        json_object_set_new(setting, "others", others);
-    }
-    return settings;
-}
-
 zero_status zero_runs_print(const zero_run *runs, int n, FILE *out)
 {
     if (n == 1) return zero_print_form("run", "one", runs[0].tree, zero_legible_print, out);
-    json_t *all = json_array(), *groups = json_array();
+    json_t *all = json_array();
     for (int r = 0; r < n; r++) {
-        json_t *more = json_object_get(runs[r].tree, "more"), *name = letter(r);
-        json_object_set_new(more, "beside", json_sprintf("%s/A", json_string_value(name)));
-        json_object_set_new(more, "letter", name);
+        json_object_set_new(json_object_get(runs[r].tree, "more"), "letter", letter(r));
         json_array_append(all, runs[r].tree);
     }
-    for (int first = 1; first < n; first += BESIDE)
-        json_array_append_new(
-            groups,
-            zero_runs_compare(runs, first, first + BESIDE < n ? first + BESIDE : n));
-    json_t *tree = json_pack("{s:o, s:o, s:o}", "runs", all, "groups", groups, "settings",
-                             differing(zero_runs_settings(runs, n)));
+    json_t *tree =
+        json_pack("{s:o, s:o}", "runs", all, "settings", zero_runs_settings(runs, n));
     zero_status st = tree ? zero_print_form("run", "several", tree, zero_legible_print, out)
                           : zero_fail(ZERO_ERR_NOMEM, "no memory for the settings of runs");
     json_decref(tree);

@@ -8,6 +8,7 @@
 #include "base/fail.h"
 #include "base/legible.h"
 #include "io/json_input.h"
+#include "pages/expect.h"
 #include "pages/forms.h"
 #include "pages/run.h"
 #include "train/step_times.h"
@@ -84,37 +85,39 @@ int zero_study_count(const json_t *study, const char *state)
 static zero_status measure(const zero_metrics_file *file, int64_t ranks, int64_t steps,
                            int64_t warm_up, double *room, json_t **measured)
 {
-    int64_t found, count, tokens = 0;
-    bool is_fake;
-    const json_t *nodes;
+    static const zero_expected of_run[] = {
+        {"ranks", ZERO_EXPECT_WHOLE, 1, ZERO_RUN_RANKS, NULL},
+        {"nodes/count", ZERO_EXPECT_WHOLE, 1, ZERO_RUN_RANKS, NULL},
+        {"nodes/fake", ZERO_EXPECT_FLAG, 0, 0, NULL}};
+    static const zero_expected of_step[] = {
+        /* null on a device, whose times are read after the last step */
+        {"exposed_seconds", ZERO_EXPECT_NUMBER, 0, 0, NULL},
+        {"tokens", ZERO_EXPECT_WHOLE, 1, INT64_MAX, NULL}};
     double *seconds = room, *shares = room + file->n;
+    int64_t tokens = 0;
     if (!file->run || !file->final || file->n != steps)
         return zero_fail(
             ZERO_ERR_FORMAT,
             "%s: expected a run of %" PRId64 " steps with its last line, found "
             "%" PRId64 " steps and %s",
             file->path, steps, file->n, file->final ? "a last line" : "no last line");
-    ZERO_TRY(zero_json_whole(file->path, file->run, "ranks", 1, ZERO_RUN_RANKS, &found));
-    if (found != ranks)
+    ZERO_TRY(zero_expect(file->path, file->run, of_run, 3));
+    if (zero_point_whole(file->run, "ranks") != ranks)
         return zero_fail(ZERO_ERR_FORMAT,
                          "%s: expected a run of %" PRId64 " ranks, found %" PRId64,
-                         file->path, ranks, found);
+                         file->path, ranks, zero_point_whole(file->run, "ranks"));
     for (int64_t i = 0; i < file->n; i++) {
         json_t *step;
-        double exposed = NAN; /* on a device, whose times are read after the last step */
         ZERO_TRY(zero_metrics_step_at(file, i, &step));
         zero_status st = zero_json_real(file->path, step, "step_seconds", &seconds[i]);
-        if (st == ZERO_OK && !json_is_null(json_object_get(step, "exposed_seconds")))
-            st = zero_json_real(file->path, step, "exposed_seconds", &exposed);
-        if (st == ZERO_OK)
-            st = zero_json_whole(file->path, step, "tokens", 1, INT64_MAX, &tokens);
+        if (st == ZERO_OK) st = zero_expect(file->path, step, of_step, 2);
+        shares[i] = seconds[i] > 0.0
+                        ? zero_fact_number(step, "exposed_seconds / step_seconds")
+                        : 0.0;
+        tokens = zero_point_whole(step, "tokens");
         json_decref(step);
         ZERO_TRY(st);
-        shares[i] = seconds[i] > 0.0 ? exposed / seconds[i] : 0.0;
     }
-    ZERO_TRY(zero_json_object(file->path, file->run, "nodes", &nodes));
-    ZERO_TRY(zero_json_whole(file->path, nodes, "count", 1, ZERO_RUN_RANKS, &count));
-    ZERO_TRY(zero_json_flag(file->path, nodes, "fake", &is_fake));
     zero_step_time t = zero_step_times_of(seconds, file->n, warm_up);
     double exposed = zero_step_times_of(shares, file->n, warm_up).median;
     double rate = (double)tokens / t.median, n = (double)ranks;
@@ -123,14 +126,15 @@ static zero_status measure(const zero_metrics_file *file, int64_t ranks, int64_t
     double own = zero_fact_number(file->run, "cores");
     double share = zero_fact_number(file->run, "node_cores * count(hosts)") / n;
     *measured = json_pack(
-        "{s:s, s:{s:f, s:f, s:f, s:I}, s:I, s:f, s:f, s:f, s:o, s:f, s:{s:I, s:b}, s:O}",
+        "{s:s, s:{s:f, s:f, s:f, s:I}, s:I, s:f, s:f, s:f, s:o, s:f, s:{s:O, s:O}, s:O}",
         "state", "measured", "step_seconds", "median", t.median, "lower_quartile", t.lower,
         "upper_quartile", t.upper, "steps", (json_int_t)t.n, "tokens", (json_int_t)tokens,
         "tokens_per_rank", (double)tokens / n, "tokens_per_second", rate,
         "tokens_per_rank_and_second", rate / n, "exposed_share",
         isfinite(exposed) ? json_real(exposed) : json_null(), "cores_per_rank",
         isnan(own) || isnan(share) ? 0.0 : fmin(own, share), "nodes", "count",
-        (json_int_t)count, "fake", is_fake, "run", file->run);
+        zero_fact_at(file->run, "nodes/count"), "fake",
+        zero_fact_at(file->run, "nodes/fake"), "run", file->run);
     return *measured ? ZERO_OK
                      : zero_fail(ZERO_ERR_NOMEM, "%s: no memory for a point", file->path);
 }
@@ -159,34 +163,22 @@ double zero_study_efficiency(bool is_strong, double t1, int64_t n1, double t, in
 /* Members of a point in the order of study.json, and only those that its state has. */
 static void put_in_order(json_t *point)
 {
-    static const struct {
-        const char *key, *state; /* NULL: any */
-    } order[] = {{"stage", NULL},
-                 {"ranks", NULL},
-                 {"state", NULL},
-                 {"why", "failed"},
-                 {"metrics", NULL},
-                 {"started", NULL},
-                 {"load", NULL},
-                 {"step_seconds", "measured"},
-                 {"tokens", "measured"},
-                 {"tokens_per_rank", "measured"},
-                 {"tokens_per_second", "measured"},
-                 {"tokens_per_rank_and_second", "measured"},
-                 {"efficiency", "measured"},
-                 {"efficiency_to_ranks", "measured"},
-                 {"exposed_share", "measured"},
-                 {"cores_per_rank", "measured"},
-                 {"nodes", "measured"},
-                 {"planned", NULL},
-                 {"simulated", NULL},
-                 {"run", NULL}};
+    static const char
+        failed[] = "why",
+        measured[] =
+            "step_seconds; tokens; tokens_per_rank; tokens_per_second; "
+            "tokens_per_rank_and_second; efficiency; efficiency_to_ranks; exposed_share; "
+            "cores_per_rank; nodes";
+    const char *const parts[] = {
+        "stage; ranks; state", zero_point_is(point, "failed") ? failed : "",
+        "metrics; started; load", zero_point_is(point, "measured") ? measured : "",
+        "planned; simulated; run"};
     json_t *before = json_copy(point);
+    zero_spec_part key;
     json_object_clear(point);
-    for (size_t i = 0; i < sizeof order / sizeof order[0]; i++)
-        if (!order[i].state || zero_point_is(before, order[i].state))
-            json_object_set_nocheck(point, order[i].key,
-                                    json_object_get(before, order[i].key));
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        for (const char *at = parts[i]; zero_spec_next(&at, &key);)
+            json_object_set_nocheck(point, key.name, json_object_get(before, key.name));
     json_decref(before);
 }
 
@@ -217,41 +209,10 @@ void zero_study_compare(json_t *study)
 
 /* ---- texts ---- */
 
-/* The first point that was measured, and in what others differ
- * from it, so that they cannot be compared. */
-json_t *zero_study_more(const json_t *points)
-{
-    static const char *const keys[] = {"cpu", "node_cores", "mpi", "commit", "arithmetic"};
-    json_t *another = json_array(), *first = NULL, *point;
-    size_t i;
-    json_array_foreach((json_t *)points, i, point)
-    {
-        if (!first && zero_point_is(point, "measured")) first = point;
-    }
-    for (size_t k = 0; first && k < sizeof keys / sizeof keys[0]; k++)
-        json_array_foreach((json_t *)points, i, point)
-        {
-            char words[ZERO_POINT_TEXT];
-            const json_t *a = json_object_get(json_object_get(first, "run"), keys[k]),
-                         *b = json_object_get(json_object_get(point, "run"), keys[k]);
-            if (!zero_point_is(point, "measured") || (a && b ? json_equal(a, b) : a == b))
-                continue;
-            json_array_append_new(another, json_pack("{s:s, s:s}", "point",
-                                                     zero_point_words(point, words), "fact",
-                                                     keys[k]));
-            break;
-        }
-    const json_t *load = json_array_get(json_object_get(first, "load"), 0);
-    return json_pack("{s:O, s:o, s:O*, s:o*}", "points", points, "another", another,
-                     "began", first, "load",
-                     json_is_number(load) ? json_real(json_number_value(load)) : NULL);
-}
-
 zero_status zero_study_show(const json_t *study, bool has_plan, bool has_simulation,
                             FILE *out)
 {
     json_t *tree = json_copy((json_t *)study);
-    json_object_set_new(tree, "more", zero_study_more(json_object_get(study, "points")));
     json_object_set_new(tree, "has_plan", json_boolean(has_plan));
     if (json_object_set_new(tree, "has_simulation", json_boolean(has_simulation)) != 0) {
         json_decref(tree);

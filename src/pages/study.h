@@ -70,8 +70,6 @@ ZERO_NODISCARD zero_status zero_study_read(json_t **report, const char *path);
 ZERO_NODISCARD zero_status zero_study_parse(json_t **report, const char *path,
                                             const void *text, size_t len);
 
-/* "more" of a report: in what its points differ, so that they cannot be compared. */
-json_t *zero_study_more(const json_t *points);
 ZERO_NODISCARD zero_status zero_study_print(const json_t *report, FILE *out);
 void zero_studies_print_csv(json_t *const *reports, int n, FILE *out);
 

@@ -18,80 +18,26 @@
 
 #define CSV_BEGINNING "scaling,stage,ranks,"
 #define MOST_FIELDS   100
-#define COUNT(a)      (sizeof a / sizeof a[0])
 
 /* ---- study.csv ---- */
 
-/* A column, and the member of a point that it has. */
-static const struct {
-    const char *name, *path;
-} columns[] = {
-    {"scaling", "scaling"},
-    {"stage", "stage"},
-    {"ranks", "ranks"},
-    {"state", "state"},
-    {"nodes", "nodes/count"},
-    {"fake_nodes", "nodes/fake"},
-    {"tokens_per_rank", "tokens_per_rank"},
-    {"tokens", "tokens"},
-    {"steps", "step_seconds/steps"},
-    {"step_seconds", "step_seconds/median"},
-    {"lower_quartile", "step_seconds/lower_quartile"},
-    {"upper_quartile", "step_seconds/upper_quartile"},
-    {"tokens_per_second", "tokens_per_second"},
-    {"tokens_per_rank_and_second", "tokens_per_rank_and_second"},
-    {"efficiency", "efficiency"},
-    {"efficiency_to_ranks", "efficiency_to_ranks"},
-    {"exposed_share", "exposed_share"},
-    {"planned_seconds", "planned/step_seconds"},
-    {"planned_exposed_share", "planned/exposed_share"},
-    {"simulated_seconds", "simulated/step_seconds"},
-    {"simulated_exposed_share", "simulated/exposed_share"},
-    {"started", "started"},
-    {"load_1", "load/0"},
-    {"load_5", "load/1"},
-    {"load_15", "load/2"},
-    {"hosts", "run/hosts"},
-    {"cpu", "run/cpu"},
-    {"cores_per_rank", "cores_per_rank"},
-    {"collectives", "run/collectives"},
-    {"mpi", "run/mpi"},
-    {"commit", "run/commit"},
-    {"command", "run/command"},
-};
-
-/* A field: the texts of a list have blanks between them; what is unknown is empty. */
-static void print_field(const json_t *value, int digits, FILE *out)
-{
-    size_t i;
-    json_t *item;
-    if (json_is_boolean(value)) fputs(json_is_true(value) ? "true" : "false", out);
-    if (json_is_integer(value))
-        fprintf(out, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
-    if (json_is_real(value)) fprintf(out, "%.*g", digits, json_real_value(value));
-    if (json_is_string(value)) zero_csv_text(json_string_value(value), out);
-    json_array_foreach((json_t *)value, i, item)
-    {
-        if (i > 0) fputc(' ', out);
-        print_field(item, digits, out);
-    }
-}
+/* Columns, and the members of a point that they have. */
+static const char columns[] =
+    "scaling; stage; ranks; state; nodes = nodes/count; fake_nodes = nodes/fake; "
+    "tokens_per_rank; tokens; steps = step_seconds/steps; step_seconds = "
+    "step_seconds/median; lower_quartile = step_seconds/lower_quartile; upper_quartile = "
+    "step_seconds/upper_quartile; tokens_per_second; tokens_per_rank_and_second; "
+    "efficiency; efficiency_to_ranks; exposed_share; planned_seconds = "
+    "planned/step_seconds; planned_exposed_share = planned/exposed_share; "
+    "simulated_seconds = simulated/step_seconds; simulated_exposed_share = "
+    "simulated/exposed_share; started; load_1 = load/0; load_5 = load/1; load_15 = load/2; "
+    "hosts = run/hosts; cpu = run/cpu; cores_per_rank; collectives = run/collectives; mpi "
+    "= run/mpi; commit = run/commit; command = run/command";
 
 void zero_study_print_csv(const json_t *study, FILE *out)
 {
-    size_t i;
-    json_t *point;
-    for (size_t c = 0; c < COUNT(columns); c++)
-        fprintf(out, "%s%s", c > 0 ? "," : "", columns[c].name);
-    fputc('\n', out);
-    json_array_foreach(json_object_get(study, "points"), i, point)
-    {
-        for (size_t c = 0; c < COUNT(columns); c++) {
-            if (c > 0) fputc(',', out);
-            print_field(zero_fact_at(c == 0 ? study : point, columns[c].path), 9, out);
-        }
-        fputc('\n', out);
-    }
+    const zero_scope all = {.node = study};
+    zero_csv_rows(columns, ".9g", json_object_get(study, "points"), &all, true, out);
 }
 
 /* ---- study.csv, read: each row becomes a point, as study.json has it ---- */
@@ -154,23 +100,25 @@ static zero_status read_row(const reader *r, json_t *study)
                          r->row, r->n_names, r->n_fields);
     json_t *point = json_object();
     json_array_append_new(json_object_get(study, "points"), point);
-    for (size_t c = 0; c < COUNT(columns); c++) {
-        const char *path = columns[c].path, *slash = strchr(path, '/');
+    zero_spec_part column;
+    for (const char *at = columns; zero_spec_next(&at, &column);) {
+        char path[ZERO_FACT_NAME], *slash;
         int k = 0;
-        while (k < r->n_names && strcmp(r->names[k], columns[c].name) != 0) k++;
+        snprintf(path, sizeof path, "%.*s", (int)column.length - (*column.x == ' '),
+                 column.x + (*column.x == ' '));
+        while (k < r->n_names && strcmp(r->names[k], column.name) != 0) k++;
         if (k == r->n_names && strstr(path, "/step_seconds")) /* null is not missing */
             return zero_fail(ZERO_ERR_FORMAT, "%.500s: the column \"%s\" is missing",
-                             r->path, columns[c].name);
+                             r->path, column.name);
         if (k == r->n_names || strncmp(path, "load", 4) == 0) continue;
         json_t *value = *r->fields[k] ? value_of(r->fields[k]) : json_null();
-        char key[32];
-        snprintf(key, sizeof key, "%.*s", (int)strcspn(path, "/"), path);
+        if ((slash = strchr(path, '/')) != NULL) *slash = '\0';
         if (slash && !json_is_null(value)) {
-            if (!json_is_object(json_object_get(point, key)))
-                json_object_set_new(point, key, json_object());
-            json_object_set_new(json_object_get(point, key), slash + 1, value);
-        } else if (!json_object_get(point, key)) {
-            json_object_set_new(point, key, value);
+            if (!json_is_object(json_object_get(point, path)))
+                json_object_set_new(point, path, json_object());
+            json_object_set_new(json_object_get(point, path), slash + 1, value);
+        } else if (!json_object_get(point, path)) {
+            json_object_set_new(point, path, value);
         }
     }
     const char *scaling = json_string_value(json_object_get(point, "scaling"));
@@ -290,10 +238,8 @@ static zero_status make_report(const char *path, const char *file, const json_t 
                            zero_point_words(sorted[i], words));
     }
     if (st == ZERO_OK) st = add_stages(new, file, sorted, n);
-    json_t *more = zero_study_more(list);
-    json_object_set_new(more, "path", json_string(ZERO_SHOWN(path)));
-    json_object_set_new(new, "more", more);
-    json_decref(list);
+    json_object_set_new(new, "more",
+                        json_pack("{s:s, s:o}", "path", ZERO_SHOWN(path), "points", list));
     free(sorted);
     if (st == ZERO_OK)
         *report = new;
@@ -310,31 +256,19 @@ static bool is_csv(const unsigned char *text, size_t len)
     return len >= n && memcmp(text, CSV_BEGINNING, n) == 0;
 }
 
-/* study.json begins with an object whose first key is "study". */
-static bool is_json(const unsigned char *text, size_t len)
-{
-    static const char *const parts[] = {"{", "\"study\""};
-    size_t at = 0;
-    for (int k = 0; k < 2; k++) {
-        size_t n = strlen(parts[k]);
-        while (at < len && text[at] && strchr(" \t\r\n", text[at])) at++;
-        if (len - at < n || memcmp(text + at, parts[k], n) != 0) return false;
-        at += n;
-    }
-    return true;
-}
-
 zero_status zero_study_is(const char *path, bool *is)
 {
     zero_file file;
-    unsigned char begin[256];
+    unsigned char begin[256] = "";
     size_t n;
+    int key = 0; /* study.json begins with an object whose first key is "study" */
     *is = zero_path_look(path) == ZERO_PATH_OF_DIRECTORY;
     if (*is) return ZERO_OK;
     ZERO_TRY(zero_file_open(path, &file));
-    zero_status st = zero_file_read_some(&file, 0, begin, sizeof begin, &n);
+    zero_status st = zero_file_read_some(&file, 0, begin, sizeof begin - 1, &n);
     zero_file_close(&file);
-    if (st == ZERO_OK) *is = is_csv(begin, n) || is_json(begin, n);
+    sscanf((char *)begin, " { \"study\"%n", &key);
+    if (st == ZERO_OK) *is = is_csv(begin, n) || key > 0;
     return st;
 }
 
@@ -385,40 +319,17 @@ zero_status zero_study_parse(json_t **report, const char *path, const void *text
 
 void zero_studies_print_csv(json_t *const *reports, int n, FILE *out)
 {
-    static const char *const names[] = {"study",
-                                        "scaling",
-                                        "stage",
-                                        "ranks",
-                                        "measured",
-                                        "tokens_per_second",
-                                        "efficiency",
-                                        "step_seconds",
-                                        "lower_quartile",
-                                        "upper_quartile",
-                                        "exposed_share",
-                                        "planned_seconds",
-                                        "simulated_seconds",
-                                        "peak_bytes",
-                                        "fake_nodes"};
-    json_t *stage, *point;
-    size_t s, i;
-    for (size_t c = 0; c < COUNT(names); c++) fprintf(out, c > 0 ? ",%s" : "%s", names[c]);
-    fputc('\n', out);
-    for (int k = 0; k < n; k++)
-        json_array_foreach(json_object_get(reports[k], "stages"), s, stage)
-        {
-            json_array_foreach(json_object_get(stage, "points"), i, point)
-            {
-                print_field(zero_fact_at(reports[k], "more/path"), 17, out);
-                for (size_t c = 1; c < COUNT(names); c++) {
-                    fputc(',', out);
-                    print_field(json_object_get(c == 1   ? reports[k]
-                                                : c == 2 ? stage
-                                                         : point,
-                                                names[c]),
-                                17, out);
-                }
-                fputc('\n', out);
-            }
-        }
+    static const char spec[] =
+        "study = more/path; scaling; stage; ranks; measured; tokens_per_second; "
+        "efficiency; "
+        "step_seconds; lower_quartile; upper_quartile; exposed_share; planned_seconds; "
+        "simulated_seconds; peak_bytes; fake_nodes";
+    zero_csv_rows(spec, "", NULL, NULL, true, out);
+    for (int k = 0; k < n; k++) {
+        const zero_scope report = {.node = reports[k]};
+        zero_scope stage = {.outer = &report};
+        while (zero_scope_next(json_object_get(reports[k], "stages"), &stage))
+            zero_csv_rows(spec, ".17g", json_object_get(stage.node, "points"), &stage,
+                          false, out);
+    }
 }

@@ -59,12 +59,11 @@ static const key_row keys[] = {
     {"inside", "SECONDS RATE, such as 2e-6 150G", LINK(inside)},
     {"between", "SECONDS RATE, such as 2e-6 100G", LINK(between)},
     {"host", "bytes per second, such as 48G", {RATE(host)}, 1, false},
+    {"peak", "TYPE RATE, with fp32, bf16 or fp16, such as fp16 125T", {RATE(peak)}, 1,
+     false},
 };
-/* One for each type: `at` is added to. */
-static const key_row peak = {
-    "peak", "TYPE RATE, with fp32, bf16 or fp16, such as fp16 125T", {RATE(peak)}, 1,
-    false};
 /* clang-format on */
+#define PEAK (COUNT(keys) - 1) /* one for each type, whose name comes first */
 
 typedef struct {
     const char *path;
@@ -90,14 +89,9 @@ static zero_status wrong(const reader *r, const key_row *key, const char *found)
                      *found ? "\"" : "");
 }
 
-/* `name` stands twice if `is_there`. Numbers are stored `offset` bytes further on. */
-static zero_status store(reader *r, const key_row *key, const char *name, bool is_there,
-                         size_t offset, char *rest)
+/* Numbers are stored `offset` bytes further on. */
+static zero_status store(reader *r, const key_row *key, size_t offset, char *rest)
 {
-    if (is_there)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "%.300s:%d: \"%s\" stands twice; keep one of them", r->path,
-                         r->line, name);
     if (key->n == 0) {
         rest += strspn(rest, BLANKS);
         size_t length = strlen(rest);
@@ -126,22 +120,25 @@ static zero_status read_line(reader *r, char *line)
     if (*name == '\0' || *name == '#') return ZERO_OK;
     for (int i = 0; i < COUNT(keys); i++) {
         size_t used = strlen(all);
-        snprintf(all + used, sizeof all - used, "%s, ", keys[i].name);
+        snprintf(all + used, sizeof all - used, "%s%s", i > 0 ? ", " : "", keys[i].name);
         if (strcmp(name, keys[i].name) != 0) continue;
-        ZERO_TRY(store(r, &keys[i], name, r->has[i], 0, rest));
+        zero_type type = ZERO_FP32; /* the first: no bytes further on */
+        bool is_twice = r->has[i];
+        if (i == PEAK) {
+            const char *word = next_word(&rest);
+            if (!zero_type_find(word, &type)) return wrong(r, &keys[i], word);
+            name = zero_type_name(type);
+            is_twice = r->machine.peak[type] > 0.0;
+        }
+        if (is_twice)
+            return zero_fail(ZERO_ERR_INVALID,
+                             "%.300s:%d: \"%s\" stands twice; keep one of them", r->path,
+                             r->line, name);
         r->has[i] = true;
-        return ZERO_OK;
+        return store(r, &keys[i], type * sizeof r->machine.peak[0], rest);
     }
-    if (strcmp(name, peak.name) == 0) {
-        zero_type type;
-        const char *word = next_word(&rest);
-        if (!zero_type_find(word, &type)) return wrong(r, &peak, word);
-        return store(r, &peak, zero_type_name(type), r->machine.peak[type] > 0.0,
-                     type * sizeof r->machine.peak[0], rest);
-    }
-    return zero_fail(ZERO_ERR_INVALID,
-                     "%.300s:%d: no such key: \"%s\"; expected one of %speak", r->path,
-                     r->line, name, all);
+    return zero_fail(ZERO_ERR_INVALID, "%.300s:%d: no such key: \"%s\"; expected one of %s",
+                     r->path, r->line, name, all);
 }
 
 /* ---- all lines ---- */
@@ -163,24 +160,12 @@ static zero_status check_bytes(const reader *r, const char *line, size_t length)
     return ZERO_OK;
 }
 
-static zero_status check_complete(const reader *r)
-{
-    const char *missing = peak.name;
-    for (int t = 0; t < ZERO_TYPES; t++)
-        if (r->machine.peak[t] > 0.0) missing = NULL;
-    for (int i = 0; i < COUNT(keys); i++)
-        if (!r->has[i]) missing = keys[i].name;
-    if (!missing) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "%.300s:%d: the file ends, and \"%s\" is missing; every key is needed",
-                     r->path, r->line, missing);
-}
-
 zero_status zero_machine_file_parse(const char *path, const char *text, size_t len,
                                     zero_machine_file *machine)
 {
     char shown[ZERO_SHOWN_BYTES], line[MOST_LINE];
     reader r = {.path = zero_shown(path, shown)};
+    const char *missing = NULL; /* the peak only if nothing else is */
     for (size_t at = 0; at < len;) {
         const char *end = memchr(text + at, '\n', len - at);
         size_t length = end ? (size_t)(end - (text + at)) : len - at;
@@ -191,7 +176,13 @@ zero_status zero_machine_file_parse(const char *path, const char *text, size_t l
         ZERO_TRY(read_line(&r, line));
         at += length + 1;
     }
-    ZERO_TRY(check_complete(&r));
+    for (int i = 0; i < COUNT(keys); i++)
+        if (!r.has[i] && !(missing && i == PEAK)) missing = keys[i].name;
+    if (missing)
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "%.300s:%d: the file ends, and \"%s\" is missing; every key is needed", r.path,
+            r.line, missing);
     *machine = r.machine;
     return ZERO_OK;
 }

@@ -5,6 +5,7 @@
 
 #include "base/fail.h"
 #include "base/grow.h"
+#include "report/json_put.h"
 #include "report/plan_facts.h"
 #include "report/plan_program.h"
 #include "sharding/schedule_exchange.h"
@@ -222,9 +223,7 @@ static zero_status fill(table *t)
 static zero_status print(const table *t, FILE *out)
 {
     zero_legend legend = {0};
-    char what[ZERO_PLAN_TEXT];
-    snprintf(what, sizeof what, "instructions of rank %d in", t->r->request.rank);
-    ZERO_TRY(zero_plan_show_title(t->r, what, out));
+    ZERO_TRY(zero_report_print("title of programs", zero_plan_setup_facts(t->r), out));
     int words = t->name_width + 1 + t->operand_width;
     fprintf(out, "\n%-*s%s", words, "step, stage", t->has_microbatches ? "    " : "");
     for (int k = 0; k < t->r->n; k++) {

@@ -150,7 +150,7 @@ static json_t *collect_facts(const zero_schedule *s, const zero_plan_ledger *l)
     return object;
 }
 
-static json_t *communication_facts(const zero_schedule *s, const zero_plan_ledger *l)
+json_t *zero_plan_communication_facts(const zero_schedule *s, const zero_plan_ledger *l)
 {
     zero_plan_exchange sum = zero_plan_data_of(l);
     json_t *compare = traffic_facts(&l->compare);
@@ -178,70 +178,6 @@ static json_t *copies_facts(const zero_schedule *s, const zero_plan_ledger *l)
         c->parameters, "updates_beside", zero_plan_updates_beside(&s->input));
 }
 
-/* ---- beside the plan ---- */
-
-static json_t *kept_facts(const zero_plan_report *r, const zero_plan_stage *stage)
-{
-    json_t *groups = json_array();
-    for (int i = 0; i < stage->n_kept; i++)
-        json_array_append_new(groups, json_string(r->model.groups[stage->kept[i]].name));
-    return json_pack("{s:I, s:o}", "bytes", stage->kept_bytes, "groups", groups);
-}
-
-#define ALL_RANKS 4 /* of more ranks only a few are planned */
-
-/* All pieces are equal but those of the last ranks; so are all nodes. Nothing
- * where an option needs the other scheme. */
-zero_status zero_plan_put_partition(const zero_plan_report *r, zero_plan_input in,
-                                    zero_partition_scheme scheme, json_t *partitions)
-{
-    static const char *const names[] = {"needed", "bytes_sent", "bytes_received"};
-    enum { VALUES = sizeof names / sizeof names[0] };
-    int n = in.n_ranks, planned = n <= ALL_RANKS ? n : 3;
-    const int few[] = {0, n / 2, n - 1};
-    int64_t least[VALUES], most[VALUES];
-    bool needs_slices = in.shard_ranks < n || in.node_parameters;
-    in.partition = scheme;
-    if (scheme == ZERO_PARTITION_OWNER && needs_slices) return ZERO_OK;
-    in.bucket = zero_config_bucket(&r->config, &in);
-    for (int k = 0; k < planned; k++) {
-        zero_plan_ledger l;
-        in.rank = n <= ALL_RANKS ? k : few[k];
-        ZERO_TRY(zero_plan_measure(&in, &l));
-        zero_plan_exchange sum = zero_plan_data_of(&l);
-        zero_volume moved = zero_traffic_total(&sum.traffic);
-        const int64_t values[VALUES] = {(int64_t)zero_plan_scarce(&in, &l),
-                                        moved.bytes_sent, moved.bytes_received};
-        for (int v = 0; v < VALUES; v++) {
-            least[v] = k == 0 ? values[v] : zero_min(least[v], values[v]);
-            most[v] = k == 0 ? values[v] : zero_max(most[v], values[v]);
-        }
-    }
-    json_t *facts = json_pack("{s:i}", "ranks_looked_at", planned);
-    for (int v = 0; v < VALUES; v++)
-        json_object_set_new(facts, names[v],
-                            json_pack("{s:I, s:I}", "least", (json_int_t)least[v], "most",
-                                      (json_int_t)most[v]));
-    json_object_set_new(partitions, zero_partition_scheme_name(scheme), facts);
-    return ZERO_OK;
-}
-
-/* The same step with --reproducible toggled. */
-static json_t *price_facts(const zero_plan_stage *stage)
-{
-    const zero_plan_price *p = &stage->price;
-    const zero_plan_input *in = &stage->schedule.input;
-    if (!p->is_possible) return json_pack("{s:s}", "not_possible", p->why_not);
-    zero_plan_exchange now = zero_plan_data_of(&stage->ledger),
-                       then = zero_plan_data_of(&p->ledger);
-    int64_t needed = (int64_t)zero_plan_scarce(in, &p->ledger);
-    return json_pack("{s:I, s:I, s:I, s:o}", "needed", needed, "needed_more",
-                     needed - (int64_t)zero_plan_scarce(in, &stage->ledger),
-                     "bytes_sent_more",
-                     zero_traffic_sent(&then.traffic) - zero_traffic_sent(&now.traffic),
-                     "communication", communication_facts(&stage->schedule, &p->ledger));
-}
-
 json_t *zero_plan_time_facts(const zero_plan_report *r, const zero_plan_time *t)
 {
     json_t *object = json_pack("{s:f, s:f, s:f, s:f}", "step_seconds", t->step,
@@ -258,80 +194,6 @@ json_t *zero_plan_time_facts(const zero_plan_report *r, const zero_plan_time *t)
     put_real(object, "tokens_per_second",
              (double)(r->config.global_batch * r->shape.seq) / t->step);
     return object;
-}
-
-/* Whether a step hides its transfers. It computes 6 Psi flops for each token and moves 24
- * Psi bytes (fp32: 16 Psi); a forward pass is a third of the work and must hide half of the
- * bytes. The nodes share both, so neither Psi nor the number of nodes matters. */
-static json_t *disk_facts(const zero_plan_report *r, const zero_plan_stage *stage)
-{
-    const zero_plan_machine *m = &r->request.machine;
-    const zero_plan_time *t = &stage->time;
-    const zero_schedule *s = &stage->schedule;
-    const double bytes = s->input.type == ZERO_FP32 ? 16.0 : 24.0;
-    const double tokens = (double)(r->config.global_batch * r->shape.seq);
-    int sharers = zero_layout_local_size(zero_schedule_data_layout(s), s->input.rank);
-    zero_file_traffic all = zero_offload_total(&stage->ledger.file_step);
-    double flops = m->flops * sharers;
-    double mixed = 2.0 / (1.0 / m->disk_read + 1.0 / m->disk_write);
-    double hidden = tokens * stage->hidden_times; /* not finite: no number does */
-    return json_pack("{s:f, s:f, s:f, s:f, s:f, s:i, s:f, s:f, s:o*, s:f}", "seconds",
-                     t->disk, "exposed_seconds", t->disk_exposed, "first_exposed_seconds",
-                     t->disk_first, "resident_step_seconds", stage->resident.step,
-                     "efficiency", stage->resident.step / t->step, "ranks_sharing_it",
-                     sharers, "tokens_hiding_all", bytes / 6.0 * flops / mixed,
-                     "tokens_hiding_reads", bytes / 4.0 * flops / m->disk_read,
-                     "tokens_hidden", json_real(hidden), "bytes_written_per_day",
-                     86400.0 / t->step * sharers * (double)all.bytes_written);
-}
-
-static json_t *fitted_facts(const zero_plan_fitted *f)
-{
-    json_t *object =
-        json_pack("{s:I, s:I, s:I, s:b}", "layers", f->layers, "parameters", f->n_params,
-                  "needed", f->needed, "is_deepest", f->layers == ZERO_MOST_LAYERS);
-    if (f->host > 0) put_whole(object, "host", (int64_t)f->host);
-    if (f->file > 0) put_whole(object, "file", (int64_t)f->file);
-    return object;
-}
-
-/* The run with the stage's largest micro batch; if none fits, both batches are 0. */
-static json_t *batch_facts(const zero_plan_report *r, const zero_plan_batch *b)
-{
-    int64_t sequences = r->config.plan.n_ranks * b->accumulation * b->micro_batch;
-    json_t *object =
-        json_pack("{s:I, s:I, s:I, s:i, s:I, s:I, s:b}", "bytes", r->request.fit_memory,
-                  "micro_batch", b->micro_batch, "needed", b->needed, "accumulation",
-                  b->accumulation, "global_batch", sequences, "tokens_per_step",
-                  sequences * r->shape.seq, "grows_with_ranks", zero_plan_batch_grows(r));
-    if (b->next > 0) {
-        put_whole(object, "next_micro_batch", b->next);
-        put_whole(object, "next_needed", (int64_t)b->next_needed);
-    }
-    return object;
-}
-
-static json_t *ablation_facts(const zero_plan_stage *stage)
-{
-    const zero_ablation *a = &stage->ablation;
-    json_t *without = json_array();
-    for (int p = 0; p < ZERO_ABLATIONS; p++) {
-        const zero_ablation_line *line = &a->of[p];
-        json_t *one = json_pack("{s:s, s:b}", "part", zero_ablation_name((zero_ablated)p),
-                                "used", line->is_used);
-        if (line->is_used && !line->is_possible)
-            put_text(one, "not_possible", line->why_not);
-        if (line->is_used && line->is_possible) {
-            put_text(one, "instead", line->instead);
-            put_whole(one, "needed", (int64_t)line->needed);
-            put_whole(one, "more", (int64_t)line->needed - (int64_t)a->needed);
-            put_flag(one, "by_formula", line->by_formula);
-        }
-        json_array_append_new(without, one);
-    }
-    return json_pack("{s:I, s:I, s:I, s:b, s:o}", "needed", a->needed, "laid_out", a->arena,
-                     "alive", a->alive, "has_windows", a->arena > stage->schedule.own_bytes,
-                     "without", without);
 }
 
 /* ---- a stage ---- */
@@ -360,56 +222,53 @@ static json_t *input_facts(const zero_plan_input *input)
     return object;
 }
 
-static json_t *program_facts(const zero_plan_report *r, const zero_schedule *s)
+json_t *zero_plan_program_facts(const zero_schedule *s, zero_program_kind kind,
+                                bool of_pipeline)
 {
-    json_t *programs = json_object();
-    for (int p = 0; p < ZERO_PROGRAMS; p++) {
-        json_t *program = json_array();
-        for (int at = 0; at < s->programs[p].length; at++) {
-            const zero_instruction *i = &s->programs[p].code[at];
-            int64_t bytes = zero_plan_instruction_bytes(s, i);
-            json_t *one = json_pack("{s:s, s:s}", "op", zero_op_name(i->op), "operand",
-                                    zero_text_operand(&r->model, i));
-            if (i->part != ZERO_PART_ALL) put_whole(one, "part", i->part);
-            if (zero_ops[i->op].has_microbatch) put_whole(one, "microbatch", i->microbatch);
-            if (bytes >= 0) put_whole(one, "bytes", bytes);
-            put_whole(one, "live_bytes", (int64_t)i->live_bytes);
-            if (i->host != ZERO_NO_BUFFER)
-                put_whole(one, "host_bytes", (int64_t)s->buffers[i->host].bytes);
-            json_array_append_new(program, one);
-        }
-        json_object_set_new(programs, zero_program_name((zero_program_kind)p), program);
+    const zero_program *p = &s->programs[kind];
+    json_t *program = json_array();
+    for (int at = 0; at < p->length; at++) {
+        const zero_instruction *i = &p->code[at];
+        zero_traffic sent = {0};
+        if (of_pipeline) sent = zero_instruction_traffic(s, i);
+        int64_t bytes =
+            of_pipeline ? zero_traffic_sent(&sent) : zero_plan_instruction_bytes(s, i);
+        json_t *one = json_pack("{s:s, s:s}", "op", zero_op_name(i->op), "operand",
+                                zero_text_operand(s->input.model, i));
+        if (i->part != ZERO_PART_ALL) put_whole(one, "part", i->part);
+        if (zero_ops[i->op].has_microbatch) put_whole(one, "microbatch", i->microbatch);
+        if (bytes >= 0) put_whole(one, of_pipeline ? "bytes_sent" : "bytes", bytes);
+        put_whole(one, "live_bytes", (int64_t)i->live_bytes);
+        if (i->host != ZERO_NO_BUFFER)
+            put_whole(one, "host_bytes", (int64_t)s->buffers[i->host].bytes);
+        json_array_append_new(program, one);
     }
-    return programs;
+    return program;
 }
 
 static json_t *stage_facts(const zero_plan_report *r, const zero_plan_stage *stage)
 {
-    const zero_plan_request *o = &r->request;
     const zero_schedule *s = &stage->schedule;
     const zero_plan_ledger *l = &stage->ledger;
     bool is_sharded = zero_stage_at(s->input.stage)->parameters == ZERO_HOLD_PIECE;
-    json_t *price = r->config.plan.accumulation > 1 ? price_facts(stage) : NULL;
-    return json_pack(
-        "{s:i, s:o, s:o, s:o, s:o*, s:o*, s:b, s:b, s:o, s:o, s:o*, s:o*, s:o*, s:o*, s:o*,"
-        " s:o*, s:o*, s:o*}",
-        "stage", s->input.stage, "input", input_facts(&s->input), "memory",
-        memory_facts(s, l, zero_config_context(&r->config),
-                     (size_t)zero_max(r->config.memory_limit, 0),
-                     (size_t)r->config.device_memory),
-        "communication", communication_facts(s, l), "file",
-        zero_plan_uses_file(&s->input) ? file_facts(l) : NULL, "copies",
-        s->input.device ? copies_facts(s, l) : NULL, "shards_parameters", is_sharded,
-        "parameters_once_per_node", zero_schedule_shares(s), "kept", kept_facts(r, stage),
-        "partitions", json_incref(stage->partitions),
-        r->config.plan.reproducible ? "without_reproducible" : "with_reproducible", price,
-        "time", o->has_time ? zero_plan_time_facts(r, &stage->time) : NULL, "disk",
-        o->has_disk ? disk_facts(r, stage) : NULL, "fits",
-        o->fit > 0 ? fitted_facts(&stage->fitted) : NULL, "ablation",
-        o->ablation ? ablation_facts(stage) : NULL, "fits_batch",
-        o->fit_batch ? batch_facts(r, &stage->batch) : NULL, "peers",
-        o->peers ? zero_plan_peers_json(r, stage) : NULL, "programs",
-        o->show_schedule ? program_facts(r, s) : NULL);
+    json_t *object =
+        json_pack("{s:i, s:o, s:o, s:o, s:o*, s:o*, s:b, s:b}", "stage", s->input.stage,
+                  "input", input_facts(&s->input), "memory",
+                  memory_facts(s, l, zero_config_context(&r->config),
+                               (size_t)zero_max(r->config.memory_limit, 0),
+                               (size_t)r->config.device_memory),
+                  "communication", zero_plan_communication_facts(s, l), "file",
+                  zero_plan_uses_file(&s->input) ? file_facts(l) : NULL, "copies",
+                  s->input.device ? copies_facts(s, l) : NULL, "shards_parameters",
+                  is_sharded, "parameters_once_per_node", zero_schedule_shares(s));
+    json_object_update(object, stage->facts);
+    json_t *programs = json_object();
+    for (int p = 0; p < ZERO_PROGRAMS && r->request.show_schedule; p++)
+        json_object_set_new(programs, zero_program_name((zero_program_kind)p),
+                            zero_plan_program_facts(s, (zero_program_kind)p, false));
+    if (r->request.show_schedule) json_object_set(object, "programs", programs);
+    json_decref(programs);
+    return object;
 }
 
 json_t *zero_plan_facts(const zero_plan_report *r)

@@ -14,21 +14,17 @@
 json_t *zero_plan_facts(const zero_plan_report *report);
 /* What the plan is for: model, ranks, batch, options. */
 json_t *zero_plan_setup_facts(const zero_plan_report *report);
-/* Adds the facts of a scheme of partition over all ranks, or a few of many: none where an
- * option needs the other scheme. */
-ZERO_NODISCARD zero_status zero_plan_put_partition(const zero_plan_report *report,
-                                                   zero_plan_input input,
-                                                   zero_partition_scheme scheme,
-                                                   json_t *partitions);
+/* The data of a step, by kind of exchange. */
+json_t *zero_plan_communication_facts(const zero_schedule *s, const zero_plan_ledger *l);
+/* A program, an object for each instruction. */
+json_t *zero_plan_program_facts(const zero_schedule *s, zero_program_kind kind,
+                                bool of_pipeline);
 /* A step of alpha-beta. */
 json_t *zero_plan_time_facts(const zero_plan_report *report, const zero_plan_time *time);
 
 /* One stage in full, with advice if it does not fit; or all side by side; in 100
  * columns. */
 ZERO_NODISCARD zero_status zero_plan_show(const zero_plan_report *report, FILE *out);
-/* The section "title", in 80 columns: WHAT "a training step of gpt2, ...". */
-ZERO_NODISCARD zero_status zero_plan_show_title(const zero_plan_report *report,
-                                                const char *what, FILE *out);
 /* The memory of a plan that belongs to no report. `context`: bytes that a device's library
  * takes there. */
 ZERO_NODISCARD zero_status zero_plan_show_memory(const zero_schedule *schedule,

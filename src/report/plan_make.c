@@ -84,57 +84,11 @@ zero_plan_exchange zero_plan_data_of(const zero_plan_ledger *l)
     return sum;
 }
 
-/* ---- a stage ---- */
-
-static zero_status find_price(zero_plan_input in, zero_plan_price *price)
-{
-    in.reproducible = !in.reproducible;
-    zero_status st = zero_plan_measure(&in, &price->ledger);
-    price->is_possible = st == ZERO_OK;
-    if (st != ZERO_ERR_INVALID) return st;
-    snprintf(price->why_not, sizeof price->why_not, "%s", zero_last_error());
-    return ZERO_OK;
-}
-
-static zero_status find_hidden(const zero_plan_report *r, zero_plan_stage *stage)
-{
-    const zero_plan_machine *machine = &r->request.machine;
-    zero_plan_input in = stage->schedule.input;
-    zero_schedule resident;
-    in.offload = ZERO_OFFLOAD_OFF;
-    in.offload_host = 0;
-    in.offload_parameters = in.offload_activations = 0;
-    ZERO_TRY(zero_schedule_compile(&resident, &in));
-    zero_status st = zero_plan_time_step(&resident, machine, &stage->resident);
-    if (st == ZERO_OK)
-        st = zero_plan_time_hidden(&stage->schedule, &resident, machine, ZERO_PLAN_HIDDEN,
-                                   &stage->hidden_times);
-    zero_schedule_destroy(&resident);
-    return st;
-}
-
 /* ---- the largest batch ---- */
 
 bool zero_plan_batch_grows(const zero_plan_report *r)
 {
     return r->request.config.global_batch == 0;
-}
-
-/* With a device --fit counts its memory, and --memory-limit the host's. */
-static size_t host_room(const zero_plan_report *r)
-{
-    bool is_given = zero_config_has_device(&r->config) && r->config.memory_limit > 0;
-    return is_given ? (size_t)r->config.memory_limit : 0;
-}
-
-static zero_status find_batch(const zero_plan_report *r, zero_plan_input in,
-                              const zero_plan_room *room, zero_plan_batch *batch)
-{
-    if (!zero_plan_batch_grows(r))
-        return zero_plan_fit_batch(&in, r->config.global_batch / r->config.plan.n_ranks,
-                                   room, batch);
-    in.accumulation = 1;
-    return zero_plan_fit_batch(&in, 0, room, batch);
 }
 
 /* An error only if no stage has an answer: beside others, a stage without one shows 0. */
@@ -147,48 +101,18 @@ static zero_status check_batches(const zero_plan_report *r)
         if (b->micro_batch > 0) return ZERO_OK;
         if (b->needed < least->needed) least = b;
     }
-    if (host_room(r) > 0 && least->host > host_room(r))
+    if (zero_plan_host_room(r) > 0 && least->host > zero_plan_host_room(r))
         return zero_fail(ZERO_ERR_INVALID,
                          "--fit batch: the device would do, but not --memory-limit %zu: "
                          "the host needs %zu bytes per rank; give more bytes, more ranks, "
                          "or --offload DIR where it is --offload host",
-                         host_room(r), least->host);
+                         zero_plan_host_room(r), least->host);
     return zero_fail(ZERO_ERR_INVALID,
                      "--fit batch: no micro batch fits %" PRId64
                      " bytes: the smallest needs %zu per rank; give more bytes, more "
                      "ranks, a higher --stage, --recompute%s",
                      r->request.fit_memory, least->needed,
                      zero_plan_batch_grows(r) ? "" : ", or no --global-batch");
-}
-
-static zero_status make_stage(zero_plan_report *r, int number, zero_plan_stage *stage)
-{
-    const zero_plan_request *o = &r->request;
-    zero_plan_input in = zero_plan_report_input(r, r->part, &r->place, number);
-    ZERO_TRY(zero_schedule_compile(&stage->schedule, &in));
-    if (o->simulated) return ZERO_OK;
-    zero_plan_add_up(&stage->schedule, &stage->ledger);
-    ZERO_TRY(zero_new(&stage->kept, r->part->n_groups, "groups"));
-    stage->n_kept = zero_plan_kept(&stage->schedule, stage->kept, &stage->kept_bytes);
-    stage->partitions = json_object();
-    for (int k = 0; k < ZERO_PARTITION_SCHEMES; k++)
-        ZERO_TRY(
-            zero_plan_put_partition(r, in, (zero_partition_scheme)k, stage->partitions));
-    if (in.accumulation > 1) ZERO_TRY(find_price(in, &stage->price));
-    if (o->has_time)
-        ZERO_TRY(zero_plan_time_step(&stage->schedule, &o->machine, &stage->time));
-    if (o->has_disk) ZERO_TRY(find_hidden(r, stage));
-    zero_plan_room room = {
-        .bytes = (size_t)(o->fit_batch ? o->fit_memory : o->fit),
-        .context = zero_config_context(&r->config),
-        .host = host_room(r),
-        .disk = (size_t)o->fit_disk,
-    };
-    if (o->fit > 0) ZERO_TRY(zero_plan_fit(&r->shape, &in, &room, &stage->fitted));
-    if (o->ablation) ZERO_TRY(zero_plan_ablate(&stage->schedule, &stage->ablation));
-    if (o->peers) ZERO_TRY(zero_plan_peers_make(r, number, &stage->peers));
-    if (o->fit_batch) ZERO_TRY(find_batch(r, in, &room, &stage->batch));
-    return ZERO_OK;
 }
 
 static zero_status make(zero_plan_report *r)
@@ -210,7 +134,7 @@ static zero_status make(zero_plan_report *r)
     int n = r->request.all_stages ? ZERO_STAGE_COUNT : 1;
     ZERO_TRY(zero_new(&r->stages, n, "stages"));
     r->n = n;
-    for (int k = 0; k < n; k++) ZERO_TRY(make_stage(r, first + k, &r->stages[k]));
+    for (int k = 0; k < n; k++) ZERO_TRY(zero_plan_stage_make(r, first + k, &r->stages[k]));
     ZERO_TRY(check_batches(r));
     return r->request.pipeline > 0 ? zero_plan_pipelines_make(r) : ZERO_OK;
 }
@@ -233,8 +157,7 @@ void zero_plan_report_destroy(zero_plan_report *report)
 {
     for (int k = 0; k < report->n; k++) {
         zero_schedule_destroy(&report->stages[k].schedule);
-        json_decref(report->stages[k].partitions);
-        free(report->stages[k].kept);
+        json_decref(report->stages[k].facts);
         free(report->stages[k].peers);
     }
     free(report->stages);

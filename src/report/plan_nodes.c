@@ -21,74 +21,81 @@ static int threads_of(const zero_plan_report *r)
 }
 
 /* The same machine and sequences per node, and none of the other pictures. */
-static zero_plan_request request_of(const zero_plan_report *r, const zero_node_row *row)
+static zero_plan_request request_of(const zero_plan_report *r, int ranks, int threads)
 {
     const zero_plan_machine *m = &r->request.machine;
-    const double share = (double)ranks_of(r) / (double)row->ranks;
+    const double share = (double)ranks_of(r) / (double)ranks;
     zero_plan_request o = {.config = r->request.config,
-                           .n_ranks = r->layout.n_nodes * row->ranks,
+                           .n_ranks = r->layout.n_nodes * ranks,
                            .has_time = r->request.has_time,
                            .has_network = r->request.has_network,
                            .has_disk = r->request.has_disk,
                            .machine = *m};
     o.config.plan.stage = zero_plan_stage_number(&r->stages[0]);
     o.config.fake_nodes = r->layout.n_nodes;
-    o.config.plan.threads = row->threads;
+    o.config.plan.threads = threads;
     o.config.global_batch = r->config.global_batch;
-    o.config.plan.micro_batch = row->micro_batch;
-    o.machine.flops *= (double)row->threads / threads_of(r);
+    o.config.plan.micro_batch = r->config.plan.micro_batch * ranks_of(r) / ranks;
+    o.machine.flops *= (double)threads / threads_of(r);
     o.machine.bandwidth *= share;
     o.machine.node_bandwidth *= share;
     return o;
 }
 
-static zero_status add_node(const zero_plan_report *r, zero_node_row *row)
+/* The sums over the ranks of node 0: bytes of memory; of data of a step, without small
+ * messages, what is sent to other nodes, and within the node or read there through a
+ * window. */
+static zero_status put_node(const zero_plan_report *r, json_t *row)
 {
     zero_plan_input in = r->stages[0].schedule.input;
-    row->time = r->stages[0].time;
-    row->is_possible = true;
-    for (in.rank = 0; in.rank < row->ranks; in.rank++) {
+    const zero_plan_time *time = &r->stages[0].time;
+    int64_t needed = 0, across = 0, inside = 0, messages = 0;
+    for (in.rank = 0; in.rank < ranks_of(r); in.rank++) {
         zero_plan_ledger l;
         ZERO_TRY(zero_plan_measure(&in, &l));
         zero_traffic sum = zero_plan_data_of(&l).traffic;
-        row->needed += (int64_t)l.needed;
-        row->across += zero_traffic_sent_to(&sum, ZERO_ACROSS);
-        row->inside += zero_traffic_sent_to(&sum, ZERO_INSIDE);
-        row->messages += sum.messages_sent[ZERO_ACROSS];
+        needed += (int64_t)l.needed;
+        across += zero_traffic_sent_to(&sum, ZERO_ACROSS);
+        inside += zero_traffic_sent_to(&sum, ZERO_INSIDE);
+        messages += sum.messages_sent[ZERO_ACROSS];
     }
+    json_object_update_new(
+        row, json_pack("{s:I, s:I, s:I, s:I, s:I}", "micro_batch",
+                       r->config.plan.micro_batch, "needed", needed, "bytes_sent_to_nodes",
+                       across, "messages_to_nodes", messages, "bytes_sent_within", inside));
+    if (r->request.has_time)
+        json_object_update_new(row, json_pack("{s:f, s:f}", "step_seconds", time->step,
+                                              "exposed_seconds", time->exposed));
     return ZERO_OK;
 }
 
 /* A row that cannot be planned says why, beside those that can. */
-static zero_status make_row(const zero_plan_report *r, int cores, int ranks,
-                            zero_node_row *row)
+static zero_status put_other(const zero_plan_report *r, int ranks, int threads, json_t *row)
 {
     zero_plan_report other;
+    char why[128];
     const int64_t sequences = r->config.plan.micro_batch * ranks_of(r);
-    *row = (zero_node_row){
-        .ranks = ranks, .threads = cores / ranks, .micro_batch = sequences / ranks};
+    const zero_plan_request o = request_of(r, ranks, threads);
     if (sequences % ranks != 0) {
-        snprintf(row->why_not, sizeof row->why_not,
-                 "%d ranks cannot share a node's %" PRId64 " sequences", ranks, sequences);
+        snprintf(why, sizeof why, "%d ranks cannot share a node's %" PRId64 " sequences",
+                 ranks, sequences);
+        put_text(row, "not_possible", why);
         return ZERO_OK;
     }
-    const zero_plan_request o = request_of(r, row);
     zero_status st = zero_plan_report_make(&other, &o);
     if (st == ZERO_OK) {
-        st = add_node(&other, row);
+        st = put_node(&other, row);
         zero_plan_report_destroy(&other);
     }
     if (st != ZERO_ERR_INVALID) return st;
-    snprintf(row->why_not, sizeof row->why_not, "%s", zero_last_error());
-    row->is_possible = false;
+    put_text(row, "not_possible", zero_last_error());
     return ZERO_OK;
 }
 
 zero_status zero_plan_nodes_make(const zero_plan_report *r, int n, const int *ranks,
-                                 zero_plan_nodes *nodes)
+                                 json_t **facts)
 {
     const int cores = ranks_of(r) * threads_of(r); /* of a node */
-    *nodes = (zero_plan_nodes){.n = 1 + n, .cores = cores};
     if (r->config.tp.ranks > 1 || zero_config_has_device(&r->config))
         return zero_fail(
             ZERO_ERR_INVALID,
@@ -107,42 +114,20 @@ zero_status zero_plan_nodes_make(const zero_plan_report *r, int n, const int *ra
                              "nodes, --threads %d); choose numbers that divide them",
                              ranks[i], cores, r->layout.size, r->layout.n_nodes,
                              threads_of(r));
-    zero_node_row *own = &nodes->rows[0];
-    *own = (zero_node_row){.ranks = ranks_of(r),
-                           .threads = threads_of(r),
-                           .micro_batch = r->config.plan.micro_batch};
-    ZERO_TRY(add_node(r, own));
-    for (int i = 0; i < n; i++) ZERO_TRY(make_row(r, cores, ranks[i], &nodes->rows[1 + i]));
-    return ZERO_OK;
-}
-
-/* ---- showing ---- */
-
-zero_status zero_plan_show_nodes(const zero_plan_report *r, const zero_plan_nodes *nodes,
-                                 bool json, FILE *out)
-{
     json_t *object = zero_plan_setup_facts(r), *rows = json_array();
-    for (int i = 0; i < nodes->n; i++) {
-        const zero_node_row *row = &nodes->rows[i];
-        json_t *one =
-            json_pack("{s:i, s:i}", "ranks_per_node", row->ranks, "threads", row->threads);
-        json_array_append_new(rows, one);
-        if (!row->is_possible) {
-            put_text(one, "not_possible", row->why_not);
-            continue;
-        }
-        put_whole(one, "micro_batch", row->micro_batch);
-        put_whole(one, "needed", row->needed);
-        put_whole(one, "bytes_sent_to_nodes", row->across);
-        put_whole(one, "messages_to_nodes", row->messages);
-        put_whole(one, "bytes_sent_within", row->inside);
-        if (!r->request.has_time) continue;
-        put_real(one, "step_seconds", row->time.step);
-        put_real(one, "exposed_seconds", row->time.exposed);
+    json_object_update_new(object, json_pack("{s:i, s:i, s:o}", "stage",
+                                             zero_plan_stage_number(&r->stages[0]),
+                                             "cores_per_node", cores, "per_node", rows));
+    zero_status st = ZERO_OK;
+    for (int i = -1; i < n && st == ZERO_OK; i++) {
+        const int own = i < 0 ? ranks_of(r) : ranks[i], threads = cores / own;
+        json_t *row = json_pack("{s:i, s:i}", "ranks_per_node", own, "threads", threads);
+        json_array_append_new(rows, row);
+        st = i < 0 ? put_node(r, row) : put_other(r, own, threads, row);
     }
-    put_whole(object, "stage", zero_plan_stage_number(&r->stages[0]));
-    put_whole(object, "cores_per_node", nodes->cores);
-    json_object_set_new(object, "per_node", rows);
-    return json ? zero_json_print(object, JSON_INDENT(2), out)
-                : zero_report_print("nodes", object, out);
+    if (st == ZERO_OK)
+        *facts = object;
+    else
+        json_decref(object);
+    return st;
 }

@@ -1,13 +1,11 @@
 /* plan_peers.h - who sends how much to whom in a training step: a row per sender.
  *
  *             to    0      1      2   |  3          from 0   o # . .
- *     from 0   .    8 KiB  8 KiB  4 KiB                  1   # o . .    squares of more ranks
+ *     from 0   .    8 KiB  8 KiB  4 KiB                  1   # o . .   squares of more
  *
  * Numbers are the matrix of lists/peers.h, of the data of one step; small messages are left
  * out. */
 #pragma once
-
-#include <stdio.h>
 
 #include <jansson.h>
 
@@ -19,6 +17,5 @@
 ZERO_NODISCARD zero_status zero_plan_peers_make(const zero_plan_report *report, int stage,
                                                 int64_t **matrix);
 
-/* All stages of the report, in up to 80 columns. */
-ZERO_NODISCARD zero_status zero_plan_show_peers(const zero_plan_report *report, FILE *out);
+/* The matrix as facts. */
 json_t *zero_plan_peers_json(const zero_plan_report *report, const zero_plan_stage *stage);

@@ -109,23 +109,6 @@ static json_t *stage_facts(const zero_pipeline *p, int stage)
         "reduced_bytes_sent", (json_int_t)l->reduced_sent);
 }
 
-static json_t *program_facts(const zero_schedule *s)
-{
-    json_t *list = json_array();
-    const zero_program *p = &s->programs[ZERO_PROGRAM_STEP];
-    for (int at = 0; at < p->length; at++) {
-        const zero_instruction *i = &p->code[at];
-        zero_traffic t = zero_instruction_traffic(s, i);
-        json_t *one = json_pack("{s:s, s:s}", "op", zero_op_name(i->op), "operand",
-                                zero_text_operand(s->input.model, i));
-        if (zero_ops[i->op].has_microbatch) put_whole(one, "microbatch", i->microbatch);
-        put_whole(one, "bytes_sent", zero_traffic_sent(&t));
-        put_whole(one, "live_bytes", (int64_t)i->live_bytes);
-        json_array_append_new(list, one);
-    }
-    return list;
-}
-
 static json_t *pipeline_facts(const zero_plan_report *r, const zero_plan_pipeline *of)
 {
     const zero_pipeline *p = &of->pipeline;
@@ -148,7 +131,8 @@ static json_t *pipeline_facts(const zero_plan_report *r, const zero_plan_pipelin
     if (r->request.show_schedule)
         json_object_set_new(
             object, "program",
-            program_facts(&p->stages[zero_plan_pipeline_stage(r)].schedule));
+            zero_plan_program_facts(&p->stages[zero_plan_pipeline_stage(r)].schedule,
+                                    ZERO_PROGRAM_STEP, true));
     return object;
 }
 

@@ -41,29 +41,13 @@ typedef struct {
     bool nodes, flops, network, node_network, memory;
 } zero_plan_filled;
 
-/* The same step with --reproducible toggled. */
-typedef struct {
-    bool is_possible;
-    char why_not[256];
-    zero_plan_ledger ledger;
-} zero_plan_price;
-
 typedef struct {
     zero_schedule schedule;
     zero_plan_ledger ledger;
-    int *kept; /* groups that stay from forward to backward; owned */
-    int n_kept;
-    size_t kept_bytes;
-    json_t *partitions;      /* facts of each scheme over all ranks, or a few of many;
-                         owned */
-    zero_plan_price price;   /* with several microbatches only */
-    zero_plan_time time;     /* if request.has_time */
-    zero_plan_time resident; /* if request.has_disk: of the same step without offload */
-    double hidden_times; /* how much more tokens hide the disk (zero_plan_time_hidden) */
-    zero_plan_fitted fitted; /* if request.fit > 0 */
-    zero_ablation ablation;  /* if request.ablation */
-    int64_t *peers;          /* if request.peers: [ranks][ranks] (plan_peers.h); owned */
-    zero_plan_batch batch;   /* if request.fit_batch; of several stages: 0 if none fits */
+    zero_plan_time time;   /* if request.has_time */
+    zero_plan_batch batch; /* if request.fit_batch; of several stages: 0 if none fits */
+    int64_t *peers;        /* if request.peers: [ranks][ranks] (plan_peers.h); owned */
+    json_t *facts;         /* besides: what else was asked for, as the tree has it; owned */
 } zero_plan_stage;
 
 /* The same model, ranks and batch as a pipeline. */
@@ -97,6 +81,12 @@ typedef struct {
 ZERO_NODISCARD zero_status zero_plan_report_make(zero_plan_report *report,
                                                  const zero_plan_request *request);
 void zero_plan_report_destroy(zero_plan_report *report);
+
+/* Plans a stage, and what is asked for beside it. */
+ZERO_NODISCARD zero_status zero_plan_stage_make(zero_plan_report *report, int number,
+                                                zero_plan_stage *stage);
+/* Bytes of the host's memory, where --fit counts those of a device; 0: any. */
+size_t zero_plan_host_room(const zero_plan_report *report);
 
 /* --fit batch: more ranks make a larger batch, as none is given for all ranks together. */
 bool zero_plan_batch_grows(const zero_plan_report *report);

@@ -30,10 +30,3 @@ zero_status zero_plan_show(const zero_plan_report *r, FILE *out)
     if (!o->ablation && !o->all_stages) show_advice(r, &r->stages[0], out);
     return ZERO_OK;
 }
-
-zero_status zero_plan_show_title(const zero_plan_report *r, const char *what, FILE *out)
-{
-    json_t *facts = zero_plan_setup_facts(r);
-    put_text(facts, "what", what);
-    return zero_report_print("title", facts, out);
-}

@@ -4,34 +4,21 @@
 #include "base/utf8.h"
 #include "io/bytes.h"
 
-/* The length of the UTF-8 character at p; 0 if it is invalid or controls a terminal, which
- * must not obey an untrained model. */
-static size_t printable(const unsigned char *p, size_t n)
-{
-    uint32_t c = 0;
-    size_t len = zero_utf8_read(p, n, &c);
-    bool is_control = c < 0x20 || (c >= 0x7f && c < 0xa0);
-    if (c == '\n' || c == '\t') return len;
-    /* Directions that a text may change for what follows it. Its letters' own
-     * directions, and the characters that join them, belong to many languages. */
-    return is_control || (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) ? 0
-                                                                                      : len;
-}
-
-/* The bytes that one '?' stands for. */
-static size_t skipped(const unsigned char *p, size_t n)
-{
-    size_t len = zero_utf8_length(p, n);
-    return len > 0 ? len : 1;
-}
-
+/* Without what controls a terminal, which must not obey an untrained model, and directions
+ * that a text may change for what follows it. Its letters' own directions, and the
+ * characters that join them, belong to many languages. */
 static void print_text(const unsigned char *text, size_t n, FILE *out)
 {
     while (n > 0) {
-        size_t len = printable(text, n);
-        if (len > 0) fwrite(text, 1, len, out);
-        if (len == 0) fputc('?', out);
-        if (len == 0) len = skipped(text, n);
+        uint32_t c = 0;
+        size_t len = zero_utf8_read(text, n, &c);
+        bool is_control = c != '\n' && c != '\t' && (c < 0x20 || (c >= 0x7f && c < 0xa0));
+        bool turns = (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
+        if (len == 0 || is_control || turns)
+            fputc('?', out);
+        else
+            fwrite(text, 1, len, out);
+        if (len == 0) len = 1;
         text += len;
         n -= len;
     }

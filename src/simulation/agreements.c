@@ -67,7 +67,8 @@ static void send(zero_agreements *a, int rank)
     int stride = m->gathers ? a->tp : 1;
     int to = (int)((rank / stride + distance) % size_of(a, m)) * stride + rank % stride;
     int64_t cookie = ((int64_t)to * WINDOW + (m->begun - 1) % WINDOW) * 32 + m->round;
-    zero_exchange_send(a->w->exchanges, rank, to, times * m->bytes, cookie);
+    zero_network_send(zero_exchanges_network(a->w->exchanges), rank, to, times * m->bytes,
+                      ZERO_EXCHANGE_COOKIE(2 * cookie));
 }
 
 /* Goes on as far as messages are here. True if the agreement is over. */
@@ -84,9 +85,8 @@ static bool proceed(zero_agreements *a, int rank)
     return true;
 }
 
-static void arrive(void *arg, int64_t cookie)
+void zero_agreement_arrive(zero_agreements *a, int64_t cookie)
 {
-    zero_agreements *a = arg;
     int rank = (int)(cookie / 32 / WINDOW), which = (int)(cookie / 32 % WINDOW);
     member *m = &a->members[rank];
     m->arrived[which] |= UINT32_C(1) << cookie % 32;
@@ -118,7 +118,6 @@ zero_status zero_agreements_open(zero_agreements **agreements, zero_walkers *w)
     ZERO_TRY(zero_new(&a->members, ranks, what));
     ZERO_TRY(zero_new(&a->joined, tp + 1, what));
     for (int r = 0; r < ranks; r++) a->members[r].round = -1;
-    zero_exchange_on_arrival(w->exchanges, arrive, a);
     return ZERO_OK;
 }
 

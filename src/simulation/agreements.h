@@ -17,8 +17,8 @@ typedef struct zero_agreements zero_agreements;
 
 struct zero_walkers;
 
-/* Of the ranks of w, rank d * tp + p, in ZeRO groups of those with the same p. Takes over
- * the exchanges' zero_exchange_on_arrival(). Borrows w. ZERO_ERR_NOMEM. */
+/* Of the ranks of w, rank d * tp + p, in ZeRO groups of those with the same p. Borrows w.
+ * ZERO_ERR_NOMEM. */
 ZERO_NODISCARD zero_status zero_agreements_open(zero_agreements **agreements,
                                                 struct zero_walkers *w);
 void zero_agreements_close(zero_agreements *a); /* accepts NULL */
@@ -28,6 +28,9 @@ void zero_agreements_close(zero_agreements *a); /* accepts NULL */
  * same ones in the same order. True if it is over at once; else zero_walkers_agreed() is
  * called. */
 bool zero_agreement_begin(zero_agreements *a, int rank, int64_t bytes, bool gathers);
+
+/* A message of an agreement has arrived; the exchanges' cookie is twice this one. */
+void zero_agreement_arrive(zero_agreements *a, int64_t cookie);
 
 /* When the last rank of its group began the rank's present or last agreement, if all have;
  * else the last one so far. */

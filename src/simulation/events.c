@@ -5,45 +5,59 @@
 
 #include "base/grow.h"
 
-void zero_events_destroy(zero_events *e)
+static bool is_before(const zero_heap_item *a, const zero_heap_item *b)
 {
-    free(e->heap);
-    *e = (zero_events){0};
+    return a->key < b->key || (a->key == b->key && a->number < b->number);
 }
 
-static bool is_before(const zero_event *a, const zero_event *b)
+bool zero_heap_add(zero_heap *heap, zero_heap_item item)
 {
-    return a->time < b->time || (a->time == b->time && a->number < b->number);
+    if (!zero_grow(heap->list, heap->n, &heap->capacity)) return false;
+    zero_heap_item *list = heap->list;
+    int64_t i = heap->n++;
+    for (; i > 0 && is_before(&item, &list[(i - 1) / 4]); i = (i - 1) / 4)
+        list[i] = list[(i - 1) / 4];
+    list[i] = item;
+    return true;
+}
+
+zero_heap_item zero_heap_take(zero_heap *heap)
+{
+    zero_heap_item *list = heap->list, least = list[0], last = list[--heap->n];
+    int64_t i = 0;
+    for (int64_t first = 1; first < heap->n; first = 4 * i + 1) {
+        int64_t k = first; /* the first of the up to four items below item i */
+        for (int64_t other = first + 1; other < first + 4 && other < heap->n; other++)
+            if (is_before(&list[other], &list[k])) k = other;
+        if (!is_before(&list[k], &last)) break;
+        list[i] = list[k];
+        i = k;
+    }
+    list[i] = last;
+    return least;
+}
+
+void zero_events_destroy(zero_events *e)
+{
+    free(e->heap.list);
+    *e = (zero_events){0};
 }
 
 void zero_events_add(zero_events *e, double time, zero_event_kind kind, int32_t which)
 {
     assert(time >= e->now);
-    e->failed = e->failed || !zero_grow(e->heap, e->n, &e->capacity);
-    if (e->failed) return;
-    zero_event *heap = e->heap;
-    zero_event event = {time, e->added++, (int32_t)kind, which};
-    int64_t i = e->n++;
-    for (; i > 0 && is_before(&event, &heap[(i - 1) / 4]); i = (i - 1) / 4)
-        heap[i] = heap[(i - 1) / 4];
-    heap[i] = event;
+    const uint64_t what = (uint64_t)kind << 32 | (uint32_t)which;
+    e->failed =
+        e->failed || !zero_heap_add(&e->heap, (zero_heap_item){time, e->added, what});
+    if (!e->failed) e->added++;
 }
 
 bool zero_events_next(zero_events *e, zero_event *event)
 {
-    if (e->n == 0) return false;
-    *event = e->heap[0];
+    if (e->heap.n == 0) return false;
+    const zero_heap_item next = zero_heap_take(&e->heap);
+    *event =
+        (zero_event){next.key, next.number, (int32_t)(next.what >> 32), (int32_t)next.what};
     e->now = event->time;
-    zero_event last = e->heap[--e->n];
-    int64_t i = 0;
-    for (int64_t first = 1; first < e->n; first = 4 * i + 1) {
-        int64_t k = first; /* the first of the up to four events below event i */
-        for (int64_t other = first + 1; other < first + 4 && other < e->n; other++)
-            if (is_before(&e->heap[other], &e->heap[k])) k = other;
-        if (!is_before(&e->heap[k], &last)) break;
-        e->heap[i] = e->heap[k];
-        i = k;
-    }
-    if (e->n > 0) e->heap[i] = last;
     return true;
 }

@@ -9,6 +9,23 @@
 
 #include "zero/status.h"
 
+/* What comes next: the item with the least key, of equal ones the least number. */
+typedef struct {
+    double key;
+    int64_t number;
+    uint64_t what; /* the owner's */
+} zero_heap_item;
+
+typedef struct {
+    zero_heap_item *list; /* [n]: no item is before its parent, (i - 1) / 4; owned */
+    int64_t n, capacity;
+} zero_heap;
+
+/* False: no memory. */
+bool zero_heap_add(zero_heap *heap, zero_heap_item item);
+/* n > 0. */
+zero_heap_item zero_heap_take(zero_heap *heap);
+
 typedef struct {
     double time;    /* seconds */
     int64_t number; /* how many were added before */
@@ -19,12 +36,10 @@ typedef struct {
 typedef enum {
     ZERO_EVENT_NETWORK, /* `which`: the network's own number */
     ZERO_EVENT_RANK,    /* rank `which` goes on */
-    ZERO_EVENT_DISK,    /* node `which`'s disk has ended a transfer */
 } zero_event_kind;
 
 typedef struct {
-    zero_event *heap; /* [n]: no event is before its parent, (i - 1) / 4 */
-    int64_t n, capacity;
+    zero_heap heap;
     int64_t added;
     double now;  /* the time of the last event that was taken */
     bool failed; /* no memory: an event is missing */

@@ -105,24 +105,8 @@ static void message_arrived(void *arg, int64_t cookie)
         zero_parts_stir(x, reader->rank);
         break;
     case ZERO_COOKIE_NOTHING: break;
-    case ZERO_COOKIE_CALLER: x->arrived(x->arrived_arg, cookie / 4); break;
+    case ZERO_COOKIE_CALLER: x->input.arrived(x->input.arg, cookie / 4); break;
     }
-}
-
-void zero_exchange_happens(zero_exchanges *x, const zero_event *event)
-{
-    zero_network_happens(x->network, event);
-}
-
-void zero_exchange_send(zero_exchanges *x, int from, int to, int64_t bytes, int64_t cookie)
-{
-    zero_network_send(x->network, from, to, bytes, cookie * 4 + ZERO_COOKIE_CALLER);
-}
-
-void zero_exchange_on_arrival(zero_exchanges *x, zero_message_arrived *arrived, void *arg)
-{
-    x->arrived = arrived;
-    x->arrived_arg = arg;
 }
 
 /* ---- life ---- */

@@ -34,8 +34,15 @@ typedef struct {
     void (*stir)(void *arg, int rank);
     /* Called when a part ends; NULL: not. Nothing here may be called back. */
     void (*ended)(void *arg, const zero_exchange_end *end);
+    /* Called when a message or a transfer of the caller's own has arrived; NULL: it has
+     * none. */
+    zero_message_arrived *arrived;
     void *arg;
 } zero_exchanges_input;
+
+/* What the caller has to send by itself, by the network (a vote, losses, a norm; transfers
+ * of a disk), has such cookies: 0 <= own < 2^61. */
+#define ZERO_EXCHANGE_COOKIE(own) ((own)*4 + 3)
 
 /* Borrows the events. ZERO_ERR_NOMEM. */
 ZERO_NODISCARD zero_status zero_exchanges_open(zero_exchanges **x,
@@ -73,15 +80,7 @@ double zero_exchanges_begin(zero_exchanges *x, int group, int64_t call, int list
 double zero_exchange_look(zero_exchanges *x, int rank);
 /* The member's part is over: what it takes part in later may reuse the buffers. */
 bool zero_exchange_is_over(const zero_exchanges *x, int group, int64_t call, int member);
-/* Handles an event of kind ZERO_EVENT_NETWORK. */
-void zero_exchange_happens(zero_exchanges *x, const zero_event *event);
-
-/* A small message of all ranks of a group (a vote, losses, a norm) is simulated by the
- * caller in rounds of messages between ranks of the world; `arrived` is called for each. 0
- * <= cookie < 2^61. */
-void zero_exchange_send(zero_exchanges *x, int from, int to, int64_t bytes, int64_t cookie);
-void zero_exchange_on_arrival(zero_exchanges *x, zero_message_arrived *arrived, void *arg);
-
 /* ZERO_ERR_NOMEM if memory has run out since the last call. */
 ZERO_NODISCARD zero_status zero_exchanges_status(const zero_exchanges *x);
+/* To be told of its events. */
 zero_network *zero_exchanges_network(zero_exchanges *x);

@@ -2,16 +2,14 @@
 
 #include <math.h>
 
-#include "base/grow.h"
-
 /* Times are rounded to a grid of a picosecond. What ends at the same time by the laws then
  * does so in numbers, and one event, one look ends it all. */
 #define GRID 0x1p-40
 
 void zero_link_advance(zero_link *link, double now)
 {
-    if (link->n > 0) {
-        link->clock += (now - link->at) / (double)link->n;
+    if (link->served.n > 0) {
+        link->clock += (now - link->at) / (double)link->served.n;
         link->busy += now - link->at;
     } else {
         link->clock = 0.0; /* nobody remembers: small numbers are exact */
@@ -19,42 +17,30 @@ void zero_link_advance(zero_link *link, double now)
     link->at = now;
 }
 
-static bool is_before(const zero_served *a, const zero_served *b)
-{
-    return a->mark < b->mark || (a->mark == b->mark && a->number < b->number);
-}
-
+/* Messages lie at multiples of 8. */
 bool zero_link_add(zero_link *link, const zero_served *message)
 {
-    if (!zero_grow(link->served, link->n, &link->capacity)) return false;
-    zero_served *heap = link->served;
-    int64_t i = link->n++;
-    for (; i > 0 && is_before(message, &heap[(i - 1) / 2]); i = (i - 1) / 2)
-        heap[i] = heap[(i - 1) / 2];
-    heap[i] = *message;
-    return true;
+    return zero_heap_add(
+        &link->served,
+        (zero_heap_item){message->mark, message->number,
+                         (uint64_t)(uintptr_t)message->message | (uint64_t)message->hop});
 }
 
 bool zero_link_take(zero_link *link, zero_served *message)
 {
     double precision = GRID + link->at * 0x1p-51;
-    if (link->n == 0 || link->served[0].mark > link->clock + precision) return false;
-    *message = link->served[0];
+    if (link->served.n == 0 || link->served.list[0].key > link->clock + precision)
+        return false;
+    const zero_heap_item item = zero_heap_take(&link->served);
+    *message = (zero_served){item.key, item.number,
+                             (struct zero_message *)(uintptr_t)(item.what & ~UINT64_C(7)),
+                             (int32_t)(item.what & 7)};
     link->clock = fmax(link->clock, message->mark);
-    zero_served *heap = link->served, last = heap[--link->n];
-    int64_t i = 0;
-    for (int64_t k = 1; k < link->n; k = 2 * i + 1) {
-        if (k + 1 < link->n && is_before(&heap[k + 1], &heap[k])) k++;
-        if (!is_before(&heap[k], &last)) break;
-        heap[i] = heap[k];
-        i = k;
-    }
-    heap[i] = last;
     return true;
 }
 
 double zero_link_next(const zero_link *link)
 {
-    double left = (link->served[0].mark - link->clock) * (double)link->n;
+    double left = (link->served.list[0].key - link->clock) * (double)link->served.n;
     return fmax(link->at, rint((link->at + left) / GRID) * GRID);
 }

@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "simulation/events.h"
+
 typedef struct {
     double mark;
     int64_t number; /* of the message: those of one mark end in this order */
@@ -19,13 +21,12 @@ typedef struct {
 
 typedef struct {
     double seconds_per_byte;
-    double clock, at;    /* what the clock showed at time `at` */
-    double busy;         /* seconds in which it served something */
-    int64_t bytes;       /* that have passed */
-    zero_served *served; /* [n]: a heap by marks; owned */
-    int64_t n, capacity;
-    int64_t event; /* the number of the event that looks here next; -1: none */
-    double due;    /* its time */
+    double clock, at; /* what the clock showed at time `at` */
+    double busy;      /* seconds in which it served something */
+    int64_t bytes;    /* that have passed */
+    zero_heap served; /* by marks; owned */
+    int64_t event;    /* the number of the event that looks here next; -1: none */
+    double due;       /* its time */
 } zero_link;
 
 /* Brings the clock to the time `now`. */

@@ -9,7 +9,7 @@
 #include "simulation/links.h"
 #include "simulation/queues.h"
 
-#define LINK_KINDS (ZERO_LINK_SWITCH_DOWN + 1)
+#define LINK_KINDS (ZERO_LINK_DISK + 1)
 #define HOPS       6 /* rank, node, switch, and down again */
 
 typedef struct zero_message {
@@ -32,7 +32,7 @@ struct zero_network {
     int32_t first[LINK_KINDS + 1]; /* the links of a kind */
     zero_pool messages;
     zero_queues connections; /* their messages in flight */
-    int64_t sent, sent_bytes;
+    int64_t sent, sent_bytes, numbers;
     bool failed;
 };
 
@@ -76,10 +76,11 @@ zero_status zero_network_open(zero_network **network, const zero_network_input *
     const int ranks = input->layout->size, all_nodes = input->layout->n_nodes;
     const int nodes = isinf(input->adapter) ? 0 : all_nodes, below = input->switch_nodes;
     const int switches = below > 0 ? (all_nodes + below - 1) / below : 0;
-    const int n[] = {ranks, ranks, ranks, ranks, nodes, nodes, switches, switches};
+    const int n[] = {ranks, ranks,    ranks,    ranks,    nodes,
+                     nodes, switches, switches, all_nodes};
     const double across = input->across.bandwidth, inside = input->inside.bandwidth;
-    const double rates[] = {across,         across,         inside,   inside,
-                            input->adapter, input->adapter, INFINITY, INFINITY};
+    const double rates[] = {across,         across,   inside,   inside,  input->adapter,
+                            input->adapter, INFINITY, INFINITY, INFINITY};
     for (int kind = 0; kind < LINK_KINDS; kind++)
         net->first[kind + 1] = net->first[kind] + n[kind];
     zero_status st = zero_new(&net->links, net->first[LINK_KINDS], "links of a network");
@@ -99,7 +100,7 @@ void zero_network_close(zero_network *net)
 {
     if (!net) return;
     for (int i = 0; net->links && i < net->first[LINK_KINDS]; i++)
-        free(net->links[i].served);
+        free(net->links[i].served.list);
     free(net->links);
     zero_pool_destroy(&net->messages);
     zero_queues_destroy(&net->connections);
@@ -139,7 +140,7 @@ static void find_way(const zero_network *net, message *m, int from, int to)
 static void expect(zero_network *net, int32_t l)
 {
     zero_link *link = &net->links[l];
-    if (link->n == 0) return;
+    if (link->served.n == 0) return;
     double due = zero_link_next(link);
     if (link->event >= 0 && link->due <= due) return;
     link->event = net->events->added;
@@ -187,8 +188,9 @@ static void post(zero_network *net, const message *made, double latency)
 
 static message make(zero_network *net, int from, int to, int64_t bytes, int64_t cookie)
 {
+    net->sent++;
     net->sent_bytes += bytes;
-    return (message){.number = net->sent++,
+    return (message){.number = net->numbers++,
                      .bytes = bytes,
                      .cookie = cookie,
                      .connection = (uint64_t)(uint32_t)from << 32 | (uint32_t)to};
@@ -213,6 +215,15 @@ void zero_network_read(zero_network *net, int from, int to, int64_t bytes, int64
     else
         find_way(net, &made, from, to);
     post(net, &made, 0.0);
+}
+
+void zero_network_transfer(zero_network *net, int rank, double seconds, int64_t cookie)
+{
+    message made = {.number = net->numbers++,
+                    .cookie = cookie,
+                    .connection = (uint64_t)(uint32_t)rank << 32 | (uint32_t)rank};
+    add_hop(net, &made, ZERO_LINK_DISK, net->input.layout->node_of[rank]);
+    post(net, &made, seconds);
 }
 
 /* ---- ends ---- */
@@ -264,7 +275,7 @@ zero_link_use zero_network_use(const zero_network *net, zero_link_kind kind, int
     zero_link_use use = {.kind = kind, .which = which};
     if (net->first[kind] == net->first[kind + 1]) return use;
     const zero_link *link = &net->links[net->first[kind] + which];
-    use.busy = link->busy + (link->n > 0 ? net->events->now - link->at : 0.0);
+    use.busy = link->busy + (link->served.n > 0 ? net->events->now - link->at : 0.0);
     use.bytes = link->bytes;
     return use;
 }
@@ -272,7 +283,7 @@ zero_link_use zero_network_use(const zero_network *net, zero_link_kind kind, int
 zero_link_use zero_network_busiest(const zero_network *net)
 {
     zero_link_use busiest = {0};
-    for (int kind = 0; kind < LINK_KINDS; kind++)
+    for (int kind = 0; kind < ZERO_LINK_DISK; kind++)
         for (int i = 0; i < net->first[kind + 1] - net->first[kind]; i++) {
             zero_link_use use = zero_network_use(net, (zero_link_kind)kind, i);
             if (use.busy > busiest.busy) busiest = use;

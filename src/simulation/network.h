@@ -41,7 +41,7 @@ typedef struct {
     double switch_ratio;
 } zero_network_input;
 
-/* The links that can be the busiest one. */
+/* All but disks can be the busiest one. */
 typedef enum {
     ZERO_LINK_RANK_OUT,
     ZERO_LINK_RANK_IN,
@@ -51,6 +51,7 @@ typedef enum {
     ZERO_LINK_NODE_IN,
     ZERO_LINK_SWITCH_UP,
     ZERO_LINK_SWITCH_DOWN,
+    ZERO_LINK_DISK, /* of a node, for transfers */
 } zero_link_kind;
 
 typedef struct {
@@ -83,6 +84,9 @@ void zero_network_send(zero_network *network, int from, int to, int64_t bytes,
  * then only its own link counts. */
 void zero_network_read(zero_network *network, int from, int to, int64_t bytes,
                        int64_t cookie);
+/* A transfer between rank and the disk of its node, of so many seconds if it has the disk
+ * to itself. A rank's transfers follow each other; those of several share the disk. */
+void zero_network_transfer(zero_network *network, int rank, double seconds, int64_t cookie);
 /* Handles an event of kind ZERO_EVENT_NETWORK. */
 void zero_network_happens(zero_network *network, const zero_event *event);
 bool zero_network_failed(const zero_network *network);

@@ -73,8 +73,6 @@ struct zero_exchanges {
     zero_pool transfers;   /* messages between parts */
     zero_queues unmatched; /* transfers of which one end is missing, by call and pair */
 
-    zero_message_arrived *arrived; /* the caller's messages */
-    void *arrived_arg;
     bool failed; /* no memory */
 };
 
@@ -83,7 +81,7 @@ typedef enum {
     ZERO_COOKIE_TRANSFER, /* a transfer */
     ZERO_COOKIE_READ,     /* the READ of this part */
     ZERO_COOKIE_NOTHING,
-    ZERO_COOKIE_CALLER, /* the caller's cookie */
+    ZERO_COOKIE_CALLER, /* ZERO_EXCHANGE_COOKIE() */
 } zero_cookie_kind;
 
 static inline int64_t zero_parts_cookie(zero_cookie_kind kind, const void *of)

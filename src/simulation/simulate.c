@@ -69,6 +69,7 @@ static zero_status open_exchanges(zero_walkers *w)
         .memory_bandwidth = in->memory_bandwidth,
         .stir = zero_walkers_stir,
         .ended = in->flight ? zero_walker_exchange_ended : NULL,
+        .arrived = zero_walkers_arrived,
         .arg = w};
     ZERO_TRY(zero_exchanges_open(&w->exchanges, &input, &w->events));
     return zero_groups_add(&w->groups, &w->actions[0], w->exchanges);
@@ -86,7 +87,7 @@ static int64_t bytes_of(const zero_walkers *w, int n_programs)
 {
     const zero_actions *a = &w->actions[0];
     int64_t bytes =
-        w->ranks * (int64_t)sizeof(zero_walker) + zero_disks_bytes(w->ranks, a->n_files);
+        w->ranks * (int64_t)(sizeof(zero_walker) + (size_t)a->n_files * sizeof *w->moves);
     for (int part = 0; part < ZERO_FAMILY_PARTS; part++)
         bytes += n_joined(w, part) * (int64_t)sizeof(double);
     if (n_programs > 1)
@@ -97,7 +98,6 @@ static int64_t bytes_of(const zero_walkers *w, int n_programs)
 
 static zero_status open_ranks(zero_walkers *w)
 {
-    int files = 0;
     ZERO_TRY(zero_new(&w->list, w->ranks, "simulated ranks"));
     for (int part = 0; part < ZERO_FAMILY_PARTS; part++)
         ZERO_TRY(zero_new(&w->joined[part], n_joined(w, part), "simulated ranks"));
@@ -106,10 +106,9 @@ static zero_status open_ranks(zero_walkers *w)
     for (int k = 0; k < w->input->n_slow; k++)
         w->list[w->input->slow[k].rank].pace = 1.0 / w->input->slow[k].factor;
     for (int k = 0; k < w->n_programs; k++)
-        files = (int)zero_max(files, w->actions[k].n_files);
-    if (files > 0 && w->input->machine.disk_read > 0.0)
-        ZERO_TRY(zero_disks_open(&w->disks, zero_schedule_world_layout(w->s), files,
-                                 &w->events, zero_walkers_stir, w));
+        w->files = (int)zero_max(w->files, w->actions[k].n_files);
+    if (w->files > 0 && w->input->machine.disk_read > 0.0)
+        ZERO_TRY(zero_new(&w->moves, (int64_t)w->ranks * w->files, "transfers of ranks"));
     return zero_agreements_open(&w->agreements, w);
 }
 
@@ -177,7 +176,7 @@ zero_status zero_simulate(const zero_schedule *s, const zero_simulate_input *inp
     zero_walkers w = {.s = s, .input = input};
     zero_status st = simulate(&w, result);
     zero_agreements_close(w.agreements);
-    zero_disks_close(w.disks);
+    free(w.moves);
     for (int part = 0; part < ZERO_FAMILY_PARTS; part++) free(w.joined[part]);
     free(w.list);
     zero_exchanges_close(w.exchanges);

@@ -1,5 +1,6 @@
 #include "simulation/walker.h"
 
+#include <assert.h>
 #include <math.h>
 
 void zero_walker_order(zero_walkers *w, int rank, double time)
@@ -150,12 +151,17 @@ void zero_walker_exchange_ended(void *walkers, const zero_exchange_end *end)
 
 void zero_walker_begin_transfer(zero_walkers *w, int rank, const zero_action *a)
 {
-    if (a->seconds > 0.0) zero_disk_begin(w->disks, rank, a->file, a->seconds);
+    const int64_t i = (int64_t)rank * w->files + a->file;
+    if (!w->moves || a->seconds <= 0.0) return;
+    assert(!w->moves[i]);
+    w->moves[i] = true;
+    zero_network_transfer(zero_exchanges_network(w->exchanges), rank, a->seconds,
+                          ZERO_EXCHANGE_COOKIE(2 * i + 1));
 }
 
 bool zero_walker_transfer_is_over(const zero_walkers *w, int rank, const zero_action *a)
 {
-    return !w->disks || zero_disk_is_over(w->disks, rank, a->file);
+    return !w->moves || !w->moves[(int64_t)rank * w->files + a->file];
 }
 
 void zero_walker_run_ahead(zero_walkers *w, int rank)
@@ -163,7 +169,7 @@ void zero_walker_run_ahead(zero_walkers *w, int rank)
     zero_walker *k = &w->list[rank];
     const zero_actions *all = zero_walker_actions(w, rank);
     /* The walk itself is at one of them. */
-    if (!w->disks || zero_walker_present(w, rank)->is_of_stream) return;
+    if (!w->moves || zero_walker_present(w, rank)->is_of_stream) return;
     for (; k->ahead < all->n; k->ahead++) {
         const zero_action *a = &all->list[k->ahead];
         if (!a->is_of_stream) continue;

@@ -8,7 +8,6 @@
 #pragma once
 
 #include "simulation/agreements.h"
-#include "simulation/disk.h"
 #include "simulation/groups.h"
 #include "simulation/simulate.h"
 
@@ -64,7 +63,8 @@ typedef struct zero_walkers {
     /* [groups][2 steps][begins of a step]: when the last member so far began an exchange */
     double *joined[ZERO_FAMILY_PARTS];
     zero_agreements *agreements;
-    zero_disks *disks;     /* NULL: no transfers */
+    int files;             /* numbers of a rank's transfers */
+    bool *moves;           /* [ranks][files]: in flight; NULL: no transfers take time */
     int ended;             /* ranks that have done all steps */
     bool is_reported;      /* a rank has begun the last step */
     double origin;         /* when the first rank did */
@@ -72,10 +72,13 @@ typedef struct zero_walkers {
     zero_link_use busiest; /* then */
 } zero_walkers;
 
-/* To be called by exchanges and disks: the rank could go on. */
+/* To be called by exchanges: the rank could go on. */
 void zero_walkers_stir(void *walkers, int rank);
 /* The rank's agreement has ended. */
 void zero_walkers_agreed(zero_walkers *w, int rank);
+
+/* A message of an agreement has arrived, or a transfer has ended, whose cookie is odd. */
+void zero_walkers_arrived(void *walkers, int64_t cookie);
 
 /* Walks all ranks to the end. ZERO_ERR_NOMEM; ZERO_ERR_STALLED if ranks wait for ever,
  * which would be a mistake in this simulator or a program. */

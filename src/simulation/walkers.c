@@ -218,6 +218,18 @@ void zero_walkers_agreed(zero_walkers *w, int rank)
     zero_walker_order(w, rank, fmax(w->events.now, w->list[rank].busy));
 }
 
+void zero_walkers_arrived(void *walkers, int64_t cookie)
+{
+    zero_walkers *w = walkers;
+    const int64_t i = cookie / 2;
+    if (cookie % 2 == 0) {
+        zero_agreement_arrive(w->agreements, i);
+        return;
+    }
+    w->moves[i] = false;
+    zero_walkers_stir(w, (int)(i / w->files));
+}
+
 static zero_status fail_stuck(const zero_walkers *w)
 {
     int rank = 0;
@@ -233,19 +245,19 @@ static zero_status fail_stuck(const zero_walkers *w)
 zero_status zero_walkers_run(zero_walkers *w)
 {
     zero_event event;
+    zero_network *network = zero_exchanges_network(w->exchanges);
     for (int r = 0; r < w->ranks; r++) {
         begin_step(w, r);
         act(w, r);
     }
     while (zero_events_next(&w->events, &event)) {
         switch ((zero_event_kind)event.kind) {
-        case ZERO_EVENT_NETWORK: zero_exchange_happens(w->exchanges, &event); break;
+        case ZERO_EVENT_NETWORK: zero_network_happens(network, &event); break;
         case ZERO_EVENT_RANK: rank_happens(w, event.which); break;
-        case ZERO_EVENT_DISK: zero_disk_happens(w->disks, &event); break;
         }
         if (w->ended < w->ranks || w->has_ended) continue;
         w->has_ended = true; /* what is still in flight belongs to the next step */
-        w->busiest = zero_network_busiest(zero_exchanges_network(w->exchanges));
+        w->busiest = zero_network_busiest(network);
     }
     ZERO_TRY(zero_exchanges_status(w->exchanges));
     if (w->events.failed)

@@ -8,11 +8,10 @@
 
 #include "base/clock.h"
 #include "base/fail.h"
+#include "base/grow.h"
 #include "base/number.h"
 #include "comm/comm.h"
 #include "comm/deliver.h"
-#include "sharding/schedule_memory.h"
-#include "trace/trace_name.h"
 
 #define AHEAD "updates that ran ahead"
 /* Rows of transfers: ranks have them and AHEAD. */
@@ -26,17 +25,14 @@
 zero_status zero_run_trace_count(const zero_schedule *s, const zero_trace_window *window,
                                  zero_trace_counts *counts)
 {
-    const zero_program *p = &s->programs[ZERO_PROGRAM_STEP];
+    const int length = s->programs[ZERO_PROGRAM_STEP].length;
     zero_trace_size size = zero_trace_measure(s, window);
-    size_t(*live)[ZERO_CLASSES] = calloc((size_t)p->length + 1, sizeof *live);
-    if (!live)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for the classes of %d instructions",
-                         p->length);
-    zero_schedule_live(s, ZERO_PROGRAM_STEP, live);
+    size_t(*live)[ZERO_CLASSES];
+    ZERO_TRY(zero_trace_live(s, ZERO_PROGRAM_STEP, &live));
     int64_t keeps = zero_min(window->keeps, MOST_STEPS), samples = 1;
-    for (int at = 1; at < p->length; at++)
+    for (int at = 1; at < length; at++)
         samples += memcmp(live[at], live[at - 1], sizeof *live) != 0;
-    *counts = (zero_trace_counts){.spans = keeps * (p->length + 2 + size.transfers),
+    *counts = (zero_trace_counts){.spans = keeps * (length + 2 + size.transfers),
                                   .flights = keeps * size.flights,
                                   .samples = keeps * samples};
     free(live);
@@ -45,180 +41,207 @@ zero_status zero_run_trace_count(const zero_schedule *s, const zero_trace_window
 
 /* ---- one rank ---- */
 
-/* The file while rank 0 takes parcels, one after the other. */
+/* This rank's events while it writes them. */
 typedef struct {
-    zero_trace_file *file;
+    const zero_run_trace *mine;
+    zero_trace_file *file;                       /* of the text */
+    const zero_traced_step **steps;              /* [n_steps], owned, as all below */
+    size_t (*live[ZERO_PROGRAMS])[ZERO_CLASSES]; /* of STEP and EPILOGUE */
+    zero_comm_span *flights;
+    zero_transfer_span *transfers;
+    int n_steps;
     double origin;
     int64_t left_out; /* transfers */
-    int rank;         /* whose parcel is being written */
-    const zero_parcel *parcel;
-    int64_t step;
-    double lane_end[LANES];
-} desk;
+} writer;
 
-static void fill_gap(desk *d, double begin, double end)
+static double align(const writer *w, double t)
+{
+    return zero_clock_offset_align(&w->mine->clocks[0], &w->mine->clocks[1], t);
+}
+
+static const zero_instruction *labelled(const writer *w, int64_t label)
+{
+    const zero_schedule *s = w->mine->schedule;
+    return &s->programs[zero_label_program(label)].code[zero_label_at(label)];
+}
+
+static zero_trace_span span_of(const writer *w, int64_t label, int64_t step,
+                               const char *name, double begin, double end)
+{
+    const zero_instruction *i = labelled(w, label);
+    return (zero_trace_span){.rank = w->mine->comm->rank,
+                             .step = step,
+                             .name = name,
+                             .category = zero_trace_category(i->op),
+                             .at = zero_label_at(label) + 1,
+                             .group = i->group,
+                             .bytes = zero_plan_instruction_bytes(w->mine->schedule, i),
+                             .live_bytes = i->live_bytes,
+                             .begin = align(w, begin) - w->origin,
+                             .end = align(w, end) - w->origin};
+}
+
+static void fill_gap(const writer *w, int64_t step, double begin, double end)
 {
     if (end <= begin) return;
-    zero_trace_span span = {.rank = d->rank,
-                            .step = d->step,
+    zero_trace_span span = {.rank = w->mine->comm->rank,
+                            .step = step,
                             .name = ZERO_TRACE_OUTSIDE,
                             .category = "other",
                             .group = -1,
                             .bytes = -1,
-                            .begin = begin - d->origin,
-                            .end = end - d->origin};
-    zero_trace_file_span(d->file, &span);
+                            .begin = align(w, begin) - w->origin,
+                            .end = align(w, end) - w->origin};
+    zero_trace_file_span(w->file, &span);
 }
 
-static const zero_parcel_row *row_of(const zero_parcel *p, zero_program_kind program,
-                                     int at)
-{
-    return &p->rows[program == ZERO_PROGRAM_STEP ? at : p->head.n_rows[0] + at];
-}
-
-static void put_span(desk *d, const zero_run_span *s)
+static void put_span(const writer *w, int64_t step, const zero_run_span *s)
 {
     const zero_program_kind program = (zero_program_kind)s->program;
-    const zero_parcel *p = d->parcel;
-    const zero_parcel_row *row = row_of(p, program, s->at);
-    char name[ZERO_TRACE_NAME];
+    const int64_t label = zero_label(program, s->at);
+    const int rank = w->mine->comm->rank;
+    char name[ZERO_TRACE_NAME], text[ZERO_PLAN_TEXT];
+    zero_text_instruction(w->mine->schedule->input.model, labelled(w, label), text);
     snprintf(name, sizeof name, "%s%s%s",
-             program == ZERO_PROGRAM_STEP ? "" : "epilogue: ", row->name,
+             program == ZERO_PROGRAM_STEP ? "" : "epilogue: ", text,
              s->is_open ? ", not ended" : "");
-    zero_trace_span span = {.rank = d->rank,
-                            .step = d->step,
-                            .name = name,
-                            .category = zero_trace_category((zero_op)row->op),
-                            .at = s->at + 1,
-                            .group = (int)row->group,
-                            .bytes = row->bytes,
-                            .live_bytes = row->live_bytes,
-                            .begin = s->begin - d->origin,
-                            .end = s->end - d->origin};
+    zero_trace_span span = span_of(w, label, step, name, s->begin, s->end);
     if (s->is_ahead) {
-        zero_trace_file_queue(d->file, d->rank, AHEAD, &span);
+        zero_trace_file_queue(w->file, rank, AHEAD, &span);
         return;
     }
-    zero_trace_file_memory(d->file, d->rank, s->begin - d->origin, row->live);
-    zero_trace_file_span(d->file, &span);
+    zero_trace_file_memory(w->file, rank, span.begin, w->live[program][s->at]);
+    zero_trace_file_span(w->file, &span);
 }
 
-/* The traced step in which something began, or NULL. */
-static const zero_traced_step *step_at(const zero_parcel *p, double begun)
+/* The traced step in which something began; 0: none. */
+static int64_t step_at(const writer *w, double begun)
 {
-    for (int64_t k = 0; k < p->head.n_steps; k++)
-        if (p->steps[k].begin <= begun && begun <= p->steps[k].end) return &p->steps[k];
-    return NULL;
+    for (int k = 0; k < w->n_steps; k++)
+        if (w->steps[k]->begin <= begun && begun <= w->steps[k]->end)
+            return w->steps[k]->step;
+    return 0;
 }
 
-static const zero_parcel_row *labelled(const zero_parcel *p, int64_t label)
+static void put_flight(const writer *w, const zero_comm_span *s, bool is_open)
 {
-    return row_of(p, zero_label_program(label), zero_label_at(label));
-}
-
-/* ---- collectives in flight ---- */
-
-/* Named as zero_trace_collective() does it. */
-static void put_flight(desk *d, const zero_comm_span *s, bool is_open)
-{
-    const zero_parcel *p = d->parcel;
-    const zero_traced_step *step = step_at(p, s->begun);
-    char name[ZERO_TRACE_NAME];
-    if (!step) return;
-    snprintf(name, sizeof name, "%s %s%s",
-             zero_collective_kind_name((zero_collective_kind)s->kind),
-             labelled(p, s->label)->operand, is_open ? ", not ended" : "");
+    const zero_comm *comm = w->mine->comm;
+    const zero_member *member = &comm->member;
     zero_family_part part = (zero_family_part)s->part;
+    char kind[ZERO_TRACE_NAME], name[ZERO_TRACE_NAME + 16];
+    const int64_t step = step_at(w, s->begun);
+    if (step == 0) return;
+    for (int i = 0; part != ZERO_WHOLE && i < comm->n_parts; i++)
+        if ((zero_family_part)comm->parts[i].member.part == part)
+            member = &comm->parts[i].member;
+    zero_trace_collective(w->mine->schedule->input.model, labelled(w, s->label),
+                          (zero_collective_kind)s->kind, kind);
+    snprintf(name, sizeof name, "%s%s", kind, is_open ? ", not ended" : "");
     zero_trace_file_flight(
-        d->file, &(zero_trace_flight){.rank = d->rank,
-                                      .step = step->step,
+        w->file, &(zero_trace_flight){.rank = comm->rank,
+                                      .step = step,
                                       .sequence = zero_trace_sequence(part, s->sequence),
-                                      .first = p->head.members[part].first,
+                                      .first = member->first,
                                       .name = name,
                                       .sent = s->sent,
-                                      .begin = s->begun - d->origin,
-                                      .end = s->ended - d->origin});
+                                      .begin = align(w, s->begun) - w->origin,
+                                      .end = align(w, s->ended) - w->origin});
 }
 
-/* ---- transfers ---- */
-
-static void put_transfer(desk *d, const zero_parcel_transfer *t)
+/* In the order of their begins, each in the first row in which nothing is in flight any
+ * more. */
+static void put_transfers(writer *w, int64_t n)
 {
-    const zero_parcel_row *row = labelled(d->parcel, t->label);
-    const zero_traced_step *step = step_at(d->parcel, t->begin);
-    char name[ZERO_TRACE_NAME], lane[32];
-    int k = 0; /* the first row in which nothing is in flight any more */
-    if (!step) return;
-    while (k < LANES && d->lane_end[k] > t->begin) k++;
-    if (k == LANES) {
-        d->left_out++;
-        return;
+    double lane_end[LANES];
+    for (int k = 0; k < LANES; k++) lane_end[k] = -INFINITY;
+    for (int64_t i = 0; i < n; i++) {
+        const zero_transfer_span *t = &w->transfers[i];
+        const int64_t step = step_at(w, t->begun);
+        char name[ZERO_TRACE_NAME], lane[32], operand[ZERO_PLAN_TEXT];
+        int k = 0;
+        if (step == 0) continue;
+        while (k < LANES && lane_end[k] > t->begun) k++;
+        if (k == LANES) {
+            w->left_out++;
+            continue;
+        }
+        lane_end[k] = t->ended;
+        snprintf(lane, sizeof lane, "file %d", k + 1);
+        zero_text_part(w->mine->schedule->input.model, labelled(w, t->label), operand);
+        snprintf(name, sizeof name, "%s %.60s", t->is_write ? "write" : "read", operand);
+        zero_trace_span span = span_of(w, t->label, step, name, t->begun, t->ended);
+        span.category = "disk";
+        span.bytes = (int64_t)w->mine->schedule->buffers[t->file].bytes;
+        zero_trace_file_queue(w->file, w->mine->comm->rank, lane, &span);
     }
-    d->lane_end[k] = t->end;
-    snprintf(lane, sizeof lane, "file %d", k + 1);
-    snprintf(name, sizeof name, "%s %.60s", t->is_write ? "write" : "read", row->operand);
-    zero_trace_file_queue(d->file, d->rank, lane,
-                          &(zero_trace_span){.rank = d->rank,
-                                             .step = step->step,
-                                             .name = name,
-                                             .category = "disk",
-                                             .at = zero_label_at(t->label) + 1,
-                                             .group = (int)row->group,
-                                             .bytes = t->bytes,
-                                             .live_bytes = row->live_bytes,
-                                             .begin = t->begin - d->origin,
-                                             .end = t->end - d->origin});
 }
 
 static int by_begin(const void *a, const void *b)
 {
-    const zero_parcel_transfer *x = a, *y = b;
-    return (x->begin > y->begin) - (x->begin < y->begin);
+    const zero_transfer_span *x = a, *y = b;
+    return (x->begun > y->begun) - (x->begun < y->begun);
 }
 
-/* ---- all of it ---- */
-
-static void put_rank(desk *d, int rank, zero_parcel *p)
+static int64_t room_for_flights(const zero_run_trace *mine)
 {
-    const zero_run_span *spans = p->spans;
-    d->rank = rank;
-    d->parcel = p;
-    for (int k = 0; k < LANES; k++) d->lane_end[k] = -INFINITY;
-    zero_trace_file_rank(d->file, rank);
-    for (int64_t k = 0; k < p->head.n_steps; k++) {
-        /* Gaps are filled, so that spans add up to the step. */
-        const zero_traced_step *step = &p->steps[k];
-        double at = step->begin;
-        d->step = step->step;
-        for (int i = 0; i < step->n; i++) {
-            if (!spans[i].is_ahead) fill_gap(d, at, spans[i].begin);
-            put_span(d, &spans[i]);
-            if (!spans[i].is_ahead) at = spans[i].end;
-        }
-        fill_gap(d, at, step->end);
-        spans += p->steps[k].n;
-    }
-    for (int64_t k = 0; k < p->head.n_flights; k++)
-        put_flight(d, &p->flights[k], k >= p->head.n_flights - p->head.n_open);
-    qsort(p->transfers, (size_t)p->head.n_transfers, sizeof *p->transfers, by_begin);
-    for (int64_t k = 0; k < p->head.n_transfers; k++) put_transfer(d, &p->transfers[k]);
+    return 2 * mine->trace->flights.capacity;
 }
 
-static zero_status take(void *arg, int rank, const void *data, size_t bytes)
+static zero_status open_writer(writer *w, const zero_run_trace *mine)
 {
-    desk *d = arg;
-    zero_parcel p;
-    if (bytes == 0) return ZERO_OK;
-    void *copy = malloc(bytes); /* transfers are sorted in place */
-    if (!copy)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for the trace of rank %d: %zu bytes",
-                         rank, bytes);
-    memcpy(copy, data, bytes);
-    zero_parcel_open(copy, &p);
-    put_rank(d, rank, &p);
-    free(copy);
+    const zero_trace *t = mine->trace;
+    w->mine = mine;
+    if (!t) return ZERO_OK;
+    ZERO_TRY(zero_new(&w->steps, t->window.keeps + 1, "steps of a trace"));
+    ZERO_TRY(zero_new(&w->flights, room_for_flights(mine), "flights of a trace"));
+    ZERO_TRY(zero_new(&w->transfers, t->transfers.capacity, "transfers of a trace"));
+    ZERO_TRY(
+        zero_trace_live(mine->schedule, ZERO_PROGRAM_STEP, &w->live[ZERO_PROGRAM_STEP]));
+    ZERO_TRY(zero_trace_live(mine->schedule, ZERO_PROGRAM_EPILOGUE,
+                             &w->live[ZERO_PROGRAM_EPILOGUE]));
+    w->n_steps = zero_trace_list(t, w->steps);
     return ZERO_OK;
 }
+
+static void close_writer(writer *w)
+{
+    for (int p = 0; p < ZERO_PROGRAMS; p++) free(w->live[p]);
+    free(w->transfers);
+    free(w->flights);
+    free(w->steps);
+}
+
+static zero_status put_rank(writer *w, const zero_trace_head *head)
+{
+    const zero_trace *t = w->mine->trace;
+    const zero_transfer_ring *ring = &t->transfers;
+    int64_t open, n = zero_min(ring->n, ring->capacity);
+    ZERO_TRY(zero_trace_file_begin(&w->file, NULL, head));
+    zero_trace_file_rank(w->file, w->mine->comm->rank);
+    for (int k = 0; k < w->n_steps; k++) {
+        /* Gaps are filled, so that spans add up to the step. */
+        const zero_traced_step *step = w->steps[k];
+        const zero_run_span *spans = zero_trace_spans(t, step);
+        double at = step->begin;
+        for (int i = 0; i < step->n; i++) {
+            if (!spans[i].is_ahead) fill_gap(w, step->step, at, spans[i].begin);
+            put_span(w, step->step, &spans[i]);
+            if (!spans[i].is_ahead) at = spans[i].end;
+        }
+        fill_gap(w, step->step, at, step->end);
+    }
+    int64_t flights = zero_comm_spans_copy(w->mine->comm, zero_clock_seconds(),
+                                           room_for_flights(w->mine), w->flights, &open);
+    for (int64_t k = 0; k < flights; k++)
+        put_flight(w, &w->flights[k], k >= flights - open);
+    for (int64_t k = 0; k < n; k++)
+        w->transfers[k] = ring->ring[(ring->n - n + k) % ring->capacity];
+    qsort(w->transfers, (size_t)n, sizeof *w->transfers, by_begin);
+    put_transfers(w, n);
+    return ZERO_OK;
+}
+
+/* ---- the file ---- */
 
 /* The begin of the first step and both ends of the steps, as doubles, which ranks exchange;
  * a rank without steps changes nothing of a minimum. */
@@ -226,51 +249,19 @@ typedef struct {
     double origin, first, minus_last;
 } extent;
 
-static extent extent_of(const zero_parcel *p)
+static zero_status find_extent(const writer *w, extent *e)
 {
-    extent e = {INFINITY, INFINITY, INFINITY};
-    if (!p || p->head.n_steps == 0) return e;
-    const zero_traced_step *last = &p->steps[p->head.n_steps - 1];
-    return (extent){p->steps[0].begin, (double)p->steps[0].step, -(double)last->step};
-}
-
-static zero_status open_file(const zero_run_trace_file *file, const extent *e, desk *d)
-{
-    zero_trace_head head = file->head;
-    head.first_step = (int64_t)e->first;
-    head.last_step = (int64_t)-e->minus_last;
-    d->origin = e->origin;
-    return zero_trace_file_begin(&d->file, file->place, &head);
-}
-
-static zero_run_trace_result result_of(const extent *e, const desk *d)
-{
-    return (zero_run_trace_result){.first_step = (int64_t)e->first,
-                                   .last_step = (int64_t)-e->minus_last,
-                                   .left_out = d->left_out};
-}
-
-static zero_status pack(const zero_run_trace *mine, void **data, size_t *bytes,
-                        zero_parcel *p)
-{
-    *data = NULL;
-    *bytes = 0;
-    if (!mine->trace) return ZERO_OK;
-    ZERO_TRY(zero_parcel_pack(mine, data, bytes));
-    zero_parcel_open(*data, p);
-    return ZERO_OK;
-}
-
-static zero_status find_extent(zero_comm *comm, extent *e)
-{
-    const int ranks = comm->size;
-    extent *all = calloc((size_t)ranks, sizeof *all);
-    zero_status st = ZERO_OK;
-    if (!all) st = zero_fail(ZERO_ERR_NOMEM, "no memory for the times of %d ranks", ranks);
-    st = zero_agree(comm, st);
+    zero_comm *comm = w->mine->comm;
+    extent *all;
+    *e = (extent){INFINITY, INFINITY, INFINITY};
+    if (w->n_steps > 0)
+        *e = (extent){align(w, w->steps[0]->begin), (double)w->steps[0]->step,
+                      -(double)w->steps[w->n_steps - 1]->step};
+    if (w->mine->is_alone) return ZERO_OK;
+    zero_status st = zero_agree(comm, zero_new(&all, comm->size, "times of ranks"));
     if (st == ZERO_OK)
         st = zero_comm_all_gather_doubles(comm, 3, &e->origin, (double *)(void *)all);
-    for (int r = 0; st == ZERO_OK && r < ranks; r++) {
+    for (int r = 0; st == ZERO_OK && r < comm->size; r++) {
         e->origin = fmin(e->origin, all[r].origin);
         e->first = fmin(e->first, all[r].first);
         e->minus_last = fmin(e->minus_last, all[r].minus_last);
@@ -279,55 +270,54 @@ static zero_status find_extent(zero_comm *comm, extent *e)
     return st;
 }
 
-static zero_status write_all(const zero_run_trace *mine, const zero_run_trace_file *file,
-                             const void *data, size_t bytes, extent *e,
-                             zero_run_trace_result *result)
+static zero_status take(void *file, int rank, const void *text, size_t bytes)
 {
-    zero_comm *comm = mine->comm;
-    desk d = {.file = NULL};
-    ZERO_TRY(find_extent(comm, e));
-    if (!isfinite(e->origin)) return ZERO_OK;
-    zero_status st = zero_comm_is_root(comm) ? open_file(file, e, &d) : ZERO_OK;
-    st = zero_agree(comm, st);
-    if (st == ZERO_OK) st = zero_comm_deliver(comm, data, bytes, take, &d);
-    *result = result_of(e, &d);
-    if (d.file) st = zero_trace_file_end(d.file, st);
-    return zero_agree_after_files(comm, st);
+    return bytes > 0 ? zero_trace_file_append(file, rank, text, bytes) : ZERO_OK;
+}
+
+/* `whole`: the file, on the rank that writes it. */
+static zero_status write_all(writer *w, const zero_trace_head *head, zero_trace_file *whole)
+{
+    zero_comm *comm = w->mine->comm;
+    const char *text = NULL;
+    size_t bytes = 0;
+    zero_status st = w->mine->trace ? put_rank(w, head) : ZERO_OK;
+    if (w->file && st == ZERO_OK) st = zero_trace_file_text(w->file, &text, &bytes);
+    if (w->mine->is_alone) {
+        if (st == ZERO_OK) st = take(whole, comm->rank, text, bytes);
+    } else {
+        st = zero_agree(comm, st);
+        if (st == ZERO_OK) st = zero_comm_deliver(comm, text, bytes, take, whole);
+        if (st == ZERO_OK) st = zero_comm_sum(comm, 1, &w->left_out);
+    }
+    return w->file ? zero_trace_file_end(w->file, st) : st;
 }
 
 zero_status zero_run_trace_write(const zero_run_trace *mine,
                                  const zero_run_trace_file *file,
                                  zero_run_trace_result *result)
 {
-    void *data;
-    size_t bytes;
-    zero_parcel p;
+    zero_comm *comm = mine->comm;
+    const bool writes = mine->is_alone || zero_comm_is_root(comm);
+    writer w = {.n_steps = 0};
+    extent e;
+    zero_trace_file *whole = NULL;
     *result = (zero_run_trace_result){0};
-    zero_status st = zero_agree(mine->comm, pack(mine, &data, &bytes, &p));
-    extent e = extent_of(st == ZERO_OK && data ? &p : NULL);
-    if (st == ZERO_OK) st = write_all(mine, file, data, bytes, &e, result);
-    free(data);
-    return st;
-}
-
-zero_status zero_run_trace_write_alone(const zero_run_trace *mine,
-                                       const zero_run_trace_file *file,
-                                       zero_run_trace_result *result)
-{
-    void *data;
-    size_t bytes;
-    zero_parcel p;
-    desk d = {.file = NULL};
-    *result = (zero_run_trace_result){0};
-    ZERO_TRY(pack(mine, &data, &bytes, &p));
-    extent e = extent_of(data ? &p : NULL);
-    zero_status st = ZERO_OK;
-    if (isfinite(e.origin)) {
-        st = open_file(file, &e, &d);
-        if (st == ZERO_OK) put_rank(&d, mine->comm->rank, &p);
-        if (st == ZERO_OK) st = zero_trace_file_end(d.file, ZERO_OK);
-        *result = result_of(&e, &d);
+    zero_status st = open_writer(&w, mine);
+    if (!mine->is_alone) st = zero_agree(comm, st);
+    if (st == ZERO_OK) st = find_extent(&w, &e);
+    if (st == ZERO_OK && isfinite(e.origin)) {
+        zero_trace_head head = file->head;
+        head.first_step = (int64_t)e.first;
+        head.last_step = (int64_t)-e.minus_last;
+        w.origin = e.origin;
+        if (writes) st = zero_trace_file_begin(&whole, file->place, &head);
+        if (!mine->is_alone) st = zero_agree(comm, st);
+        if (st == ZERO_OK) st = write_all(&w, &head, whole);
+        *result = (zero_run_trace_result){head.first_step, head.last_step, w.left_out};
+        if (whole) st = zero_trace_file_end(whole, st);
+        if (!mine->is_alone) st = zero_agree_after_files(comm, st);
     }
-    free(data);
+    close_writer(&w);
     return st;
 }

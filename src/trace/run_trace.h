@@ -1,20 +1,28 @@
-/* run_trace.h - the trace of a run: rank 0 takes the rings of all ranks and writes the
- * file.
+/* run_trace.h - the trace of a run: each rank writes its events, and rank 0 the file.
  *
  *     rank r    its clock is that of rank 0: comm/clock_offset.h
- *     parcel    instructions by name and bytes | steps | spans | flights | transfers
- *     rank 0    takes parcels in the order of ranks (comm/deliver.h) and writes each at
- *               once
+ *               its spans, flights and transfers as text (trace_file.h)
+ *     rank 0    takes texts in the order of ranks (comm/deliver.h)
  *
  * Times begin with the first step that the trace has. What a step spends before, after and
  * between its programs is one span named ZERO_TRACE_OUTSIDE, so that a rank's spans add up
  * to the step_seconds of its metrics. */
 #pragma once
 
-#include "trace/parcel.h"
+#include "comm/clock_offset.h"
+#include "engine/engine.h"
 #include "trace/trace_file.h"
 
 #define ZERO_TRACE_OUTSIDE "outside the program"
+
+/* One rank's part of a trace. All borrowed. */
+typedef struct {
+    const zero_schedule *schedule;
+    const zero_trace *trace;      /* stopped; NULL: this rank has none */
+    zero_comm *comm;              /* the world */
+    zero_clock_reading clocks[2]; /* at the start and at the end */
+    bool is_alone; /* the others cannot be asked any more: a file of this rank alone */
+} zero_run_trace;
 
 typedef struct {
     zero_trace_head head; /* the steps are filled in */
@@ -33,11 +41,8 @@ ZERO_NODISCARD zero_status zero_run_trace_count(const zero_schedule *s,
                                                 const zero_trace_window *window,
                                                 zero_trace_counts *counts);
 
-/* Collective over the world, with one verdict: writes the file on rank 0. */
+/* Writes the file on rank 0: collective over the world, with one verdict, or local if this
+ * rank is alone. */
 ZERO_NODISCARD zero_status zero_run_trace_write(const zero_run_trace *mine,
                                                 const zero_run_trace_file *file,
                                                 zero_run_trace_result *result);
-/* This rank's part alone, when the others cannot be asked any more. Local. */
-ZERO_NODISCARD zero_status zero_run_trace_write_alone(const zero_run_trace *mine,
-                                                      const zero_run_trace_file *file,
-                                                      zero_run_trace_result *result);

@@ -7,15 +7,14 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "lists/algorithm.h"
 #include "report/plan_program.h"
 #include "report/text.h"
 #include "sharding/compile.h"
 #include "sharding/schedule_exchange.h"
-#include "sharding/schedule_memory.h"
 #include "sharding/work.h"
 #include "trace/trace_file.h"
-#include "trace/trace_name.h"
 #include "zero/version.h"
 
 /* A rank's step program: what the file says of each instruction. Ranks of a TP group have
@@ -25,22 +24,22 @@ typedef struct {
     int64_t *bytes;               /* [length], owned */
 } program;
 
-struct zero_simulation_trace {
-    zero_simulation_trace_input input;
-    const zero_simulation_report *report;
+typedef struct {
+    const zero_simulation_trace_input *input;
+    zero_simulation_report *report;
     zero_trace_file *file;
     program *programs; /* [data ranks], owned; of those that are traced */
     int n_programs, tp;
-};
+} tracing;
 
-static const zero_schedule *schedule_of(const zero_simulation_trace *t)
+static const zero_schedule *schedule_of(const tracing *t)
 {
     return &t->report->plan.stages[0].schedule;
 }
 
-static bool is_traced(const zero_simulation_trace *t, int rank)
+static bool is_traced(const tracing *t, int rank)
 {
-    return zero_trace_ranks_have(&t->input.ranks, rank);
+    return zero_trace_ranks_have(&t->input->ranks, rank);
 }
 
 /* ---- programs of ranks ---- */
@@ -48,18 +47,13 @@ static bool is_traced(const zero_simulation_trace *t, int rank)
 static zero_status take_program(const zero_schedule *s, program *to)
 {
     const zero_program *p = &s->programs[ZERO_PROGRAM_STEP];
-    to->live = calloc((size_t)p->length + 1, sizeof *to->live);
-    to->bytes = calloc((size_t)p->length + 1, sizeof *to->bytes);
-    if (!to->live || !to->bytes)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for a trace of %d instructions",
-                         p->length);
-    zero_schedule_live(s, ZERO_PROGRAM_STEP, to->live);
+    ZERO_TRY(zero_new(&to->bytes, p->length + 1, "instructions of a trace"));
     for (int at = 0; at < p->length; at++)
         to->bytes[at] = zero_plan_instruction_bytes(s, &p->code[at]);
-    return ZERO_OK;
+    return zero_trace_live(s, ZERO_PROGRAM_STEP, &to->live);
 }
 
-static zero_status compile_program(zero_simulation_trace *t, int data_rank)
+static zero_status compile_program(tracing *t, int data_rank)
 {
     zero_plan_input input = schedule_of(t)->input;
     zero_schedule s;
@@ -83,7 +77,7 @@ static bool may_wait(zero_op op)
 }
 
 /* Collectives are begun at once unless their arithmetic takes time. */
-static bool may_take_time(const zero_simulation_trace *t, zero_op op)
+static bool may_take_time(const tracing *t, zero_op op)
 {
     zero_work_kind kind = zero_ops[op].kind;
     if (kind == ZERO_WORK_EXCHANGE) return isfinite(t->report->input.memory_bandwidth);
@@ -91,7 +85,7 @@ static bool may_take_time(const zero_simulation_trace *t, zero_op op)
 }
 
 /* Counts one rank's events; memory changes at about three of four instructions. */
-static zero_trace_counts count_events(const zero_simulation_trace *t)
+static zero_trace_counts count_events(const tracing *t)
 {
     const zero_program *p = &schedule_of(t)->programs[ZERO_PROGRAM_STEP];
     zero_trace_counts n = {.samples = p->length * 3 / 4};
@@ -109,7 +103,7 @@ static zero_trace_counts count_events(const zero_simulation_trace *t)
 
 static void take_span(void *trace, const zero_simulated_span *span)
 {
-    zero_simulation_trace *t = trace;
+    tracing *t = trace;
     char name[ZERO_PLAN_TEXT];
     if (!is_traced(t, span->rank)) return;
     const program *p = &t->programs[span->rank / t->tp];
@@ -136,8 +130,8 @@ static void take_span(void *trace, const zero_simulated_span *span)
 
 static void take_flight(void *trace, const zero_simulated_flight *flight)
 {
-    zero_simulation_trace *t = trace;
-    char name[ZERO_TRACE_COLLECTIVE];
+    tracing *t = trace;
+    char name[ZERO_TRACE_NAME];
     zero_traffic traffic;
     if (!is_traced(t, flight->rank)) return;
     zero_status st =
@@ -164,11 +158,8 @@ static void take_flight(void *trace, const zero_simulated_flight *flight)
 
 /* ---- the file ---- */
 
-static zero_status begin(void *trace, const zero_simulation_report *report,
-                         zero_simulate_input *input)
+static zero_status begin(tracing *t)
 {
-    zero_simulation_trace *t = trace;
-    t->report = report;
     zero_trace_counts n = count_events(t);
     char remedy[ZERO_PLAN_TEXT];
     int64_t traced = 0;
@@ -192,55 +183,40 @@ static zero_status begin(void *trace, const zero_simulation_report *report,
     const zero_layout *layout = &t->report->plan.layout;
     int64_t step = t->report->input.steps;
     zero_trace_head head = {.layout = layout,
-                            .command = t->input.command,
+                            .command = t->input->command,
                             .version = ZERO_VERSION_STRING,
-                            .commit = t->input.commit,
+                            .commit = t->input->commit,
                             .first_step = step,
                             .last_step = step,
                             .class_peak =
                                 schedule_of(t)->peak_of[ZERO_PROGRAM_STEP].of_class};
     zero_whole_file place;
     zero_lock lock;
-    ZERO_TRY(zero_trace_file_place(&place, t->input.path, ZERO_WHOLE_FILE_ALONE, &lock));
+    ZERO_TRY(zero_trace_file_place(&place, t->input->path, ZERO_WHOLE_FILE_ALONE, &lock));
     zero_status st = zero_trace_file_begin(&t->file, &place, &head);
     zero_whole_file_abandon(&place);
     ZERO_TRY(st);
     for (int rank = 0; rank < layout->size; rank++)
         if (is_traced(t, rank)) zero_trace_file_rank(t->file, rank);
-    input->span = take_span;
-    input->flight = take_flight;
-    input->arg = t;
+    t->report->input.span = take_span;
+    t->report->input.flight = take_flight;
+    t->report->input.arg = t;
     return ZERO_OK;
 }
 
-static zero_status end(void *trace, zero_status st)
+zero_status zero_simulation_trace_make(const zero_simulation_trace_input *input,
+                                       const zero_simulation_request *request,
+                                       zero_simulation_report *report)
 {
-    zero_simulation_trace *t = trace;
-    return zero_trace_file_end(t->file, st);
-}
-
-zero_status zero_simulation_trace_open(zero_simulation_trace **trace,
-                                       const zero_simulation_trace_input *input)
-{
-    zero_simulation_trace *t = calloc(1, sizeof *t);
-    if (!t) return zero_fail(ZERO_ERR_NOMEM, "no memory for a trace");
-    t->input = *input;
-    *trace = t;
-    return ZERO_OK;
-}
-
-void zero_simulation_trace_close(zero_simulation_trace *t)
-{
-    if (!t) return;
-    for (int k = 0; k < t->n_programs && t->programs; k++) {
-        free(t->programs[k].live);
-        free(t->programs[k].bytes);
+    tracing t = {.input = input, .report = report};
+    ZERO_TRY(zero_simulation_report_plan(report, request));
+    zero_status st = begin(&t);
+    if (st == ZERO_OK) st = zero_trace_file_end(t.file, zero_simulation_report_run(report));
+    for (int k = 0; k < t.n_programs && t.programs; k++) {
+        free(t.programs[k].live);
+        free(t.programs[k].bytes);
     }
-    free(t->programs);
-    free(t);
-}
-
-zero_simulation_watcher zero_simulation_trace_watcher(zero_simulation_trace *trace)
-{
-    return (zero_simulation_watcher){.begin = begin, .end = end, .arg = trace};
+    free(t.programs);
+    if (st != ZERO_OK) zero_simulation_report_destroy(report);
+    return st;
 }

@@ -15,14 +15,9 @@ typedef struct {
     const char *command, *commit;
 } zero_simulation_trace_input;
 
-typedef struct zero_simulation_trace zero_simulation_trace;
-
-/* ZERO_ERR_NOMEM. Release it with _close, after the simulation. */
-ZERO_NODISCARD zero_status zero_simulation_trace_open(
-    zero_simulation_trace **trace, const zero_simulation_trace_input *input);
-void zero_simulation_trace_close(zero_simulation_trace *trace); /* accepts NULL */
-
-/* The watcher of a simulation's request. Its begin() fails with ZERO_ERR_INVALID if the
- * file would be too large or cannot be written. The file is there after an end() with
- * ZERO_OK, or not at all. */
-zero_simulation_watcher zero_simulation_trace_watcher(zero_simulation_trace *trace);
+/* Makes the report of a simulation, and the trace of its first stage. Fails, leaving
+ * nothing, as zero_simulation_report_make() does, and with ZERO_ERR_INVALID if the file
+ * would be too large or cannot be written. */
+ZERO_NODISCARD zero_status zero_simulation_trace_make(
+    const zero_simulation_trace_input *input, const zero_simulation_request *request,
+    zero_simulation_report *report);

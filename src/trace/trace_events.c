@@ -278,21 +278,6 @@ static zero_status read_kind(const zero_trace_reader *r, const char *category,
                      r->where, zero_json_shown(category, shown));
 }
 
-static zero_status take_flight(zero_trace_reader *r, const json_t *args,
-                               zero_traced_rank *rank, zero_traced_flight *f)
-{
-    if (f->row == 0 || f->row >= ZERO_TRACE_QUEUES)
-        return zero_fail(
-            ZERO_ERR_FORMAT,
-            "%s: expected a collective on a row of them, from 1 to %d, found it on row %d",
-            r->where, ZERO_TRACE_QUEUES - 1, f->row);
-    ZERO_TRY(TAKE(r, args, NUMBER("step", WHOLE, &f->step, 0, r->trace->last_step),
-                  NUMBER("sequence", WHOLE, &f->sequence, 0, MOST_BYTES),
-                  NUMBER("first", INT, &f->first, 0, r->trace->world - 1),
-                  NUMBER("sent", WHOLE, &f->sent, 0, MOST_BYTES)));
-    return append(r, &rank->flights, &rank->n_flights, &rank->flight_room, f, sizeof *f);
-}
-
 static zero_status take_span(zero_trace_reader *r, const json_t *event)
 {
     zero_traced_rank *rank;
@@ -318,8 +303,19 @@ static zero_status take_span(zero_trace_reader *r, const json_t *event)
                          "%s: expected a wait on a rank, found one on a row", r->where);
     }
     ZERO_TRY(zero_json_object(r->where, event, "args", &args));
-    if (strcmp(category, "collective") != 0) {
-        const zero_traced *t = r->trace;
+    const zero_traced *t = r->trace;
+    const bool is_flight = strcmp(category, "collective") == 0;
+    if (is_flight && (row == 0 || row >= ZERO_TRACE_QUEUES))
+        return zero_fail(
+            ZERO_ERR_FORMAT,
+            "%s: expected a collective on a row of them, from 1 to %d, found it on row %d",
+            r->where, ZERO_TRACE_QUEUES - 1, row);
+    if (is_flight) {
+        ZERO_TRY(TAKE(r, args, NUMBER("step", WHOLE, &span.step, 0, t->last_step),
+                      NUMBER("sequence", WHOLE, &span.sequence, 0, MOST_BYTES),
+                      NUMBER("first", INT, &span.first, 0, t->world - 1),
+                      NUMBER("sent", WHOLE, &span.bytes, 0, MOST_BYTES)));
+    } else {
         ZERO_TRY(read_kind(r, category, &span.kind));
         ZERO_TRY(TAKE(r, args,
                       NUMBER("step", WHOLE, &span.step, t->first_step, t->last_step),
@@ -327,26 +323,15 @@ static zero_status take_span(zero_trace_reader *r, const json_t *event)
                       IF_THERE("group", INT, &span.group, INT_MAX),
                       IF_THERE("bytes", WHOLE, &span.bytes, MOST_BYTES),
                       NUMBER("live", WHOLE, &span.live, 0, MOST_BYTES)));
-        if (row == 0)
-            return append(r, &rank->spans, &rank->n_spans, &rank->span_room, &span,
-                          sizeof span);
-        zero_traced_row *below = find_row(rank, row);
-        if (below)
-            return append(r, &below->spans, &below->n, &below->room, &span, sizeof span);
-        return zero_fail(
-            ZERO_ERR_FORMAT,
-            "%s: expected the thread_name of row %d of rank %d before this event", r->where,
-            row, rank->rank);
+        if (row > 0 && !find_row(rank, row))
+            return zero_fail(
+                ZERO_ERR_FORMAT,
+                "%s: expected the thread_name of row %d of rank %d before this event",
+                r->where, row, rank->rank);
     }
-    return take_flight(r, args, rank,
-                       &(zero_traced_flight){.begin = span.begin,
-                                             .end = span.end,
-                                             .row = row,
-                                             .name = span.name,
-                                             .line = r->line});
+    span.row = row;
+    return append(r, &rank->spans, &rank->n_spans, &rank->room, &span, sizeof span);
 }
-
-/* ---- memory ---- */
 
 /* ---- all ---- */
 

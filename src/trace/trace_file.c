@@ -10,9 +10,9 @@
 #include "base/fail.h"
 #include "base/grow.h"
 #include "base/legible.h"
+#include "sharding/schedule_memory.h"
 
-#define BUFFER  65536
-#define LONGEST 4096 /* bytes of an event */
+#define BUFFER  65536 /* bytes that wait for the file, beside the last event */
 #define ESCAPED (2 * ZERO_TRACE_NAME + 1)
 
 /* Rows of a rank's flights, and its memory. */
@@ -26,46 +26,41 @@ struct lanes {
 
 struct zero_trace_file {
     zero_trace_head head;
+    bool has_file; /* else the events are only text */
     zero_whole_file file;
+    FILE *out; /* text */
+    char *text;
+    size_t bytes; /* of text, once `out` is flushed */
     zero_failure failure;
-    bool has_events;
     char *rows[ZERO_TRACE_ROWS]; /* [n_rows] names, owned */
     int n_rows;
     uint32_t *named;     /* [ranks] bit k: row k of the rank has its name */
     bool *has_node;      /* [nodes]: has its name */
     struct lanes *lanes; /* [ranks] */
-    size_t n;
-    char buffer[BUFFER];
 };
 
 /* ---- lines ---- */
 
+/* Moves the text into the file. */
 static void flush(zero_trace_file *f)
 {
-    if (f->failure.status != ZERO_OK) return;
-    zero_status st = zero_whole_file_write(&f->file, f->buffer, f->n);
-    if (st != ZERO_OK) f->failure = zero_failure_keep(st);
-    f->n = 0;
+    if (fflush(f->out) != 0)
+        zero_trace_file_fail(f, zero_fail(ZERO_ERR_NOMEM, "no memory for a trace"));
+    if (!f->has_file || f->failure.status != ZERO_OK) return;
+    zero_trace_file_fail(f, zero_whole_file_write(&f->file, f->text, f->bytes));
+    rewind(f->out);
 }
 
-/* A part of a line of at most LONGEST bytes. */
+/* A part of an event, each of which begins with the line's end before it. */
 static __attribute__((format(printf, 2, 3))) void put(zero_trace_file *f,
                                                       const char *format, ...)
 {
     va_list args;
     if (f->failure.status != ZERO_OK) return;
-    if (f->n + LONGEST > BUFFER) flush(f);
+    if (f->has_file && ftell(f->out) > BUFFER) flush(f);
     va_start(args, format);
-    f->n += (size_t)vsnprintf(f->buffer + f->n, LONGEST, format, args);
+    vfprintf(f->out, format, args);
     va_end(args);
-}
-
-/* Begins an event on a line of its own. */
-static const char *next(zero_trace_file *f)
-{
-    const char *before = f->has_events ? ",\n" : "[\n";
-    f->has_events = true;
-    return before;
 }
 
 /* A text between quotes of JSON. */
@@ -92,26 +87,38 @@ static const char *quoted(const char *text, char escaped[ESCAPED])
 static int64_t nano(zero_trace_file *f, double seconds)
 {
     if (seconds >= 0.0 && seconds < 1e9) return llround(1e9 * seconds);
-    if (f->failure.status == ZERO_OK)
-        f->failure = zero_failure_keep(
-            zero_fail(ZERO_ERR_INVALID, "a time of %g s cannot be in a trace", seconds));
+    zero_trace_file_fail(
+        f, zero_fail(ZERO_ERR_INVALID, "a time of %g s cannot be in a trace", seconds));
     return 0;
 }
 
-/* ---- the beginning ---- */
+/* ---- names ---- */
+
+const char *zero_trace_category(zero_op op)
+{
+    return zero_ops[op].category ? zero_ops[op].category : "other";
+}
+
+void zero_trace_collective(const zero_model *model, const zero_instruction *i,
+                           zero_collective_kind kind, char text[ZERO_TRACE_NAME])
+{
+    char operand[ZERO_PLAN_TEXT];
+    zero_text_part(model, i, operand);
+    snprintf(text, ZERO_TRACE_NAME, "%s %s", zero_collective_kind_name(kind), operand);
+}
 
 static void name_node(zero_trace_file *f, int node)
 {
     if (f->has_node[node]) return;
     f->has_node[node] = true;
     put(f,
-        "%s{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":%d,\"args\":{\"name\":\"node "
+        ",\n{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":%d,\"args\":{\"name\":\"node "
         "%d, %s\"}}",
-        next(f), node, node, f->head.hosts ? QUOTED(f->head.hosts[node]) : "simulated");
+        node, node, f->head.hosts ? QUOTED(f->head.hosts[node]) : "simulated");
     put(f,
-        "%s{\"name\":\"process_sort_index\",\"ph\":\"M\",\"pid\":%d,\"args\":{\"sort_"
+        ",\n{\"name\":\"process_sort_index\",\"ph\":\"M\",\"pid\":%d,\"args\":{\"sort_"
         "index\":%d}}",
-        next(f), node, node);
+        node, node);
 }
 
 static int thread_of(int rank, int row)
@@ -124,19 +131,38 @@ static void name_thread(zero_trace_file *f, int rank, int row, const char *name)
 {
     int node = f->head.layout->node_of[rank], thread = thread_of(rank, row);
     put(f,
-        "%s{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"args\":{\"name\":"
+        ",\n{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"args\":{"
+        "\"name\":"
         "\"rank %d%s%s\"}}",
-        next(f), node, thread, rank, *name ? " " : "", QUOTED(name));
+        node, thread, rank, *name ? " " : "", QUOTED(name));
     put(f,
-        "%s{\"name\":\"thread_sort_index\",\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"args\":{"
+        ",\n{\"name\":\"thread_sort_index\",\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"args\":{"
         "\"sort_index\":%d}}",
-        next(f), node, thread, thread);
+        node, thread, thread);
 }
 
 void zero_trace_file_rank(zero_trace_file *f, int rank)
 {
-    name_node(f, f->head.layout->node_of[rank]);
+    if (f->has_file) name_node(f, f->head.layout->node_of[rank]);
     name_thread(f, rank, 0, "");
+}
+
+zero_status zero_trace_file_text(zero_trace_file *f, const char **text, size_t *bytes)
+{
+    flush(f);
+    *text = f->text;
+    *bytes = f->bytes;
+    return zero_failure_restore(&f->failure);
+}
+
+zero_status zero_trace_file_append(zero_trace_file *f, int rank, const char *text,
+                                   size_t bytes)
+{
+    name_node(f, f->head.layout->node_of[rank]);
+    flush(f);
+    if (f->failure.status == ZERO_OK)
+        zero_trace_file_fail(f, zero_whole_file_write(&f->file, text, bytes));
+    return zero_failure_restore(&f->failure);
 }
 
 /* ---- events ---- */
@@ -147,36 +173,24 @@ static void put_span(zero_trace_file *f, int thread, const zero_trace_span *s)
     int64_t begin = nano(f, s->begin), end = nano(f, s->end);
     int64_t waited = nano(f, s->waited);
     put(f,
-        "%s{\"name\":\"%s\",\"cat\":\"%s\",\"ph\":\"X\",\"pid\":%d,\"tid\":%d,\"ts\":" TIME
+        ",\n{\"name\":\"%s\",\"cat\":\"%s\",\"ph\":\"X\",\"pid\":%d,\"tid\":%d,\"ts\":" TIME
         ",\"dur\":" TIME ",\"args\":{\"step\":%" PRId64 ",\"at\":%d",
-        next(f), QUOTED(s->name), s->category, node, thread, NANO(begin), NANO(end - begin),
-        s->step, s->at);
+        QUOTED(s->name), s->category, node, thread, NANO(begin), NANO(end - begin), s->step,
+        s->at);
     if (s->group >= 0) put(f, ",\"group\":%d", s->group);
     if (s->bytes >= 0) put(f, ",\"bytes\":%" PRId64, s->bytes);
     put(f, ",\"live\":%zu}}", s->live_bytes);
     if (waited == 0) return;
     if (waited > end - begin) waited = end - begin;
     put(f,
-        "%s{\"name\":\"waiting\",\"cat\":\"wait\",\"ph\":\"X\",\"pid\":%d,\"tid\":%d,"
+        ",\n{\"name\":\"waiting\",\"cat\":\"wait\",\"ph\":\"X\",\"pid\":%d,\"tid\":%d,"
         "\"ts\":" TIME ",\"dur\":" TIME "}",
-        next(f), node, thread, NANO(begin), NANO(waited));
+        node, thread, NANO(begin), NANO(waited));
 }
 
 void zero_trace_file_span(zero_trace_file *f, const zero_trace_span *span)
 {
     put_span(f, thread_of(span->rank, 0), span);
-}
-
-static zero_status fail_lane(int rank, int lanes)
-{
-    if (lanes + 1 < ZERO_TRACE_QUEUES)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for row %d of rank %d in a trace",
-                         lanes + 1, rank);
-    return zero_fail(
-        ZERO_ERR_INVALID,
-        "--trace: rank %d has more than %d collectives in flight at once, for which a "
-        "trace has no rows: trace a job of fewer ranks, or --partition slice",
-        rank, lanes);
 }
 
 /* The row in which the last flight ended last of those that ended before `begin`, or a new
@@ -189,7 +203,15 @@ static int find_lane(zero_trace_file *f, int rank, int64_t begin)
         if (l->end[k] <= begin && (best < 0 || l->end[k] > l->end[best])) best = k;
     if (best >= 0) return best;
     if (l->n + 1 >= ZERO_TRACE_QUEUES || !zero_grow(l->end, l->n, &l->room)) {
-        zero_trace_file_fail(f, fail_lane(rank, l->n));
+        zero_trace_file_fail(
+            f, l->n + 1 < ZERO_TRACE_QUEUES
+                   ? zero_fail(ZERO_ERR_NOMEM, "no memory for row %d of rank %d in a trace",
+                               l->n + 1, rank)
+                   : zero_fail(ZERO_ERR_INVALID,
+                               "--trace: rank %d has more than %d collectives in flight at "
+                               "once, for which a trace has no rows: trace a job of fewer "
+                               "ranks, or --partition slice",
+                               rank, l->n));
         return -1;
     }
     l->end[l->n] = 0;
@@ -204,12 +226,11 @@ void zero_trace_file_flight(zero_trace_file *f, const zero_trace_flight *g)
     if (lane < 0) return;
     f->lanes[g->rank].end[lane] = end;
     put(f,
-        "%s{\"name\":\"%s\",\"cat\":\"collective\",\"ph\":\"X\",\"pid\":%d,\"tid\":%d,"
+        ",\n{\"name\":\"%s\",\"cat\":\"collective\",\"ph\":\"X\",\"pid\":%d,\"tid\":%d,"
         "\"ts\":" TIME ",\"dur\":" TIME ",\"args\":{\"step\":%" PRId64
         ",\"sequence\":%" PRId64 ",\"first\":%d,\"sent\":%" PRId64 "}}",
-        next(f), QUOTED(g->name), f->head.layout->node_of[g->rank],
-        thread_of(g->rank, lane + 1), NANO(begin), NANO(end - begin), g->step, g->sequence,
-        g->first, g->sent);
+        QUOTED(g->name), f->head.layout->node_of[g->rank], thread_of(g->rank, lane + 1),
+        NANO(begin), NANO(end - begin), g->step, g->sequence, g->first, g->sent);
 }
 
 void zero_trace_file_memory(zero_trace_file *f, int rank, double at,
@@ -223,9 +244,9 @@ void zero_trace_file_memory(zero_trace_file *f, int rank, double at,
     memcpy(l->of_class, of_class, sizeof l->of_class);
     const char *comma = "";
     put(f,
-        "%s{\"name\":\"memory of rank %d\",\"ph\":\"C\",\"pid\":%d,\"tid\":%d,\"ts\":" TIME
+        ",\n{\"name\":\"memory of rank %d\",\"ph\":\"C\",\"pid\":%d,\"tid\":%d,\"ts\":" TIME
         ",\"args\":{",
-        next(f), rank, f->head.layout->node_of[rank], thread_of(rank, 0), NANO(time));
+        rank, f->head.layout->node_of[rank], thread_of(rank, 0), NANO(time));
     for (int c = 0; c < ZERO_CLASSES; c++) {
         if (peak && peak[c] == 0 && of_class[c] == 0) continue;
         put(f, "%s\"%s\":%zu", comma, zero_class_name((zero_class)c), of_class[c]);
@@ -244,9 +265,8 @@ static int find_row(zero_trace_file *f, const char *name)
         f->rows[f->n_rows] = copy;
         return f->n_rows++;
     }
-    if (f->failure.status == ZERO_OK)
-        f->failure = zero_failure_keep(
-            zero_fail(ZERO_ERR_NOMEM, "no memory for row %d of a trace", f->n_rows + 1));
+    zero_trace_file_fail(
+        f, zero_fail(ZERO_ERR_NOMEM, "no memory for row %d of a trace", f->n_rows + 1));
     return -1;
 }
 
@@ -266,6 +286,8 @@ static void release(zero_trace_file *f)
 {
     for (int k = 0; k < f->n_rows; k++) free(f->rows[k]);
     for (int r = 0; f->lanes && r < f->head.layout->size; r++) free(f->lanes[r].end);
+    if (f->out) fclose(f->out);
+    free(f->text);
     free(f->lanes);
     free(f->named);
     free(f->has_node);
@@ -283,41 +305,43 @@ zero_status zero_trace_file_place(zero_whole_file *place, const char *path,
 zero_status zero_trace_file_begin(zero_trace_file **file, zero_whole_file *place,
                                   const zero_trace_head *head)
 {
-    zero_trace_file *f = calloc(1, sizeof *f);
-    if (!f) return zero_fail(ZERO_ERR_NOMEM, "no memory for a trace");
-    f->head = *head;
-    f->named = calloc((size_t)head->layout->size, sizeof *f->named);
-    f->lanes = calloc((size_t)head->layout->size, sizeof *f->lanes);
-    f->has_node = calloc((size_t)head->layout->n_nodes, sizeof *f->has_node);
-    if (!f->named || !f->has_node || !f->lanes) {
+    zero_trace_file *f;
+    ZERO_TRY(zero_new(&f, 1, "a trace"));
+    const zero_trace_head *h = &f->head;
+    *f = (zero_trace_file){.head = *head, .has_file = place != NULL};
+    f->named = calloc((size_t)h->layout->size, sizeof *f->named);
+    f->lanes = calloc((size_t)h->layout->size, sizeof *f->lanes);
+    f->has_node = calloc((size_t)h->layout->n_nodes, sizeof *f->has_node);
+    f->out = open_memstream(&f->text, &f->bytes);
+    if (!f->named || !f->has_node || !f->lanes || !f->out) {
         release(f);
         return zero_fail(ZERO_ERR_NOMEM, "no memory for a trace");
     }
+    *file = f;
+    if (!place) return ZERO_OK;
     f->file = *place;
     *place = (zero_whole_file){0};
-    const zero_trace_head *h = &f->head;
     put(f,
-        "%s{\"name\":\"zero_trace\",\"ph\":\"M\",\"pid\":0,\"args\":{\"format\":%d,"
+        "[\n{\"name\":\"zero_trace\",\"ph\":\"M\",\"pid\":0,\"args\":{\"format\":%d,"
         "\"command\":\"%s\",\"version\":\"%s\",\"commit\":\"%s\",\"run\":%" PRId64
         ",\"ranks\":%d,\"nodes\":%d,\"simulated\":%s,\"first_step\":%" PRId64
         ",\"last_step\":%" PRId64 ",\"clock_uncertainty\":%.9f",
-        next(f), ZERO_TRACE_VERSION, QUOTED(h->command), QUOTED(h->version),
-        QUOTED(h->commit), h->run, h->layout->size, h->layout->n_nodes,
-        h->hosts ? "false" : "true", h->first_step, h->last_step, h->clock_uncertainty);
+        ZERO_TRACE_VERSION, QUOTED(h->command), QUOTED(h->version), QUOTED(h->commit),
+        h->run, h->layout->size, h->layout->n_nodes, h->hosts ? "false" : "true",
+        h->first_step, h->last_step, h->clock_uncertainty);
     if (h->note) put(f, ",\"note\":\"%s\"", QUOTED(h->note));
     put(f, "}}");
-    *file = f;
     return ZERO_OK;
 }
 
 zero_status zero_trace_file_end(zero_trace_file *f, zero_status st)
 {
     if (st == ZERO_OK) {
-        put(f, "\n]\n");
+        if (f->has_file) put(f, "\n]\n");
         flush(f);
         st = zero_failure_restore(&f->failure);
     }
-    if (st == ZERO_OK) st = zero_whole_file_end(&f->file);
+    if (st == ZERO_OK && f->has_file) st = zero_whole_file_end(&f->file);
     zero_whole_file_abandon(&f->file);
     release(f);
     return st;
@@ -326,6 +350,14 @@ zero_status zero_trace_file_end(zero_trace_file *f, zero_status st)
 void zero_trace_file_fail(zero_trace_file *f, zero_status st)
 {
     if (f->failure.status == ZERO_OK) f->failure = zero_failure_keep(st);
+}
+
+zero_status zero_trace_live(const zero_schedule *s, zero_program_kind kind,
+                            size_t (**live)[ZERO_CLASSES])
+{
+    ZERO_TRY(zero_new(live, s->programs[kind].length + 1, "bytes of instructions"));
+    zero_schedule_live(s, kind, *live);
+    return ZERO_OK;
 }
 
 /* ---- size ---- */

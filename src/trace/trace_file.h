@@ -17,7 +17,9 @@
 
 #include "io/whole_file.h"
 #include "lists/layout.h"
-#include "sharding/schedule.h"
+#include "lists/member.h"
+#include "lists/spec.h"
+#include "sharding/instruction_text.h"
 
 #define ZERO_TRACE_VERSION 1
 #define ZERO_TRACE_NAME    160                 /* bytes of a name, at most */
@@ -50,7 +52,7 @@ typedef struct {
     int rank;
     int64_t step;         /* from 1 */
     const char *name;     /* zero_text_instruction() */
-    const char *category; /* zero_trace_category() of trace_name.h */
+    const char *category; /* zero_trace_category() */
     int at;    /* number of the instruction in its program, from 1, as --show-schedule */
     int group; /* or -1 */
     int64_t bytes; /* as --show-schedule; -1: none */
@@ -87,10 +89,17 @@ ZERO_NODISCARD zero_status zero_trace_file_check(const zero_trace_counts *counts
 ZERO_NODISCARD zero_status zero_trace_file_place(zero_whole_file *place, const char *path,
                                                  zero_whole_file_wish wish,
                                                  zero_lock *lock);
-/* Begins the trace in it. After ZERO_OK it is the trace's; else ZERO_ERR_NOMEM. */
+/* Begins the trace in it. After ZERO_OK it is the trace's; else ZERO_ERR_NOMEM. Without a
+ * place (NULL) the events are text, for the file of another rank. */
 ZERO_NODISCARD zero_status zero_trace_file_begin(zero_trace_file **file,
                                                  zero_whole_file *place,
                                                  const zero_trace_head *head);
+/* The events so far; borrowed. Returns the first failure, as _append() does. */
+ZERO_NODISCARD zero_status zero_trace_file_text(zero_trace_file *f, const char **text,
+                                                size_t *bytes);
+/* Puts the text of another rank into the file. */
+ZERO_NODISCARD zero_status zero_trace_file_append(zero_trace_file *f, int rank,
+                                                  const char *text, size_t bytes);
 /* Names a rank; once, before its events. */
 void zero_trace_file_rank(zero_trace_file *f, int rank);
 void zero_trace_file_span(zero_trace_file *f, const zero_trace_span *span);
@@ -108,3 +117,24 @@ void zero_trace_file_queue(zero_trace_file *f, int rank, const char *row,
 ZERO_NODISCARD zero_status zero_trace_file_end(zero_trace_file *f, zero_status st);
 /* Keeps a failure of the caller's, which _end() returns. */
 void zero_trace_file_fail(zero_trace_file *f, zero_status st);
+
+/* ---- how a trace names what ranks do, in runs and simulations alike ---- */
+
+/* The bytes of each class while each instruction of a program runs; to be freed.
+ * ZERO_ERR_NOMEM. */
+ZERO_NODISCARD zero_status zero_trace_live(const zero_schedule *s, zero_program_kind kind,
+                                           size_t (**live)[ZERO_CLASSES]);
+
+/* "compute", "communication", "disk", "other" */
+const char *zero_trace_category(zero_op op);
+
+/* "reduce-scatter block 3": a collective of REDUCE, GATHER and their like. */
+void zero_trace_collective(const zero_model *model, const zero_instruction *i,
+                           zero_collective_kind kind, char text[ZERO_TRACE_NAME]);
+
+/* One number of `call`, counted from 0 in a group of this part of the family, that no other
+ * part's collectives have. */
+static inline int64_t zero_trace_sequence(zero_family_part part, int64_t call)
+{
+    return call * ZERO_FAMILY_PARTS + part;
+}

@@ -10,6 +10,7 @@
 #include "io/bytes.h"
 #include "io/json_input.h"
 #include "trace/trace_events.h"
+#include "trace/trace_file.h"
 
 #define MOST_LINE 65536 /* bytes of an event */
 
@@ -18,26 +19,9 @@
 #define COMPARE(a, b) \
     if ((a) != (b)) return (a) < (b) ? -1 : 1;
 
-static int by_begin(const void *left, const void *right)
+static int by_row(const void *left, const void *right)
 {
     const zero_traced_span *a = left, *b = right;
-    COMPARE(a->begin, b->begin)
-    COMPARE(a->end, b->end)
-    COMPARE(a->line, b->line)
-    return 0;
-}
-
-static int flight_by_begin(const void *left, const void *right)
-{
-    const zero_traced_flight *a = left, *b = right;
-    COMPARE(a->begin, b->begin)
-    COMPARE(a->line, b->line)
-    return 0;
-}
-
-static int flight_by_row(const void *left, const void *right)
-{
-    const zero_traced_flight *a = left, *b = right;
     COMPARE(a->row, b->row)
     COMPARE(a->begin, b->begin)
     COMPARE(a->end, b->end)
@@ -45,9 +29,17 @@ static int flight_by_row(const void *left, const void *right)
     return 0;
 }
 
-static int flight_by_id(const void *left, const void *right)
+static int by_begin(const void *left, const void *right)
 {
-    const zero_traced_flight *a = left, *b = right;
+    const zero_traced_span *a = left, *b = right;
+    COMPARE(a->begin, b->begin)
+    COMPARE(a->line, b->line)
+    return 0;
+}
+
+static int by_id(const void *left, const void *right)
+{
+    const zero_traced_span *a = left, *b = right;
     COMPARE(a->step, b->step)
     COMPARE(a->sequence, b->sequence)
     COMPARE(a->line, b->line)
@@ -78,20 +70,25 @@ static void sort(void *list, int64_t n, size_t item,
 
 /* ---- spans ---- */
 
-static zero_status order_spans(const zero_trace_reader *r, const zero_traced_rank *rank,
-                               zero_traced_span *spans, int64_t n)
+/* Those of one row do not overlap. */
+static zero_status check_row(const zero_trace_reader *r, const zero_traced_rank *rank,
+                             const zero_traced_span *s)
 {
-    sort(spans, n, sizeof *spans, by_begin);
-    for (int64_t i = 1; i < n; i++)
-        if (spans[i].begin < spans[i - 1].end)
-            return zero_fail(ZERO_ERR_FORMAT,
-                             "%.500s, line %" PRId64
-                             ": rank %d: expected a span from %" PRId64
-                             " ns on, where the one of line %" PRId64
-                             " ends, found one from %" PRId64 " ns on",
-                             r->trace->path, spans[i].line, rank->rank, spans[i - 1].end,
-                             spans[i - 1].line, spans[i].begin);
-    return ZERO_OK;
+    const char *path = r->trace->path;
+    if (s->row != s[-1].row || s->begin >= s[-1].end) return ZERO_OK;
+    if (s->row > 0 && s->row < ZERO_TRACE_QUEUES)
+        return zero_fail(ZERO_ERR_FORMAT,
+                         "%.500s, line %" PRId64
+                         ": row %d of rank %d: expected a collective from %" PRId64
+                         " ns on, where the one of line %" PRId64
+                         " ends, found one from %" PRId64 " ns on",
+                         path, s->line, s->row, rank->rank, s[-1].end, s[-1].line,
+                         s->begin);
+    return zero_fail(ZERO_ERR_FORMAT,
+                     "%.500s, line %" PRId64 ": rank %d: expected a span from %" PRId64
+                     " ns on, where the one of line %" PRId64
+                     " ends, found one from %" PRId64 " ns on",
+                     path, s->line, rank->rank, s[-1].end, s[-1].line, s->begin);
 }
 
 /* The last span that begins at `time`, or NULL. */
@@ -109,44 +106,39 @@ static zero_traced_span *span_from(const zero_traced_rank *rank, int64_t time)
     return &rank->spans[low - 1];
 }
 
-/* Sorts, finds the instructions of waits, and checks that spans do not overlap and that no
- * two flights of a rank are the same. */
+/* Sorts, divides a rank's spans, flights and queues, finds the instructions of waits, and
+ * checks that those of a row do not overlap and that no two flights of a rank are the
+ * same. */
 static zero_status order(zero_trace_reader *r)
 {
     zero_traced *t = r->trace;
     for (int64_t k = 0; k < t->n_ranks; k++) {
         zero_traced_rank *rank = &t->ranks[k];
-        ZERO_TRY(order_spans(r, rank, rank->spans, rank->n_spans));
-        for (int64_t i = 0; i < rank->n_rows; i++)
-            ZERO_TRY(order_spans(r, rank, rank->rows[i].spans, rank->rows[i].n));
-        sort(rank->flights, rank->n_flights, sizeof *rank->flights, flight_by_row);
-        for (int64_t i = 1; i < rank->n_flights; i++) {
-            const zero_traced_flight *f = &rank->flights[i];
-            if (f->row == f[-1].row && f->begin < f[-1].end)
-                return zero_fail(ZERO_ERR_FORMAT,
-                                 "%.500s, line %" PRId64
-                                 ": row %d of rank %d: expected a collective from %" PRId64
-                                 " ns on, where the one of line %" PRId64
-                                 " ends, found one from %" PRId64 " ns on",
-                                 r->trace->path, f->line, f->row, rank->rank, f[-1].end,
-                                 f[-1].line, f->begin);
+        const zero_traced_span *all = rank->spans, *f;
+        const int64_t n = rank->n_spans;
+        sort(rank->spans, n, sizeof *all, by_row);
+        rank->n_spans = 0;
+        for (int64_t i = 0; i < n; i++) {
+            if (i > 0) ZERO_TRY(check_row(r, rank, &all[i]));
+            *(all[i].row == 0                  ? &rank->n_spans
+              : all[i].row < ZERO_TRACE_QUEUES ? &rank->n_flights
+                                               : &rank->n_queues) += 1;
+            if (all[i].row < ZERO_TRACE_QUEUES) t->end = zero_max(t->end, all[i].end);
         }
-        sort(rank->flights, rank->n_flights, sizeof *rank->flights, flight_by_id);
+        rank->flights = n > 0 ? rank->spans + rank->n_spans : NULL;
+        rank->queues = n > 0 ? rank->flights + rank->n_flights : NULL;
+        sort(rank->flights, rank->n_flights, sizeof *f, by_id);
         for (int64_t i = 1; i < rank->n_flights; i++) {
-            const zero_traced_flight *f = &rank->flights[i];
+            f = &rank->flights[i];
             if (f->step == f[-1].step && f->sequence == f[-1].sequence)
                 return zero_fail(ZERO_ERR_FORMAT,
                                  "%.500s, line %" PRId64
                                  ": rank %d: expected a step and sequence that no other "
                                  "collective has, found those of line %" PRId64,
-                                 r->trace->path, f->line, rank->rank, f[-1].line);
+                                 t->path, f->line, rank->rank, f[-1].line);
         }
-        sort(rank->flights, rank->n_flights, sizeof *rank->flights, flight_by_begin);
+        sort(rank->flights, rank->n_flights, sizeof *f, by_begin);
         sort(rank->samples, rank->n_samples, sizeof *rank->samples, sample_by_time);
-        if (rank->n_spans > 0)
-            t->end = zero_max(t->end, rank->spans[rank->n_spans - 1].end);
-        for (int64_t i = 0; i < rank->n_flights; i++)
-            t->end = zero_max(t->end, rank->flights[i].end);
     }
     for (int64_t i = 0; i < r->n_waits; i++) {
         const zero_trace_wait *wait = &r->waits[i];
@@ -272,10 +264,8 @@ void zero_traced_destroy(zero_traced *trace)
 {
     for (int64_t k = 0; k < trace->n_ranks; k++) {
         zero_traced_rank *rank = &trace->ranks[k];
-        for (int64_t i = 0; i < rank->n_rows; i++) free(rank->rows[i].spans);
         free(rank->rows);
         free(rank->spans);
-        free(rank->flights);
         free(rank->samples);
     }
     free(trace->ranks);

@@ -17,29 +17,25 @@ typedef enum {
     ZERO_TRACED_KINDS
 } zero_traced_kind;
 
-/* An instruction on a rank. */
+/* Something on a rank, or on a row below it: an instruction, a collective in flight, what a
+ * queue does. */
 typedef struct {
     int64_t begin, end;
     int64_t waited;   /* simulations: of this, for others, from `begin` on; else 0 */
     const char *name; /* "BACKWARD block 3, microbatch 0"; owned by the trace */
-    zero_traced_kind kind;
-    int64_t step;        /* from 1 */
-    int at;              /* number of the instruction in its program, from 1 */
-    int group;           /* or -1 */
-    int64_t bytes, live; /* bytes: -1: none */
-    int64_t line;        /* of the file */
-} zero_traced_span;
+    int64_t step;     /* from 1; of a flight in which it was begun, 0: before the first */
+    int64_t line;     /* of the file */
+    int row;          /* 0: of the rank; those of a row do not overlap */
 
-/* A collective in flight on a rank. Flights with equal step, sequence and first on several
- * ranks are one collective. */
-typedef struct {
-    int64_t begin, end;
-    int row;                /* below its rank, from 1: flights of a row do not overlap */
-    const char *name;       /* "reduce-scatter block 3"; owned by the trace */
-    int64_t step, sequence; /* step: in which it was begun; 0: before the first */
-    int first;              /* the lowest rank that takes part */
-    int64_t sent, line;
-} zero_traced_flight;
+    zero_traced_kind kind; /* of spans, as the next three */
+    int at;                /* number of the instruction in its program, from 1 */
+    int group;             /* or -1 */
+    int64_t bytes, live;   /* bytes: -1: none; of a flight those that were sent */
+
+    /* Flights with equal step, sequence and first on several ranks are one collective. */
+    int64_t sequence;
+    int first; /* the lowest rank that takes part */
+} zero_traced_span;
 
 /* From `at` until the next one the rank has these bytes. */
 typedef struct {
@@ -48,20 +44,17 @@ typedef struct {
     int64_t line;
 } zero_traced_sample;
 
-/* A row below a rank: a device's queue. */
+/* A queue below a rank. */
 typedef struct {
-    int number;              /* from 1 */
-    const char *name;        /* owned by the trace */
-    zero_traced_span *spans; /* [n] by begin; they do not overlap */
-    int64_t n, room;
+    int number;       /* from ZERO_TRACE_QUEUES on */
+    const char *name; /* owned by the trace */
 } zero_traced_row;
 
 typedef struct {
     int rank, node;
-    zero_traced_span *spans; /* [n_spans] by begin; they do not overlap */
-    int64_t n_spans, span_room;
-    zero_traced_flight *flights; /* [n_flights] by begin */
-    int64_t n_flights, flight_room;
+    /* Lists by begin, of which `queues` is by row first; all are parts of one. */
+    zero_traced_span *spans, *flights, *queues;
+    int64_t n_spans, n_flights, n_queues, room;
     zero_traced_sample *samples; /* [n_samples] by time */
     int64_t n_samples, sample_room;
     zero_traced_row *rows; /* [n_rows] */

@@ -2,6 +2,7 @@
 #define TEST_HAS_MAIN
 #include "support/table.h"
 
+#include "facts/csv.h"
 #include "facts/facts.h"
 
 static json_t *tree;
@@ -67,6 +68,25 @@ TEST(facts_are_picked_into_an_object)
     json_decref(from);
     json_decref(got);
     json_decref(wanted);
+}
+
+TEST(rows_of_csv_have_names_quotes_and_nothing_for_what_is_missing)
+{
+    json_t *study = json_pack("{s:s, s:[{s:i, s:s, s:f, s:[s, s]}, {s:i, s:n, s:b}]}",
+                              "scaling", "weak", "points", "n", 1, "text", "a \"b\", c",
+                              "x", 0.1, "hosts", "p", "q", "n", 2, "x", "text", 1);
+    const zero_scope outer = {.node = study};
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    zero_csv_rows("scaling; n; said = text; x; twice = 2 * x; hosts; is? = n > 1", ".9g",
+                  json_object_get(study, "points"), &outer, true, out);
+    assert_int_equal(fclose(out), 0);
+    assert_string_equal(text, "scaling,n,said,x,twice,hosts,is\n"
+                              "weak,1,\"a \"\"b\"\", c\",0.1,0.2,p q,false\n"
+                              "weak,2,true,,,,true\n");
+    free(text);
+    json_decref(study);
 }
 
 TEST(units_write_numbers)

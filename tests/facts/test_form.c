@@ -54,6 +54,11 @@ static const struct {
     {"{name:<9}|\n", "<gpt2>   |\n"},
     {"{pad <8}a {ranks}:{end}|{pad >2 * ranks}b{end}|\n", "a 3:    |     b|\n"},
     {"{ranks:>1 + ranks}|\n", "   3|\n"},
+    {"{let n = ranks + 1}\n{each stages}{let row = index}{each "
+     "classes}{row:whole}{index:whole}{end}{n}{end}\n",
+     "0001410114\n"},
+    {"{if ranks}{let x = 1}{x}{end}{or(x, \"gone\")}\n", "1gone\n"},
+    {"{let ranks = \"four\"}\n{show other}\n", "other four\n"},
     {"{trim}\na {ranks:<4}\n  \nb\n{end}\n", "a 3\n\nb\n"},
     {"{if absent}\n{pad <2 * absent}x{end}\n{end}\n|\n", "|\n"},
     {"{wrap 4}\n  a short note of {ranks} ranks, which is as long as a line of a terminal "
@@ -95,6 +100,7 @@ TEST(errors_name_section_and_line)
         {"=== a\n{pad <3}x\n", "has no {end}"},
         {"=== a\nx {end}\n", "ends what nothing began"},
         {"=== a\n{ranks\n", "a brace has no end"},
+        {"=== a\n{let x}\n", "form \"a\", line 1: expected {let NAME = x}"},
         {"=== a\n{show b}\n", "there is no form \"b\""},
         {"=== b\n", "there is no form \"a\""},
         {"=== a\n\n{1 +}\n", "line 2: \"1 +\": expected a fact"}};

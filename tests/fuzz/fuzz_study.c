@@ -34,7 +34,11 @@ static void show(json_t *report)
     FILE *out = fopen("/dev/null", "w");
     FUZZ_LAW(out && zero_study_print(report, out) == ZERO_OK);
     zero_studies_print_csv(&report, 1, out);
-    FUZZ_LAW(zero_page_study(report, out) == ZERO_OK);
+    json_t *page = zero_page_study(report), *plots = json_object_get(page, "plots"), *plot;
+    size_t i;
+    json_array_foreach(plots, i, plot)
+        FUZZ_LAW(zero_page_form("study", json_incref(plot), out) == ZERO_OK);
+    FUZZ_LAW(zero_page_form("study_table", page, out) == ZERO_OK);
     fclose(out);
 }
 

@@ -19,12 +19,12 @@ static void check_rank(const zero_traced *t, const zero_traced_rank *r)
     FUZZ_LAW(r->rank < t->world);
     FUZZ_LAW(t->hosts[r->node] != NULL);
     check_spans(t, r->spans, r->n_spans);
-    for (int64_t k = 0; k < r->n_rows; k++) check_spans(t, r->rows[k].spans, r->rows[k].n);
+    for (int64_t k = 0; k < r->n_queues; k++) check_spans(t, &r->queues[k], 1);
     for (int64_t i = 0; i < r->n_spans; i++) FUZZ_LAW(r->spans[i].end <= t->end);
     for (int64_t i = 0; i < r->n_flights; i++) {
-        const zero_traced_flight *f = &r->flights[i];
+        const zero_traced_span *f = &r->flights[i];
         FUZZ_LAW(f->name != NULL && f->begin >= 0 && f->begin <= f->end);
-        FUZZ_LAW(f->end <= t->end && f->sent >= 0 && f->first < t->world && f->row > 0);
+        FUZZ_LAW(f->end <= t->end && f->bytes >= 0 && f->first < t->world && f->row > 0);
         FUZZ_LAW(i == 0 || f[-1].begin <= f->begin);
     }
     for (int64_t i = 0; i < r->n_samples; i++) {
@@ -36,16 +36,16 @@ static void check_rank(const zero_traced *t, const zero_traced_rank *r)
 /* Everything that was read can be shown. */
 static void show(const zero_traced *t)
 {
-    zero_breakdown breakdown;
+    json_t *breakdown;
     FILE *out = fopen("/dev/null", "w");
     FUZZ_LAW(out && zero_breakdown_of(t, &breakdown) == ZERO_OK);
-    FUZZ_LAW(zero_breakdown_print(&breakdown, out) == ZERO_OK);
-    zero_breakdown_print_csv(&breakdown, out);
-    json_t *all = zero_breakdown_describe(&breakdown);
+    FUZZ_LAW(zero_breakdown_print(breakdown, out) == ZERO_OK);
+    zero_breakdown_print_csv(breakdown, out);
+    json_t *all = zero_breakdown_describe(breakdown);
     FUZZ_LAW(all != NULL);
     json_decref(all);
-    zero_breakdown_destroy(&breakdown);
-    FUZZ_LAW(zero_page_timeline(t, out) == ZERO_OK);
+    json_decref(breakdown);
+    FUZZ_LAW(zero_page_form("trace", zero_page_timeline(t), out) == ZERO_OK);
     fclose(out);
 }
 

@@ -1,7 +1,10 @@
 
 
+#include <math.h>
+
 #include "support/test.h"
 
+#include "facts/facts.h"
 #include "pages/breakdown.h"
 
 enum { A, B, C, RANKS };
@@ -17,7 +20,7 @@ static zero_traced_span spans[RANKS][3] = {
      {.begin = 140, .end = 150, .kind = ZERO_TRACED_COMPUTE, .step = 5}},
     {{.begin = 5, .end = 100, .kind = ZERO_TRACED_COMPUTE, .step = 4}},
 };
-static zero_traced_flight flights[RANKS][3] = {
+static zero_traced_span flights[RANKS][3] = {
     {{.begin = 10, .end = 90, .name = "gather", .step = 4, .sequence = 1},
      {.begin = 40, .end = 95, .name = "reduce", .step = 4, .sequence = 2},
      {.begin = 110, .end = 120, .name = "gather", .step = 5, .sequence = 1}},
@@ -33,65 +36,71 @@ static zero_traced_rank ranks[RANKS] = {
 static const zero_traced trace = {
     .path = "t.json", .world = 8, .nodes = 1, .ranks = ranks, .n_ranks = RANKS};
 
-static zero_breakdown breakdown(void)
+static json_t *breakdown_of(const zero_traced *of)
 {
-    zero_breakdown b;
-    assert_ok(zero_breakdown_of(&trace, &b));
+    json_t *b;
+    assert_ok(zero_breakdown_of(of, &b));
     return b;
 }
 
+/* Facts of the tree in nanoseconds, or counts. */
+#define NANO(b, x)              llround(1e9 * zero_fact_number((b), (x)))
+#define assert_nano(b, x, want) assert_int_equal(NANO(b, x), (want))
+#define assert_fact(b, x, want) assert_int_equal(zero_fact_number((b), (x)), (want))
+
 TEST(kinds_and_idle_add_up_to_each_step)
 {
-    zero_breakdown b = breakdown();
-    assert_int_equal(b.n_steps, 5);
-    for (int64_t i = 0; i < b.n_steps; i++) {
-        int64_t sum = b.steps[i].idle;
-        for (int k = 0; k < ZERO_TRACED_KINDS; k++) sum += b.steps[i].of_kind[k];
-        assert_int_equal(sum, b.steps[i].total);
-    }
-    zero_breakdown_destroy(&b);
+    json_t *b = breakdown_of(&trace);
+    assert_fact(b, "count(steps)", 5);
+    assert_nano(b,
+                "largest(steps, abs(step_seconds - compute_seconds - communication_seconds "
+                "- disk_seconds - other_seconds - idle_seconds))",
+                0);
+    json_decref(b);
 }
 
 TEST(steps_are_in_order_of_steps_and_ranks)
 {
-    static const int64_t wanted[][2] = {{4, 0}, {4, 1}, {4, 7}, {5, 0}, {5, 1}};
-    zero_breakdown b = breakdown();
+    static const int wanted[][2] = {{4, 0}, {4, 1}, {4, 7}, {5, 0}, {5, 1}};
+    json_t *b = breakdown_of(&trace);
     for (int i = 0; i < 5; i++) {
-        assert_int_equal(b.steps[i].step, wanted[i][0]);
-        assert_int_equal(b.steps[i].rank, wanted[i][1]);
+        char step[32], rank[32];
+        snprintf(step, sizeof step, "steps/%d/step", i);
+        snprintf(rank, sizeof rank, "steps/%d/rank", i);
+        assert_fact(b, step, wanted[i][0]);
+        assert_fact(b, rank, wanted[i][1]);
     }
-    assert_int_equal(b.steps[0].total, 100);
-    assert_int_equal(b.steps[0].idle, 10);
-    assert_int_equal(b.steps[0].of_kind[ZERO_TRACED_COMMUNICATION], 30);
-    assert_int_equal(b.steps[4].idle, 10);
-    assert_int_equal(b.steps[4].of_kind[ZERO_TRACED_DISK], 30);
-    assert_int_equal(b.sums[0].total, 150);
-    assert_int_equal(b.sums[0].of_kind[ZERO_TRACED_COMPUTE], 110);
-    zero_breakdown_destroy(&b);
+    assert_nano(b, "steps/0/step_seconds", 100);
+    assert_nano(b, "steps/0/idle_seconds", 10);
+    assert_nano(b, "steps/0/communication_seconds", 30);
+    assert_nano(b, "steps/4/idle_seconds", 10);
+    assert_nano(b, "steps/4/disk_seconds", 30);
+    assert_nano(b, "sums/0/step_seconds", 150);
+    assert_nano(b, "sums/0/compute_seconds", 110);
+    json_decref(b);
 }
 
 TEST(the_last_rank_of_a_collective_is_named_with_its_delay)
 {
-    zero_breakdown b = breakdown();
-    assert_int_equal(b.n_collectives, 3);
-    const zero_breakdown_collective *c = b.collectives;
-    assert_int_equal(c[0].n_ranks, 3);
-    assert_int_equal(c[0].last, 7);
-    assert_int_equal(c[0].delay, 30);
-    assert_int_equal(c[0].spread, 40);
-    assert_int_equal(c[0].duration, 81);
-    assert_int_equal(c[1].n_ranks, 2);
-    assert_int_equal(c[1].last, 0);
-    assert_int_equal(c[1].delay, 10);
-    assert_int_equal(c[2].n_ranks, 1);
-    assert_int_equal(c[2].delay, 0);
-    zero_breakdown_destroy(&b);
+    json_t *b = breakdown_of(&trace);
+    assert_fact(b, "count(collectives)", 3);
+    assert_fact(b, "collectives/0/ranks", 3);
+    assert_fact(b, "collectives/0/last_rank", 7);
+    assert_nano(b, "collectives/0/delay_seconds", 30);
+    assert_nano(b, "collectives/0/spread_seconds", 40);
+    assert_nano(b, "collectives/0/seconds", 81);
+    assert_fact(b, "collectives/1/ranks", 2);
+    assert_fact(b, "collectives/1/last_rank", 0);
+    assert_nano(b, "collectives/1/delay_seconds", 10);
+    assert_fact(b, "collectives/2/ranks", 1);
+    assert_nano(b, "collectives/2/delay_seconds", 0);
+    json_decref(b);
 }
 
 /* Two TP groups take the same steps: their collectives have one sequence and one name. */
 TEST(groups_count_for_themselves)
 {
-    static zero_traced_flight of[4] = {
+    static zero_traced_span of[4] = {
         {.begin = 10, .end = 30, .name = "reduce", .step = 1, .sequence = 2, .first = 0},
         {.begin = 12, .end = 30, .name = "reduce", .step = 1, .sequence = 2, .first = 0},
         {.begin = 50, .end = 70, .name = "reduce", .step = 1, .sequence = 2, .first = 2},
@@ -102,19 +111,18 @@ TEST(groups_count_for_themselves)
         four[r] = (zero_traced_rank){.rank = r, .flights = &of[r], .n_flights = 1};
     const zero_traced two_groups = {
         .path = "t.json", .world = 4, .nodes = 1, .ranks = four, .n_ranks = 4};
-    zero_breakdown b;
-    assert_ok(zero_breakdown_of(&two_groups, &b));
-    assert_int_equal(b.n_collectives, 2);
-    for (int k = 0; k < 2; k++) {
-        assert_int_equal(b.collectives[k].first, 2 * k);
-        assert_int_equal(b.collectives[k].n_ranks, 2);
-        assert_int_equal(b.collectives[k].last, 2 * k + 1);
-        assert_int_equal(b.collectives[k].delay, k == 0 ? 2 : 7);
-    }
-    assert_int_equal(b.late[0].last, 0);
-    assert_int_equal(b.late[1].delay, 2);
-    assert_int_equal(b.late[3].delay, 7);
-    zero_breakdown_destroy(&b);
+    json_t *b = breakdown_of(&two_groups);
+    assert_fact(b, "count(collectives)", 2);
+    assert_true(
+        zero_fact_number(b, "all(collectives, first_rank == 2 * index && ranks == 2 && "
+                            "last_rank == 2 * index + 1)"));
+    assert_nano(b, "collectives/0/delay_seconds", 2);
+    assert_nano(b, "collectives/1/delay_seconds", 7);
+    assert_fact(b, "late/0/began_last", 0);
+    assert_nano(b, "late/1/delay_seconds", 2);
+    assert_nano(b, "late/3/delay_seconds", 7);
+    assert_nano(b, "latest/0/delay_seconds", 7);
+    json_decref(b);
 }
 
 /* Times in a file may be any up to 10^9 s, and there may be many. */
@@ -123,9 +131,9 @@ TEST(sums_of_delays_do_not_overflow)
     enum { MANY = 20 };
     (void)state;
     const int64_t late = INT64_C(1000000000000000000);
-    zero_traced_flight early[MANY], last[MANY];
+    zero_traced_span early[MANY], last[MANY];
     for (int k = 0; k < MANY; k++) {
-        early[k] = (zero_traced_flight){.name = "reduce", .step = 1, .sequence = k};
+        early[k] = (zero_traced_span){.name = "reduce", .step = 1, .sequence = k};
         last[k] = early[k];
         last[k].begin = last[k].end = late;
     }
@@ -133,20 +141,22 @@ TEST(sums_of_delays_do_not_overflow)
                                {.rank = 1, .flights = last, .n_flights = MANY}};
     const zero_traced far = {
         .path = "t.json", .world = 2, .nodes = 1, .ranks = two, .n_ranks = 2};
-    zero_breakdown b;
-    assert_ok(zero_breakdown_of(&far, &b));
-    assert_true(b.late[1].delay == INT64_MAX);
-    zero_breakdown_destroy(&b);
+    json_t *b = breakdown_of(&far);
+    assert_true(zero_fact_number(b, "late/1/delay_seconds") == 1e-9 * (double)INT64_MAX);
+    json_decref(b);
 }
 
 TEST(delays_are_added_up_for_each_rank)
 {
     static const int64_t wanted[RANKS][3] = {{2, 1, 10}, {2, 0, 0}, {1, 1, 30}};
-    zero_breakdown b = breakdown();
-    for (int r = 0; r < RANKS; r++) {
-        assert_int_equal(b.late[r].joined, wanted[r][0]);
-        assert_int_equal(b.late[r].last, wanted[r][1]);
-        assert_int_equal(b.late[r].delay, wanted[r][2]);
+    json_t *b = breakdown_of(&trace), *late;
+    size_t r;
+    json_array_foreach(json_object_get(b, "late"), r, late)
+    {
+        assert_fact(late, "collectives", wanted[r][0]);
+        assert_fact(late, "began_last", wanted[r][1]);
+        assert_nano(late, "delay_seconds", wanted[r][2]);
     }
-    zero_breakdown_destroy(&b);
+    assert_int_equal(r, RANKS);
+    json_decref(b);
 }

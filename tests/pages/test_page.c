@@ -78,6 +78,7 @@ TEST(a_run_without_its_end_says_so)
     assert_has(text, "The end is missing");
     assert_has(text, "4 steps</p>");
     assert_has(text, "this run has none: it did not end");
+    assert_has(text, "The metrics do not have it: the run did not end.");
     assert_null(strstr(text, "planned = used"));
     free(text);
 }
@@ -178,7 +179,7 @@ TEST(a_study_draws_its_stages)
 enum { RANKS = 8, STEPS = 3, SPANS = 72, ROUNDS = STEPS * SPANS };
 
 static zero_traced_span spans[RANKS][ROUNDS];
-static zero_traced_flight flights[RANKS][ROUNDS / 6];
+static zero_traced_span flights[RANKS][ROUNDS / 6];
 static zero_traced_rank ranks[RANKS];
 
 /* Rank r's span i takes 100 us and more, and rank 3 is slower. */
@@ -198,11 +199,11 @@ static zero_traced make_trace(void)
                                              .step = 1 + i / SPANS,
                                              .at = 1 + i % SPANS};
             if (i % 6 == 0)
-                flights[r][i / 6] = (zero_traced_flight){.begin = now,
+                flights[r][i / 6] = (zero_traced_span){.begin = now,
                                                          .end = now + 3 * took,
                                                          .name = "all-gather block 3",
                                                          .step = 1 + i / SPANS,
-                                                         .sent = 4096};
+                                                         .bytes = 4096};
             now += took;
         }
         ranks[r] = (zero_traced_rank){.rank = r,

@@ -224,10 +224,10 @@ TEST(titles_and_labels_are_escaped)
         json_pack("{s:f, s:f, s:f, s:s, s:s, s:b, s:i, s:i, s:f, s:o, s:{s:[]}, s:[]}",
                   "left", 0.0, "right", 1.0, "bottom", 1.0, "title", "a \"<b>\"", "unit",
                   "</h3>", "percent", 0, "least", 1, "most", 2, "full", 0.0, "y",
-                  zero_axis_facts(&y), "x", "ticks", "series");
+                  zero_axis_facts(&y), "x", "ticks", "stages");
     FILE *out = fmemopen(text, ROOM, "w");
     assert_non_null(out);
-    assert_ok(zero_page_form("picture", "study", facts, out));
+    assert_ok(zero_page_form("study", facts, out));
     assert_int_equal(fclose(out), 0);
     assert_non_null(
         strstr(text, "aria-label=\"a &quot;&lt;b&gt;&quot; over 1 to 2 ranks\""));

@@ -29,36 +29,49 @@ static void make(const zero_plan_request *asked, zero_plan_report *r)
     assert_ok(zero_plan_report_make(r, asked));
 }
 
+static const json_t *row_of(const json_t *table, size_t i)
+{
+    return json_array_get(json_object_get(table, "per_node"), i);
+}
+
+static int64_t whole(const json_t *row, const char *key)
+{
+    return json_integer_value(json_object_get(row, key));
+}
+
 /* Messages of node 0 are reduces and gathers of the padded model, (N-1)/N of it each. */
 TEST(messages_are_those_of_the_formula)
 {
     for (int nodes = 1; nodes <= 3; nodes++)
         for (int stage = 0; stage <= 2; stage++) {
             zero_plan_report r;
-            zero_plan_nodes table;
+            json_t *table;
             const zero_plan_request asked = ask(nodes, stage, "p2p");
             make(&asked, &r);
             assert_ok(zero_plan_nodes_make(&r, CHOICES, choices, &table));
-            assert_int_equal(table.n, 1 + CHOICES);
-            for (int i = 0; i < table.n; i++) {
-                const zero_node_row *row = &table.rows[i];
-                const int64_t n = (int64_t)row->ranks, N = n * nodes;
+            assert_int_equal(zero_fact_number(table, "count(per_node)"), 1 + CHOICES);
+            for (size_t i = 0; i < 1 + CHOICES; i++) {
+                const json_t *row = row_of(table, i);
+                const int64_t n = whole(row, "ranks_per_node"), N = n * nodes;
                 zero_plan_report one;
                 zero_plan_request alone = ask(nodes, stage, "p2p");
                 alone.n_ranks = (int)N;
-                alone.config.plan.threads = row->threads;
-                alone.config.plan.micro_batch = row->micro_batch;
+                alone.config.plan.threads = (int)whole(row, "threads");
+                alone.config.plan.micro_batch = whole(row, "micro_batch");
                 make(&alone, &one);
                 const int64_t padded = one.stages[0].ledger.padded;
-                assert_true(row->is_possible);
-                assert_int_equal(row->ranks * row->threads, 12);
-                assert_int_equal(row->ranks * row->micro_batch, 12);
-                assert_int_equal(row->across + row->inside,
+                assert_null(json_object_get(row, "not_possible"));
+                assert_int_equal(n * whole(row, "threads"), 12);
+                assert_int_equal(n * whole(row, "micro_batch"), 12);
+                assert_int_equal(whole(row, "bytes_sent_to_nodes") +
+                                     whole(row, "bytes_sent_within"),
                                  n * 2 * 4 * (padded / N) * (N - 1));
                 /* A rank has N - n of the N - 1 others on other nodes. */
-                assert_int_equal(row->across, n * 2 * 4 * (padded / N) * (N - n));
+                assert_int_equal(whole(row, "bytes_sent_to_nodes"),
+                                 n * 2 * 4 * (padded / N) * (N - n));
                 zero_plan_report_destroy(&one);
             }
+            json_decref(table);
             zero_plan_report_destroy(&r);
         }
 }
@@ -68,7 +81,7 @@ TEST(one_rank_per_node_is_the_plan_of_that_many_ranks)
 {
     for (int stage = 0; stage <= 3; stage++) {
         zero_plan_report r, one;
-        zero_plan_nodes table;
+        json_t *table;
         zero_plan_request asked = ask(3, stage, "auto");
         asked.has_time = asked.has_network = true;
         asked.machine =
@@ -81,12 +94,14 @@ TEST(one_rank_per_node_is_the_plan_of_that_many_ranks)
         asked.machine.bandwidth = 6e9; /* of six ranks that shared a link */
         asked.machine.flops = 6e9;
         make(&asked, &one);
-        const zero_node_row *row = &table.rows[1];
-        assert_int_equal(row->needed, one.stages[0].ledger.needed);
-        assert_int_equal(row->inside, 0);
-        assert_true(row->time.step == one.stages[0].time.step);
-        assert_true(table.rows[0].time.step == r.stages[0].time.step);
-        assert_true(row->needed < table.rows[0].needed);
+        const json_t *row = row_of(table, 1);
+        assert_int_equal(whole(row, "needed"), one.stages[0].ledger.needed);
+        assert_int_equal(whole(row, "bytes_sent_within"), 0);
+        assert_true(zero_fact_number(row, "step_seconds") == one.stages[0].time.step);
+        assert_true(zero_fact_number(table, "per_node/0/step_seconds") ==
+                    r.stages[0].time.step);
+        assert_true(whole(row, "needed") < whole(row_of(table, 0), "needed"));
+        json_decref(table);
         zero_plan_report_destroy(&one);
         zero_plan_report_destroy(&r);
     }
@@ -96,21 +111,23 @@ TEST(what_cannot_be_compared_is_said)
 {
     const int four = 4, twelve = 12;
     zero_plan_report r;
-    zero_plan_nodes table;
+    json_t *table;
     zero_plan_request asked = ask(2, 1, "auto");
     make(&asked, &r);
     const int five = 5;
     assert_fails(zero_plan_nodes_make(&r, 1, &five, &table), ZERO_ERR_INVALID,
                  "a node has 12 cores");
     assert_ok(zero_plan_nodes_make(&r, 1, &four, &table));
-    assert_int_equal(table.rows[1].micro_batch, 3);
+    assert_int_equal(whole(row_of(table, 1), "micro_batch"), 3);
+    json_decref(table);
     zero_plan_report_destroy(&r);
     asked.config.plan.micro_batch = 1;
     asked.config.global_batch = 12;
     make(&asked, &r);
     assert_ok(zero_plan_nodes_make(&r, 1, &twelve, &table));
-    assert_false(table.rows[1].is_possible);
-    assert_non_null(strstr(table.rows[1].why_not, "cannot share a node's 6 sequences"));
+    const char *why = json_string_value(json_object_get(row_of(table, 1), "not_possible"));
+    assert_true(why && strstr(why, "cannot share a node's 6 sequences"));
+    json_decref(table);
     zero_plan_report_destroy(&r);
     asked.n_ranks = 9; /* 5 and 4 on two nodes */
     asked.config.global_batch = 9;
@@ -145,8 +162,9 @@ TEST(partitions_are_bounded_over_all_ranks)
                        ? zero_traffic_sent(&data.traffic)
                        : sent;
         }
-        const json_t *of = json_object_get(
-            r.stages[0].partitions, zero_partition_scheme_name((zero_partition_scheme)k));
+        const json_t *of =
+            json_object_get(json_object_get(r.stages[0].facts, "partitions"),
+                            zero_partition_scheme_name((zero_partition_scheme)k));
         assert_int_equal(zero_fact_number(of, "ranks_looked_at"), 4);
         assert_int_equal(zero_fact_number(of, "needed/least"), least);
         assert_int_equal(zero_fact_number(of, "needed/most"), most);

@@ -3,6 +3,8 @@
 #include "support/test.h"
 
 #include "lists/peers.h"
+#include "report/json_put.h"
+#include "report/plan_facts.h"
 #include "report/plan_peers.h"
 #include "support/plan_request.h"
 
@@ -112,7 +114,7 @@ TEST(matrices_fit_a_terminal)
             asked.config.fake_nodes = nodes;
             asked.config.global_batch = ranks[i];
             make(&r, &asked);
-            assert_ok(zero_plan_show_peers(&r, out));
+            assert_ok(zero_report_print("peers", zero_plan_facts(&r), out));
             assert_int_equal(fclose(out), 0);
             for (const char *line = text; *line; line += strcspn(line, "\n") + 1)
                 assert_true(strcspn(line, "\n") <= 80);

@@ -32,10 +32,10 @@ TEST(events_of_one_time_come_as_they_were_added)
 {
     zero_events e = {0};
     zero_event event;
-    for (int i = 0; i < 1000; i++) zero_events_add(&e, 1.0, ZERO_EVENT_DISK, i);
+    for (int i = 0; i < 1000; i++) zero_events_add(&e, 1.0, ZERO_EVENT_RANK, i);
     for (int i = 0; i < 1000; i++) {
         assert_true(zero_events_next(&e, &event));
-        assert_true(event.which == i && event.kind == ZERO_EVENT_DISK);
+        assert_true(event.which == i && event.kind == ZERO_EVENT_RANK);
     }
     assert_false(zero_events_next(&e, &event));
     zero_events_destroy(&e);

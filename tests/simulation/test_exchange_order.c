@@ -5,6 +5,8 @@
 #include "support/share.h"
 #include "support/step_cases.h"
 
+#define EVENT_OF_BEGIN ((zero_event_kind)(ZERO_EVENT_RANK + 1)) /* a kind of this test */
+
 #define TRIALS (1000 / TEST_SHARE(5))
 #define RANKS  24
 #define CALLS  3
@@ -106,7 +108,7 @@ static void expect_begin(trial *t, int member)
 {
     if (t->begun[member] == CALLS) return;
     double later = t->run.events.now + draw(t, 5) * (draw(t, 8) == 0 ? 1e-3 : 1e-6);
-    zero_events_add(&t->run.events, later, ZERO_EVENT_DISK,
+    zero_events_add(&t->run.events, later, EVENT_OF_BEGIN,
                     BEGINS * t->begun[member] + member);
 }
 
@@ -144,9 +146,10 @@ static bool run_trial(trial *t)
     zero_event event;
     for (int r = 0; r < t->layout.size; r++) expect_begin(t, r);
     while (zero_events_next(&t->run.events, &event)) {
-        if (event.kind == ZERO_EVENT_NETWORK) zero_exchange_happens(t->run.x, &event);
+        if (event.kind == ZERO_EVENT_NETWORK)
+            zero_network_happens(zero_exchanges_network(t->run.x), &event);
         if (event.kind == ZERO_EVENT_RANK) look(t, event.which);
-        if (event.kind == ZERO_EVENT_DISK) begin(t, event.which);
+        if (event.kind == EVENT_OF_BEGIN) begin(t, event.which);
     }
     assert_ok(zero_exchanges_status(t->run.x));
     return is_over(t);

@@ -127,7 +127,8 @@ static double first_of_two(bool in_turn, double *both)
     for (int call = 0; call < 2; call++)
         for (int r = 0; r < 4; r++) run_begin(&run, group, call, lists, r);
     while (zero_events_next(&run.events, &event)) {
-        if (event.kind == ZERO_EVENT_NETWORK) zero_exchange_happens(run.x, &event);
+        if (event.kind == ZERO_EVENT_NETWORK)
+            zero_network_happens(zero_exchanges_network(run.x), &event);
         if (event.kind == ZERO_EVENT_RANK) run_look(&run, event.which);
         if (first == 0.0 && zero_exchange_is_over(run.x, group, 0, 0))
             first = run.events.now;

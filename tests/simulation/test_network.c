@@ -56,7 +56,7 @@ static void close_wires(wires *w)
 static double run_until(wires *w, double end)
 {
     zero_event event;
-    while (w->events.n > 0 && w->events.heap[0].time < end) {
+    while (w->events.heap.n > 0 && w->events.heap.list[0].key < end) {
         assert_true(zero_events_next(&w->events, &event));
         zero_network_happens(w->network, &event);
     }

@@ -26,6 +26,8 @@ struct site {
     int turn;     /* the one that load() begins */
     int64_t room; /* bytes for partial sums that lie among the arrays, and where */
     void *room_at;
+    bool
+        is_gpu; /* rows of 16 bits have weights of 16 bits, and more arrays are near ones */
     bool is_held; /* a team of threads is held for the turns */
 };
 
@@ -61,6 +63,7 @@ typedef struct {
     const char *name;
     void (*make)(call *c);
     const char *near; /* arrays that sites compute nearly alike; others have equal bits */
+    const char *near_on_gpu; /* and these */
     /* Arrays made from rows as the call has stored them, and the call of these rows. */
     const char *later;
     void (*again)(call *c);

@@ -59,7 +59,8 @@ static inline double run_all(exchange_run *run)
 {
     zero_event event;
     while (zero_events_next(&run->events, &event)) {
-        if (event.kind == ZERO_EVENT_NETWORK) zero_exchange_happens(run->x, &event);
+        if (event.kind == ZERO_EVENT_NETWORK)
+            zero_network_happens(zero_exchanges_network(run->x), &event);
         if (event.kind == ZERO_EVENT_RANK) run_look(run, event.which);
     }
     assert_ok(zero_exchanges_status(run->x));

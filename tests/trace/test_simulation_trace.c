@@ -43,13 +43,7 @@ static zero_simulation_request request_of(int ranks, int stage)
 static zero_status make(zero_simulation_report *report, zero_simulation_request *request,
                         const zero_simulation_trace_input *input)
 {
-    zero_simulation_trace *trace;
-    assert_ok(zero_simulation_trace_open(&trace, input));
-    zero_simulation_watcher watcher = zero_simulation_trace_watcher(trace);
-    request->watcher = &watcher;
-    zero_status st = zero_simulation_report_make(report, request);
-    zero_simulation_trace_close(trace);
-    return st;
+    return zero_simulation_trace_make(input, request, report);
 }
 
 static zero_simulation_trace_input input_of(int first, int last)
@@ -104,7 +98,7 @@ static void check_rank(const zero_simulation_report *r, const zero_traced_rank *
     }
     assert_true(fabs(1e-9 * (double)sum - r->results[0].step) < 1e-7);
     for (int64_t k = 0; k < rank->n_flights; k++)
-        if (rank->flights[k].step == 3) sent += rank->flights[k].sent;
+        if (rank->flights[k].step == 3) sent += rank->flights[k].bytes;
     zero_traffic reduce = zero_schedule_traffic(&s, ZERO_PROGRAM_STEP, ZERO_OP_REDUCE);
     zero_traffic gather = zero_schedule_traffic(&s, ZERO_PROGRAM_STEP, ZERO_OP_GATHER);
     assert_true(sent == zero_traffic_total(&reduce).bytes_sent +

@@ -7,7 +7,6 @@
 #include "base/fail.h"
 #include "io/bytes.h"
 #include "trace/trace_file.h"
-#include "trace/trace_name.h"
 #include "trace/trace_read.h"
 
 static char place[] = "/tmp/zero_test_trace_XXXXXX"; /* also the current directory */
@@ -102,10 +101,10 @@ static void check_spans(const zero_traced_rank *rank)
 
 static void check_rest(const zero_traced_rank *rank)
 {
-    const zero_traced_flight *f = rank->flights;
+    const zero_traced_span *f = rank->flights;
     assert_int_equal(rank->n_flights, 1);
     assert_string_equal(f->name, "all-gather block 3");
-    assert_true(f->begin == 1000000000 && f->end == 1500000000 && f->sent == 4096);
+    assert_true(f->begin == 1000000000 && f->end == 1500000000 && f->bytes == 4096);
     assert_true(f->step == 2 && f->sequence == 17 && f->first == 0);
     assert_int_equal(rank->n_samples, 2);
     assert_true(rank->samples[0].at == 1000000000 && rank->samples[1].at == 1250000000);
@@ -114,7 +113,7 @@ static void check_rest(const zero_traced_rank *rank)
     assert_true(rank->samples[0].of_class[ZERO_CLASS_LOGITS] == 0);
     assert_int_equal(rank->n_rows, 1);
     assert_string_equal(rank->rows[0].name + strlen("rank 0 "), "device queue");
-    assert_true(rank->rows[0].n == 1 && rank->rows[0].spans->begin == 1250000000);
+    assert_true(rank->n_queues == 1 && rank->queues->begin == 1250000000);
 }
 
 TEST(all_that_is_written_is_read)

@@ -1,0 +1,5 @@
+schemes = []
+
+
+def register_rendezvous_handler(scheme, handler):
+    schemes.append(scheme)
