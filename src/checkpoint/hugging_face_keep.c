@@ -98,7 +98,8 @@ static zero_status find_named(const json_t *kept, const zero_tokenizer *tok,
         const char *text = json_string_value(
             json_is_object(value) ? json_object_get(value, "content") : value);
         const size_t len = text ? strlen(text) : 0;
-        if (len == 0 || zero_tokenizer_most(tok, len) > ZERO_COUNT(tokens)) continue;
+        if (len == 0 || zero_tokenizer_most(tok, len) > sizeof tokens / sizeof *tokens)
+            continue;
         ZERO_TRY(zero_tokenizer_encode(tok, (const unsigned char *)text, len, tokens, &n));
         if (n == 1) *id = tokens[0];
     }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "base/legible.h"
 #include "base/utf8.h"
 #include "io/bytes.h"
