@@ -112,9 +112,9 @@ static void drop(struct zero_works *w, program **at)
     w->n_programs--;
 }
 
-/* Takes the staging of those that have ended, and frees the one that was begun longest ago
- * if there are too many. */
-static void tidy(struct zero_works *w)
+/* Takes the staging of those that have ended. The place of the one that was begun longest
+ * ago, or NULL. */
+static program **tidy(struct zero_works *w)
 {
     program **oldest = NULL;
     for (program **at = &w->programs; *at; at = &(*at)->next) {
@@ -125,7 +125,7 @@ static void tidy(struct zero_works *w)
         p->op.staging = NULL;
         if (!oldest || p->used < (*oldest)->used) oldest = at;
     }
-    if (w->n_programs >= PROGRAMS && oldest) drop(w, oldest);
+    return oldest;
 }
 
 static zero_status find_program(zero_comm *comm, const zero_collective_spec *spec,
@@ -144,7 +144,8 @@ static zero_status find_program(zero_comm *comm, const zero_collective_spec *spe
             free(p);
             return st;
         }
-        tidy(w);
+        program **oldest = tidy(w);
+        if (w->n_programs >= PROGRAMS && oldest) drop(w, oldest);
         p->staging = zero_collective_staging(spec, &comm->layout);
         p->next = w->programs;
         w->programs = p;
