@@ -242,6 +242,28 @@ static const struct {
     {losses, 1, 2, 50257, 1, 1, 1},
 };
 
+/* 0 .. 34, longer ones, some beside powers of two, up to 4097: denormals, infinities and NaN, too. */
+TEST(flat_ranges_have_the_cpus_bits)
+{
+    for (int i = 0; i < n_operations; i++)
+        for (int64_t n = 0; n < 4100;
+             n += n < 34 || (n & (n + 1)) == 0 || (n & (n - 1)) == 0 ? 1 : (n + 2) / 4) {
+            void *pool;
+            both b;
+            if (!is_among(flat, operations[i].name)) continue;
+            assert_int_equal(test_pool_make(&pool), 0);
+            open_both(&b, pool, n % 2 ? 8 : 65536);
+            for (size_t t = 0; t < COUNT(types); t++)
+                for (int shift = 0; shift < 2; shift++) {
+                    shape s = {.B = 1, .T = 1, .C = n, .type = types[t], .shift = shift};
+                    s.is_odd = (n + shift) % 3 > 0, s.in_place = n & 1;
+                    s.accumulate = n & 2, s.lacks = n % 5 == 0;
+                    check(&b, &operations[i], &s);
+                }
+            test_pool_free(&pool);
+        }
+}
+
 TEST(all_operations_agree_with_the_oracle_and_round_once)
 {
     static const int64_t rooms[] = {16384, 65536, 1 << 20};
@@ -252,15 +274,16 @@ TEST(all_operations_agree_with_the_oracle_and_round_once)
             if (!is_among(cases[k].of, operations[i].name)) continue;
             assert_int_equal(test_pool_make(&pool), 0);
             open_both(&b, pool, rooms[cases[k].C > 2048 ? 1 : k % COUNT(rooms)]);
-            for (int variant = 0; variant < 9; variant++) {
+            for (int variant = 0; variant < 6; variant++) {
                 shape s = {.B = cases[k].B, .T = cases[k].T, .C = cases[k].C};
+                if (cases[k].of == of_heads && s.T > 60 && variant > 2) continue;
                 s.H = cases[k].H, s.K = cases[k].K, s.V = cases[k].V;
                 s.in_place = s.accumulate = variant & 1, s.drops = variant / 2 % 2;
                 s.lacks = variant % 4 == 3, s.shift = variant % 3 == 1,
                 s.is_odd = variant == 5;
                 s.numbers = types[variant % 3];
-                if (s.numbers == ZERO_FP32) s.type = types[variant / 3];
-                if (cases[k].of == of_heads && variant > 3) s.factors = s.numbers;
+                if (s.numbers == ZERO_FP32) s.type = types[variant / 2];
+                if (cases[k].of == of_heads && (variant + k) % 2) s.factors = s.numbers;
                 check(&b, &operations[i], &s);
             }
             test_pool_free(&pool);
@@ -285,55 +308,6 @@ TEST(alignment_shows_in_no_bit)
                 drop_call(&got);
             }
             drop_call(&want);
-        }
-}
-
-/* More rows, columns, samples or numbers than all blocks take at once. */
-TEST(large_tables_take_several_turns)
-{
-    static const struct {
-        const char *of;
-        int64_t B, T, C;
-    } large[] = {{"add_bias", 1, 8 * 8192 + 9, 1},
-                 {"add_bias", 1, 1, 32 * 8192 + 5},
-                 {"layernorm layernorm_backward", 1, 8 * 2048 + 11, 4},
-                 {"cross_entropy cross_entropy_backward", 1, 2048 + 5, 3},
-                 {"dropout", 2500, 1, 3},
-                 {"dropout", 1, 1, 2048 * 2048 + 4100},
-                 {"sum_squares", 1, 1, 300001}};
-    for (size_t k = 0; k < COUNT(large); k++)
-        for (int i = 0; i < n_operations; i++) {
-            void *pool;
-            both b;
-            if (!is_among(large[k].of, operations[i].name)) continue;
-            assert_int_equal(test_pool_make(&pool), 0);
-            open_both(&b, pool, 65536);
-            const shape s = {
-                .B = large[k].B, .T = large[k].T, .C = large[k].C, .V = 1, .drops = true};
-            check(&b, &operations[i], &s);
-            test_pool_free(&pool);
-        }
-}
-
-/* 0 .. 34, longer ones, some beside powers of two, up to 4097: denormals, infinities and NaN, too. */
-TEST(flat_ranges_have_the_cpus_bits)
-{
-    for (int i = 0; i < n_operations; i++)
-        for (int64_t n = 0; n < 4100;
-             n += n < 34 || (n & (n + 1)) == 0 || (n & (n - 1)) == 0 ? 1 : (n + 2) / 4) {
-            void *pool;
-            both b;
-            if (!is_among(flat, operations[i].name)) continue;
-            assert_int_equal(test_pool_make(&pool), 0);
-            open_both(&b, pool, n % 2 ? 8 : 65536);
-            for (size_t t = 0; t < COUNT(types); t++)
-                for (int shift = 0; shift < 2; shift++) {
-                    shape s = {.B = 1, .T = 1, .C = n, .type = types[t], .shift = shift};
-                    s.is_odd = (n + shift) % 3 > 0, s.in_place = n & 1;
-                    s.accumulate = n & 2, s.lacks = n % 5 == 0;
-                    check(&b, &operations[i], &s);
-                }
-            test_pool_free(&pool);
         }
 }
 
@@ -493,4 +467,32 @@ TEST(odd_logits_agree)
         nan[at] = NAN;
         check_head(pool, 2, V, 0.5f, 0, nan);
     }
+}
+
+/* More rows, columns, samples or numbers than all blocks take at once. Last:
+ * on CPUs without protection keys the emulator protects all memory that was ever used. */
+TEST(large_tables_take_several_turns)
+{
+    static const struct {
+        const char *of;
+        int64_t B, T, C;
+    } large[] = {{"add_bias", 1, 8 * 8192 + 9, 1},
+                 {"add_bias", 1, 1, 32 * 8192 + 5},
+                 {"layernorm layernorm_backward", 1, 8 * 2048 + 11, 4},
+                 {"cross_entropy cross_entropy_backward", 1, 2048 + 5, 3},
+                 {"dropout", 2500, 1, 3},
+                 {"dropout", 1, 1, 2048 * 2048 + 4100},
+                 {"sum_squares", 1, 1, 300001}};
+    for (size_t k = 0; k < COUNT(large); k++)
+        for (int i = 0; i < n_operations; i++) {
+            void *pool;
+            both b;
+            if (!is_among(large[k].of, operations[i].name)) continue;
+            assert_int_equal(test_pool_make(&pool), 0);
+            open_both(&b, pool, 65536);
+            const shape s = {
+                .B = large[k].B, .T = large[k].T, .C = large[k].C, .V = 1, .drops = true};
+            check(&b, &operations[i], &s);
+            test_pool_free(&pool);
+        }
 }
