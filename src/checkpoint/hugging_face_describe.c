@@ -102,6 +102,7 @@ zero_status zero_hugging_face_write_tokenizer(const zero_hugging_face_export *e,
     int64_t began;
     if (!text) return describe_tokenizer(s, e->tokenizer, out);
     ZERO_TRY(zero_hugging_face_lost_positions(e->kept, s, &began));
+    if (!kept_text(e, ZERO_HUGGING_FACE_CONFIG)) began = s->seq; /* another model's */
     return began > 0 ? append_shortened(text, s->seq, out)
                      : zero_bytes_append(out, text, strlen(text));
 }

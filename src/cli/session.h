@@ -9,7 +9,7 @@
 #include "checkpoint/manifest.h"
 #include "cli/dataset.h"
 #include "cli/importing.h"
-#include "cli/list.h"
+#include "cli/job_options.h"
 #include "cli/machine.h"
 #include "cli/progress.h"
 #include "cli/run_options.h"

@@ -520,13 +520,13 @@ zero_status zero_works_drain(zero_comm *comm)
     return zero_wait_until(comm, ZERO_WATCH_WAITING, &what, &awaited, &ended);
 }
 
-bool zero_works_end(zero_comm *comm)
+zero_status zero_works_end(zero_comm *comm)
 {
     struct zero_works *w = comm->works;
-    if (!w) return true;
+    if (!w) return ZERO_OK;
     zero_thread_lock(comm);
-    bool drained = !zero_mpi_is_up() || zero_works_drain(comm) == ZERO_OK;
-    if (drained) {
+    zero_status st = zero_mpi_is_up() ? zero_works_drain(comm) : ZERO_OK;
+    if (st == ZERO_OK) {
         while (w->programs) drop(w, &w->programs);
         for (block *b = w->blocks; b < w->blocks + BLOCKS; b++) free(b->memory);
         free(w->given);
@@ -534,5 +534,5 @@ bool zero_works_end(zero_comm *comm)
         comm->works = NULL;
     }
     zero_thread_unlock(comm);
-    return drained;
+    return st;
 }

@@ -306,7 +306,7 @@ static zero_status add_all(adder *a, const json_t *root)
         const char *path = a->beside->files[i].path;
         const zero_bytes *text = &a->beside->files[i].text;
         if (!a->beside->files[i].exists) continue;
-        ZERO_TRY(zero_json_parse(path, text->bytes, text->len, &a->files[i]));
+        ZERO_TRY(zero_json_parse_wide(path, text->bytes, text->len, &a->files[i]));
         if (!json_is_object(a->files[i]))
             return zero_fail(ZERO_ERR_FORMAT, "%.500s: expected an object", path);
     }

@@ -18,10 +18,10 @@ static float data[4 * 8192], out[8192];
         if (st_ != ZERO_OK) return st_; \
     } while (0)
 
+/* In slices, as interpreters wait, so that they hear their user. */
 static zero_status end(zero_work *work)
 {
-    bool done;
-    TRY(zero_work_wait(work, 0.0, &done));
+    for (bool done = false; !done;) TRY(zero_work_wait(work, 0.1, &done));
     zero_work_close(&work);
     return ZERO_OK;
 }
@@ -147,10 +147,8 @@ int main(int argc, char **argv)
     size = zero_comm_size(world);
     for (size_t i = 0; st == ZERO_OK && i < sizeof modes / sizeof modes[0]; i++)
         if (strcmp(argv[1], modes[i].name) == 0) st = modes[i].run();
-    if (st == ZERO_OK) {
-        zero_world_close(&world);
-        return 0;
-    }
+    if (st == ZERO_OK) st = zero_world_close(&world);
+    if (st == ZERO_OK) return 0;
     fprintf(stderr, "faults: rank %d: %s\n", rank, zero_last_error());
     zero_world_abort(zero_exit_code(st));
 }

@@ -637,6 +637,6 @@ int main(int argc, char **argv)
     test_begin(&argc, &argv);
     if (zero_world_open(20.0, &world) != ZERO_OK) return 1;
     int failed = run_here(NULL, NULL);
-    zero_world_close(&world);
+    if (zero_world_close(&world) != ZERO_OK) return 1;
     return test_end(failed);
 }
