@@ -1,10 +1,11 @@
-/* Launchers of all operations: near the oracle or with its bits, alike in both orders of threads and
- * wherever arrays lie; on 16 bits with the bits of fp32, rounded once. And what is special. */
+/* Launchers of all operations: near the oracle or with its bits, alike in both orders of
+ * threads and wherever arrays lie; on 16 bits with the bits of fp32, rounded once. And what
+ * is special. */
 #include "gpu/kernels_test.h"
 #include "support/calls.h"
 
-/* A part of the largest number wanted, as in test_operations.c: 1.2e-6 is seen. A wrong term is
- * off by 1e-3 or more. A GPU's exp2f alone is off by 2.4e-7. */
+/* A part of the largest number wanted, as in test_operations.c: 1.2e-6 is seen. A wrong
+ * term is off by 1e-3 or more. A GPU's exp2f alone is off by 2.4e-7. */
 #define TOLERANCE 5e-6
 
 #define LARGEST_GPU 90
@@ -172,7 +173,8 @@ static void open_both(both *b, test_pool *pool, int64_t room)
     b->gpu.math.state[0] = &b->gpu, b->gpu.math.device = LARGEST_GPU;
 }
 
-/* As the types of the shape say against the oracle, and by the law of types on its numbers. */
+/* As the types of the shape say against the oracle, and by the law of types on its
+ * numbers. */
 static void check(both *b, const operation *op, const shape *s)
 {
     call first = make_first(op, s), want = make_call_given(&b->oracle, op, s, &first);
@@ -242,7 +244,8 @@ static const struct {
     {losses, 1, 2, 50257, 1, 1, 1},
 };
 
-/* 0 .. 34, longer ones, some beside powers of two, up to 4097: denormals, infinities and NaN, too. */
+/* 0 .. 34, longer ones, some beside powers of two, up to 4097: denormals, infinities and
+ * NaN, too. */
 TEST(flat_ranges_have_the_cpus_bits)
 {
     for (int i = 0; i < n_operations; i++)
@@ -290,8 +293,8 @@ TEST(all_operations_agree_with_the_oracle_and_round_once)
         }
 }
 
-/* Parameters lie where their group puts them, and 16-bit ones are widened elsewhere: neither may
- * show in a bit. */
+/* Parameters lie where their group puts them, and 16-bit ones are widened elsewhere:
+ * neither may show in a bit. */
 TEST(alignment_shows_in_no_bit)
 {
     static const int64_t widths[] = {4, 36, 768, 1344};
@@ -371,7 +374,8 @@ TEST(gelu_is_right_far_from_zero)
     check_gelu_far_from_zero(true);
 }
 
-/* Between rows, `apart` floats of them, nothing changes but what a gradient of 16 bits leaves of logits. */
+/* Between rows, `apart` floats of them, nothing changes but what a gradient of 16 bits
+ * leaves of logits. */
 static void check_spread_head(test_pool *pool, int64_t rows, int64_t V, int64_t apart,
                               zero_type type)
 {
@@ -407,7 +411,8 @@ static void check_spread_head(test_pool *pool, int64_t rows, int64_t V, int64_t 
     }
 }
 
-/* Rows that begin at multiples of 4 floats, and others; shorter and longer than a turn of a block. */
+/* Rows that begin at multiples of 4 floats, and others; shorter and longer than a turn of a
+ * block. */
 TEST(rows_of_logits_may_lie_apart)
 {
     static const int64_t cases[][2] = {{1, 4},        {31, 32},     {257, 320},
