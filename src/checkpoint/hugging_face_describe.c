@@ -1,10 +1,6 @@
 /* The files that transformers reads beside the tensors and the tokenizer's own:
  * config.json, generation_config.json and tokenizer_config.json, written. */
 #include <ctype.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/fail.h"
 #include "base/grow.h"

@@ -1,6 +1,4 @@
 /* Files beside weights that no computation needs are kept as texts, by their names. */
-#include <stdio.h>
-#include <string.h>
 
 #include "base/fail.h"
 #include "base/grow.h"

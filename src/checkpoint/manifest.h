@@ -23,8 +23,6 @@
  * another program's weights. Nothing here is collective. */
 #pragma once
 
-#include <stdbool.h>
-
 #include <jansson.h>
 
 #include "checkpoint/table.h"

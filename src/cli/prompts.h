@@ -1,5 +1,5 @@
-/* prompts.h - the options of `zero generate`, and the texts that it continues, as tokens: one from the command
- * line, or one for each line of a file. */
+/* prompts.h - the options of `zero generate`, and the texts that it continues, as tokens:
+ * one from the command line, or one for each line of a file. */
 #pragma once
 
 #include "cli/options.h"

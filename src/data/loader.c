@@ -1,7 +1,6 @@
 #include "data/loader.h"
 
 #include <assert.h>
-#include <inttypes.h>
 
 #include "base/fail.h"
 #include "base/rng.h"

@@ -25,9 +25,6 @@
  *                = i, tensor = 0}, for every step. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "data/corpus.h"
 
 typedef struct {

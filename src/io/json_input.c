@@ -1,9 +1,6 @@
 #include "io/json_input.h"
 
-#include <inttypes.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/fail.h"
 #include "base/grow.h"
