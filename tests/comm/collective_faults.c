@@ -60,6 +60,17 @@ static zero_status other_size(void)
     return all_reduce(world, ZERO_NUMBER_FP32, am_last() ? 500 : 1000);
 }
 
+/* In memory that neighbours would read. */
+static zero_status other_size_in_memory(void)
+{
+    zero_work *work;
+    TRY(zero_comm_share(world, 1 << 20));
+    char *memory = zero_comm_allocate(world, 1 << 18);
+    if (!memory) return ZERO_ERR_NOMEM;
+    TRY(zero_all_gather_begin(world, am_last() ? 40000 : 50000, memory, data, &work));
+    return end(work);
+}
+
 static zero_status other_type(void)
 {
     return all_reduce(world, am_last() ? ZERO_NUMBER_INT32 : ZERO_NUMBER_FP32, 1000);
@@ -131,6 +142,7 @@ static const struct {
     {"skip", skip},
     {"other-kind", other_kind},
     {"other-size", other_size},
+    {"other-size-in-memory", other_size_in_memory},
     {"other-type", other_type},
     {"other-root", other_root},
     {"asleep", asleep},

@@ -211,7 +211,8 @@ static void swiglu_backward(call *c)
     MAKE(c, swiglu_backward, &s);
 }
 
-/* Queries and keys, whose heads have C / H numbers; four fifths of these turn, if that is not none. */
+/* Queries and keys, whose heads have C / H numbers; four fifths of these turn, if that is
+ * not none. */
 static zero_turn turn_of(call *c)
 {
     const int64_t H = c->s.H, K = c->s.K, D = c->s.C / H;
@@ -300,7 +301,8 @@ static void attention_backward(call *c)
     MAKE(c, attention_backward, &a);
 }
 
-/* Keys and values of each text as arrays "kept", within a cache that has a workspace, too. */
+/* Keys and values of each text as arrays "kept", within a cache that has a workspace,
+ * too. */
 static zero_cached cached_of(call *c)
 {
     const int64_t D = c->s.C / c->s.H;
