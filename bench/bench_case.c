@@ -215,13 +215,15 @@ void bench_case_destroy(bench_case *c)
 static size_t result_bytes(const bench_case *c)
 {
     if (c->spec.kind == ZERO_REDUCE && c->field->comm->rank != ROOT) return 0;
-    int64_t pieces = c->spec.kind == ZERO_ALL_GATHER ? c->field->comm->size : 1;
+    bool has_all = c->spec.kind == ZERO_ALL_GATHER || c->spec.kind == ZERO_ALL_REDUCE;
+    int64_t pieces = has_all ? c->field->comm->size : 1;
     return (size_t)(pieces * c->spec.count) * zero_type_size(c->spec.result);
 }
 
 static size_t input_bytes(const bench_case *c)
 {
-    int64_t pieces = c->spec.kind == ZERO_REDUCE_SCATTER ? c->field->comm->size : 1;
+    bool has_all = c->spec.kind == ZERO_REDUCE_SCATTER || c->spec.kind == ZERO_ALL_REDUCE;
+    int64_t pieces = has_all ? c->field->comm->size : 1;
     return (size_t)(pieces * c->spec.count) * zero_type_size(c->spec.type);
 }
 
@@ -241,6 +243,9 @@ static zero_status run_blocking(bench_case *c)
     int count = (int)c->spec.count;
     if (c->spec.kind == ZERO_ALL_GATHER) /* this rank's piece is in `out` */
         return zero_mpi(MPI_Allgather(MPI_IN_PLACE, count, type, c->out, count, type, mpi));
+    if (c->spec.kind == ZERO_ALL_REDUCE)
+        return zero_mpi(
+            MPI_Allreduce(c->in, c->out, count * c->field->comm->size, type, add, mpi));
     return zero_mpi(MPI_Reduce_scatter_block(c->in, c->out, count, type, add, mpi));
 }
 

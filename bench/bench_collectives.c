@@ -78,6 +78,7 @@ static double wire_bytes(const bench_case *c)
         double pieces = fmax(local * (layout->n_nodes - 1), layout->size - local);
         most = fmax(most, piece * pieces);
     }
+    if (c->variant->kind == ZERO_ALL_REDUCE) most *= 2.0;
     return most;
 }
 
@@ -86,6 +87,7 @@ static double bus_bandwidth(const bench_case *c, double seconds)
 {
     double p = c->field->comm->size, bytes = (double)c->field->bytes;
     if (!zero_collective_has_root(c->variant->kind)) bytes *= (p - 1.0) / p;
+    if (c->variant->kind == ZERO_ALL_REDUCE) bytes *= 2.0;
     return bytes / seconds;
 }
 

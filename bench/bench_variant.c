@@ -24,18 +24,20 @@ static void add_mpi(variant_list *list, zero_collective_kind kind, zero_algorith
     static const char *const blocking[ZERO_COLLECTIVE_KINDS] = {
         [ZERO_REDUCE_SCATTER] = "MPI_Reduce_scatter_block",
         [ZERO_ALL_GATHER] = "MPI_Allgather",
+        [ZERO_ALL_REDUCE] = "MPI_Allreduce",
     };
     static const char *const names[ZERO_COLLECTIVE_KINDS] = {
         [ZERO_REDUCE_SCATTER] = "MPI_Ireduce_scatter_block",
         [ZERO_ALL_GATHER] = "MPI_Iallgather",
         [ZERO_REDUCE] = "MPI_Ireduce",
         [ZERO_BROADCAST] = "MPI_Ibcast",
+        [ZERO_ALL_REDUCE] = "MPI_Iallreduce",
     };
     add(list, (bench_variant){blocking[kind], kind, algorithm, BENCH_PRIVATE, true});
     add(list, (bench_variant){names[kind], kind, algorithm, BENCH_PRIVATE, false});
 }
 
-/* Sums read `in` in the window, and broadcasts write `out` there. */
+/* Sums read `in` in the window, and broadcasts write `out` there; all-reduces do both. */
 static bool makes_sense(zero_collective_kind kind, bench_memory memory)
 {
     if (memory == BENCH_FROM_WINDOW) return kind != ZERO_BROADCAST;

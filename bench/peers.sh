@@ -11,7 +11,8 @@
 #     LLMC     a folder of llm.c with its .bin files and train_gpt2 built [left out]
 #     CASES    of gpt2-1024 gpt2-4096 gpt2-2048x1 gpt2-256 small-2048 wide [all]
 #     DTYPES   of fp32 bf16 [both; wide: bf16]
-#     MODES    of single ddp zero fsdp2 deepspeed1 deepspeed2 deepspeed3, for torch [all]
+#     MODES    of single ddp zero fsdp2 deepspeed1 deepspeed2 deepspeed3, for torch, and of ddp-mpi
+#              zero-mpi fsdp2-mpi, the same modes over our collectives (torch 2.15) [all]
 #     OURS     RANKSxTHREADS of ours [2x1 1x2; small-2048 also 4x1 8x1]
 #     STAGE    of ours [2]
 #     COMPILE  off: torch 2 without torch.compile [on]
@@ -22,7 +23,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 zero=$here/../build/zero
 rounds=${1:-3}
 cases=${CASES:-gpt2-1024 gpt2-4096 gpt2-2048x1 gpt2-256 small-2048 wide}
-every_mode="single ddp zero fsdp2 deepspeed1 deepspeed2 deepspeed3"
+every_mode="single ddp zero fsdp2 deepspeed1 deepspeed2 deepspeed3 ddp-mpi zero-mpi fsdp2-mpi"
 modes=${MODES:-$every_mode}
 stage=${STAGE:-2}
 warmup=2
@@ -98,10 +99,12 @@ torch() {
     1.*,* | *,off) ;;
     *) compile=--compile ;;
     esac
+    backend=gloo
+    [ "${2%-mpi}" = "$2" ] || backend=zero
     name=torch-$version,$2${compile:+,compiled}
     contends "$name" || return 0
     PATH=$(dirname "$1"):$PATH torch_env $threads "$1" "$here/torch_gpt2.py" \
-        --mode "$2" --dtype "$dtype" --layers "$3" --hidden "$4" --heads "$5" --seq "$6" \
+        --mode "${2%-mpi}" --backend $backend --dtype "$dtype" --layers "$3" --hidden "$4" --heads "$5" --seq "$6" \
         --vocab "$7" --batch "$8" --steps "$9" --warmup $warmup $compile \
         >"$work/out" 2>"$work/err" || : >"$work/out"
     record "$name" "$(value_of step_seconds)" "$(value_of least_seconds)" "$(value_of resident_bytes)"
@@ -115,6 +118,7 @@ race_torch() { # race_torch PYTHON LAYERS HIDDEN HEADS T V SEQUENCES STEPS
             can_deepspeed "$1" || continue
             can_share "$mode" "$7" || continue
             ;;
+        ddp-mpi | zero-mpi | fsdp2-mpi) can_share "$mode" "$7" && can_exchange "$1" "$mode" || continue ;;
         ddp | zero | fsdp2) can_share "$mode" "$7" || continue ;;
         *)
             echo "peers.sh: MODES: no mode $mode: expected some of $every_mode" >&2
@@ -132,6 +136,12 @@ can_deepspeed() { # can_deepspeed PYTHON
     "$1" -c 'import importlib.util as u, sys; sys.exit(not u.find_spec("deepspeed"))' && return
     leave_out deepspeed "not installed for $1 (pip install deepspeed)"
     return 1
+}
+
+can_exchange() { # can_exchange PYTHON MODE: has torch 2.15 or newer
+    case $(cat "$(note_of "$1")") in
+    1.* | 2.?.* | 2.1[0-4].*) leave_out "$2" "needs torch 2.15 for $1" && return 1 ;;
+    esac
 }
 
 can_share() { # can_share MODE SEQUENCES

@@ -11,6 +11,7 @@ forward, backward, clipping, AdamW. The modes:
     fsdp2       fully_shard of torch.distributed.fsdp, the same processes (torch_sharded.py)
     deepspeed1  DeepSpeed's ZeRO, stage 1, the same processes; deepspeed2, deepspeed3
 
+With --backend zero the processes are those of mpirun, and exchange by this library (src/python; torch 2.15).
 With --device cuda one process computes on the current GPU (single), best with --compile.
 
 --dtype bf16 is torch.autocast: products in bf16; parameters, gradients and optimizer in fp32. FSDP2
@@ -27,6 +28,8 @@ import os
 import platform
 import re
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
 
@@ -184,10 +187,28 @@ def run_rank(rank, ranks, store, options, results):
     dist.destroy_process_group()
 
 
+def run_under_mpi(options):
+    """The same list on rank 0; elsewhere, and in the process that starts mpirun, this does not return."""
+    package = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../build/python")
+    if not {"OMPI_COMM_WORLD_RANK", "PMI_RANK"} & set(os.environ):
+        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))
+        sys.exit(subprocess.run(["mpirun", "-n", str(options.ranks), "--bind-to", "none", "--map-by",
+                                 ":OVERSUBSCRIBE", sys.executable, *sys.argv]).returncode)
+    import zero_torch  # noqa: F401
+    dist.init_process_group("zero", init_method="zero://")
+    rank, ranks = dist.get_rank(), dist.get_world_size()
+    results = [None] * ranks
+    dist.all_gather_object(results, (rank, *train(options, ranks), resident_peak()))
+    dist.destroy_process_group()
+    return results if rank == 0 else sys.exit(0)
+
+
 def run(options):
     """A list of (rank, seconds of its steps, last loss, peak of resident bytes)."""
     if options.mode == "single":
         return [(0, *train(options, 1), resident_peak())]
+    if options.backend == "zero":
+        return run_under_mpi(options)
     results = mp.get_context("spawn").SimpleQueue()
     with tempfile.TemporaryDirectory() as store:
         mp.spawn(run_rank, (options.ranks, store, options, results), nprocs=options.ranks)
@@ -218,6 +239,7 @@ def parse():
     add("--versions", action="store_true", help="print the versions of torch and its libraries")
     add("--device", choices=("cpu", "cuda"), default="cpu")
     add("--mode", choices=("single", "ddp", "zero", *SHARDED), default="single")
+    add("--backend", choices=("gloo", "zero"), default="gloo", help="how processes exchange")
     add("--dtype", choices=("fp32", "bf16"), default="fp32")
     add("--layers", type=int, default=12)
     add("--hidden", type=int, default=768)
@@ -251,6 +273,7 @@ def main():
     seconds = statistics.median(ranks[0][1])
     print(json.dumps({
         "torch": torch.__version__, "device": device_name(options), "mode": options.mode,
+        "backend": options.backend,
         "dtype": options.dtype, "device_bytes": device_peak(options),
         "step_seconds": seconds, "tokens_per_second": options.batch * options.seq / seconds,
         "least_seconds": min(ranks[0][1]),

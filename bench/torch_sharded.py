@@ -1,7 +1,10 @@
 """Modes of bench/torch_gpt2.py that shard more than the optimizer: FSDP2 and DeepSpeed's ZeRO.
 
 Each function takes a GPT, the options and AdamW's settings; it returns what is called with tokens,
-and the optimizer. Processes exchange by gloo. In bf16 both keep fp32 masters and exchange bf16.
+and the optimizer. Processes exchange by gloo, or by this library. In bf16 both keep fp32 masters and
+exchange bf16. As a program it is torch_gpt2.py:
+
+    python3 bench/torch_sharded.py --mode fsdp2 --backend zero
 """
 import os
 
@@ -44,3 +47,8 @@ def deepspeed(model, options, settings):
     if options.compile:
         engine.compile()
     return engine, None
+
+
+if __name__ == "__main__":
+    import torch_gpt2
+    torch_gpt2.main()

@@ -62,7 +62,7 @@ pack() {
     }
     cmake --build "$build" --parallel "$(nproc)" --target zero bench_kernels zero_cuda \
         test_kernels_on_gpu test_kernels_exact_on_gpu test_kernels_masks_on_gpu \
-        test_kernels_rows_on_gpu test_kernels_texts_on_gpu test_turn_kernels_on_gpu \
+        test_kernels_texts_on_gpu \
         test_attention_kernels_on_gpu \
         test_fused_on_gpu test_cuda_backend_on_gpu test_sharing_on_gpu || stop 1 "the build failed"
     # For trying this script: DEVICE=cuda-emulated.

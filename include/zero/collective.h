@@ -39,8 +39,9 @@ ZERO_API_BEGIN
  * started several ranks and each finds itself alone. */
 ZERO_NODISCARD zero_status zero_world_open(double watchdog, zero_comm **world);
 /* Closes the group, after all others, and ends MPI if zero_world_open() started it.
- * Collective. Accepts NULL and the address of a NULL. */
-void zero_world_close(zero_comm **world);
+ * Collective: ZERO_ERR_STALLED if a rank does not come, and any failure of works before;
+ * then only an abort is left. Accepts NULL and the address of a NULL. */
+ZERO_NODISCARD zero_status zero_world_close(zero_comm **world);
 /* Ends all ranks at once with this exit code. Any thread, at any time; does not return. */
 void zero_world_abort(int code);
 

@@ -1,11 +1,19 @@
 /* fail.h - how functions of ours fail: zero/status.h from the inside.
  *
  * The function that meets an error first describes it, with the numbers that explain it;
- * callers pass the status on with ZERO_TRY and add nothing. */
+ * callers pass the status on with ZERO_TRY and add nothing.
+ *
+ * It brings along the headers of the C library that nearly every file needs, so that files
+ * that include it, also by other headers, need not name them. */
 #pragma once
 
+#include <inttypes.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "zero/status.h"
 

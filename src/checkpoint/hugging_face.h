@@ -127,11 +127,11 @@ ZERO_NODISCARD zero_status zero_hugging_face_find_shape(const char *path,
                                                         zero_shape *shape);
 
 /* Reads the files beside the weights that no computation needs (hugging_face_keep.c):
- * config.json, generation_config.json, tokenizer_config.json and others, as texts by their
- * names. *kept is the caller's (json_decref), or NULL if there are none. ZERO_ERR_FORMAT
+ * config.json and generation_config.json if they are of this model, tokenizer_config.json
+ * and others, as texts by their names. *kept is the caller's (json_decref), or NULL if there are none. ZERO_ERR_FORMAT
  * for a file that is not UTF-8 or too long. */
 ZERO_NODISCARD zero_status zero_hugging_face_keep(const zero_hugging_face_found *found,
-                                                  json_t **kept);
+                                                  bool has_model, json_t **kept);
 /* One of them by its name, parsed: the caller's; NULL without it. */
 ZERO_NODISCARD zero_status zero_hugging_face_parse_kept(const json_t *kept,
                                                         const char *name, json_t **root);
@@ -159,9 +159,13 @@ zero_weights zero_hugging_face_weights(zero_hugging_face *file);
 #define ZERO_HUGGING_FACE_GENERATION "generation_config.json"
 #define ZERO_HUGGING_FACE_TOKENIZER  "tokenizer_config.json"
 
-/* hugging_face_keep.c: the token that ends a text, if no file says it; -1: none. Without a
- * tokenizer a GPT-2's vocabulary as large as the released one's is taken for it. */
-int32_t zero_hugging_face_end(const zero_tokenizer *tokenizer, const zero_shape *shape);
+/* hugging_face_keep.c: the "bos_token", "eos_token" or "pad_token" that the files kept with
+ * the tokenizer name; else, but for the last, the token that ends a text. -1: none. Without
+ * a tokenizer a GPT-2's vocabulary as large as the released one's is taken for it. */
+ZERO_NODISCARD zero_status zero_hugging_face_special(const json_t *kept,
+                                                     const zero_tokenizer *tokenizer,
+                                                     const zero_shape *shape,
+                                                     const char *name, int32_t *id);
 
 /* The names of types in safetensors, and in config.json. */
 typedef struct {

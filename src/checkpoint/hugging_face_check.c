@@ -1,9 +1,5 @@
 /* Compares what files hold with the model: their tensors, and the shape that they and a
  * config.json have. */
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/fail.h"
 #include "base/grow.h"

@@ -3,11 +3,7 @@
  * transformers 4 has "rope_theta", "rope_scaling" and "torch_dtype" where 5 has
  * "rope_parameters" and "dtype". Both are read. The old ones are written: 5 reads them,
  * too, and 4 would take its own theta where it knows none of the keys. */
-#include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/fail.h"
 #include "base/grow.h"
@@ -23,7 +19,7 @@ typedef enum {
     TYPE, /* as the numbers: written, also in place of what a kept file has */
     SEQ,  /* the same */
     DROPOUT,
-    END, /* the token that ends a text */
+    TOKEN, /* as the tokenizer's files name it */
 } use;
 
 static const struct row {
@@ -60,8 +56,9 @@ static const struct row {
     {"sliding_window", WRITTEN, ZERO_HAS_RMS, 0, {"null"}},
     {"use_sliding_window", WRITTEN, ZERO_HAS_RMS, 0, {"false"}},
     {"torch_dtype", TYPE, 0, 0, {0}},
-    {"bos_token_id", END, 0, 0, {0}},
-    {"eos_token_id", END, 0, 0, {0}},
+    {"bos_token_id", TOKEN, 0, 0, {"bos_token"}},
+    {"eos_token_id", TOKEN, 0, 0, {"eos_token"}},
+    {"pad_token_id", TOKEN, 0, 0, {"pad_token"}},
 };
 
 enum { N_ROWS = ZERO_COUNT(rows) };
@@ -279,7 +276,7 @@ zero_status zero_hugging_face_read_config(const char *path, const zero_bytes *te
 static json_t *value_of(const struct row *row, const zero_hugging_face_export *e)
 {
     const zero_shape *s = e->model->shape;
-    int32_t end = zero_hugging_face_end(e->tokenizer, s);
+    int32_t id = -1;
     char text[32];
     switch (row->use) {
     case TYPE: return json_string(zero_hugging_face_types[e->type].config);
@@ -287,7 +284,11 @@ static json_t *value_of(const struct row *row, const zero_hugging_face_export *e
     case DROPOUT: /* a float has 9 digits */
         snprintf(text, sizeof text, "%.9g", (double)s->dropout);
         return json_real(strtod(text, NULL));
-    case END: return end >= 0 ? json_integer(end) : json_null();
+    case TOKEN:
+        if (zero_hugging_face_special(e->kept, e->tokenizer, s, row->values[0], &id) !=
+            ZERO_OK)
+            return NULL;
+        return id >= 0 ? json_integer(id) : json_null();
     case EXPECTED:
     case WRITTEN: break;
     }
@@ -342,6 +343,8 @@ zero_status zero_hugging_face_make_config(const zero_hugging_face_export *e, jso
         if (is_of(&rows[i], s->kind) &&
             (!is_kept || rows[i].use == TYPE || rows[i].use == SEQ))
             is_set &= json_object_set_new(made, rows[i].key, value_of(&rows[i], e)) == 0;
+    if (json_is_null(json_object_get(made, "pad_token_id")) && !is_kept)
+        json_object_del(made, "pad_token_id");
     *root = made;
     if (is_set) return ZERO_OK;
     json_decref(made);

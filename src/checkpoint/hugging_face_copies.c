@@ -1,9 +1,5 @@
 #include "checkpoint/hugging_face_copies.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-
 #include <xxhash.h>
 
 #include "base/fail.h"

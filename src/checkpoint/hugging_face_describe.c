@@ -1,10 +1,6 @@
 /* The files that transformers reads beside the tensors and the tokenizer's own:
  * config.json, generation_config.json and tokenizer_config.json, written. */
 #include <ctype.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/fail.h"
 #include "base/grow.h"
@@ -102,6 +98,7 @@ zero_status zero_hugging_face_write_tokenizer(const zero_hugging_face_export *e,
     int64_t began;
     if (!text) return describe_tokenizer(s, e->tokenizer, out);
     ZERO_TRY(zero_hugging_face_lost_positions(e->kept, s, &began));
+    if (!kept_text(e, ZERO_HUGGING_FACE_CONFIG)) began = s->seq; /* another model's */
     return began > 0 ? append_shortened(text, s->seq, out)
                      : zero_bytes_append(out, text, strlen(text));
 }

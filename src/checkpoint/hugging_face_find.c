@@ -1,9 +1,6 @@
 /* The files of a model, by what a user names: a folder, a file, or a folder of the hub's
  * cache. */
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/fail.h"
 #include "base/grow.h"

@@ -1,6 +1,4 @@
 /* Files beside weights that no computation needs are kept as texts, by their names. */
-#include <stdio.h>
-#include <string.h>
 
 #include "base/fail.h"
 #include "base/grow.h"
@@ -15,7 +13,11 @@ static const char *const names[] = {
     "special_tokens_map.json", "added_tokens.json",          "chat_template.jinja",
     "chat_template.json"};
 
-enum { N_NAMES = ZERO_COUNT(names), MOST = 4 << 20 }; /* bytes of one */
+enum {
+    N_NAMES = ZERO_COUNT(names),
+    OF_MODEL = 2,  /* the first are the model's, the others its tokenizer's */
+    MOST = 4 << 20 /* bytes of one */
+};
 
 static zero_status keep_file(const zero_hugging_face_found *found, const char *name,
                              json_t *kept)
@@ -35,11 +37,13 @@ static zero_status keep_file(const zero_hugging_face_found *found, const char *n
                           "no memory to keep %s", path);
 }
 
-zero_status zero_hugging_face_keep(const zero_hugging_face_found *found, json_t **kept)
+zero_status zero_hugging_face_keep(const zero_hugging_face_found *found, bool has_model,
+                                   json_t **kept)
 {
     json_auto_t *made = json_object();
     ZERO_TRY(zero_allocated(made, "no memory to keep what is beside weights"));
-    for (int i = 0; i < N_NAMES; i++) ZERO_TRY(keep_file(found, names[i], made));
+    for (int i = has_model ? 0 : OF_MODEL; i < N_NAMES; i++)
+        ZERO_TRY(keep_file(found, names[i], made));
     if (json_object_size(made) > 0) *kept = json_incref(made);
     return ZERO_OK;
 }
@@ -66,7 +70,7 @@ zero_status zero_hugging_face_parse_kept(const json_t *kept, const char *name,
     json_t *parsed = NULL;
     const char *text = json_string_value(json_object_get(kept, name));
     snprintf(path, sizeof path, "the kept %s", name);
-    if (text) ZERO_TRY(zero_json_parse(path, text, strlen(text), &parsed));
+    if (text) ZERO_TRY(zero_json_parse_wide(path, text, strlen(text), &parsed));
     *root = parsed;
     return ZERO_OK;
 }
@@ -75,10 +79,41 @@ zero_status zero_hugging_face_parse_kept(const json_t *kept, const char *name,
 
 enum { GPT2_END = 50256 }; /* <|endoftext|> in the vocabulary of GPT-2 */
 
-int32_t zero_hugging_face_end(const zero_tokenizer *tok, const zero_shape *shape)
+/* The token whose text a kept file calls by this name: "</s>", or {"content": "</s>",
+ * ...}; -1: none. */
+static zero_status find_named(const json_t *kept, const zero_tokenizer *tok,
+                              const char *name, int32_t *id)
+{
+    static const char *const files[] = {ZERO_HUGGING_FACE_TOKENIZER,
+                                        "special_tokens_map.json"};
+    *id = -1;
+    for (int i = 0; *id < 0 && i < ZERO_COUNT(files); i++) {
+        json_auto_t *root = NULL;
+        int32_t tokens[64];
+        int64_t n = 0;
+        ZERO_TRY(zero_hugging_face_parse_kept(kept, files[i], &root));
+        const json_t *value = json_object_get(root, name);
+        const char *text = json_string_value(
+            json_is_object(value) ? json_object_get(value, "content") : value);
+        const size_t len = text ? strlen(text) : 0;
+        if (len == 0 || zero_tokenizer_most(tok, len) > sizeof tokens / sizeof *tokens)
+            continue;
+        ZERO_TRY(zero_tokenizer_encode(tok, (const unsigned char *)text, len, tokens, &n));
+        if (n == 1) *id = tokens[0];
+    }
+    return ZERO_OK;
+}
+
+zero_status zero_hugging_face_special(const json_t *kept, const zero_tokenizer *tok,
+                                      const zero_shape *shape, const char *name,
+                                      int32_t *id)
 {
     const bool is_gpt2 = shape->kind == &zero_architectures[ZERO_GPT2];
-    return tok ? tok->end_of_text : is_gpt2 && shape->vocab > GPT2_END ? GPT2_END : -1;
+    *id = -1;
+    if (tok) ZERO_TRY(find_named(kept, tok, name, id));
+    if (*id >= 0 || strcmp(name, "pad_token") == 0) return ZERO_OK;
+    *id = tok ? tok->end_of_text : is_gpt2 && shape->vocab > GPT2_END ? GPT2_END : -1;
+    return ZERO_OK;
 }
 
 static zero_status take_ends(const char *name, const json_t *value, zero_ends *ends)
@@ -102,8 +137,9 @@ zero_status zero_hugging_face_ends(const json_t *kept, const zero_tokenizer *tok
 {
     static const char *const files[] = {ZERO_HUGGING_FACE_GENERATION,
                                         ZERO_HUGGING_FACE_CONFIG};
-    int32_t own = zero_hugging_face_end(tok, shape);
+    int32_t own;
     *ends = (zero_ends){.n = 0};
+    ZERO_TRY(zero_hugging_face_special(kept, tok, shape, "eos_token", &own));
     for (int i = 0; ends->n == 0 && i < ZERO_COUNT(files); i++) {
         json_auto_t *root = NULL;
         ZERO_TRY(zero_hugging_face_parse_kept(kept, files[i], &root));

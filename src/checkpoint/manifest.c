@@ -1,10 +1,5 @@
 #include "checkpoint/manifest_fields.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/fail.h"
 #include "base/grow.h"
 #include "base/number.h"

@@ -14,16 +14,14 @@
  * for each tensor, whose shape is the whole one, its cut: "none", "rows" or "cols", and the
  * number of parts side by side. Shards are numbered by the ranks of the job.
  *
- * Version 3 began with another program's weights: "kept" has the files beside them that no
- * computation needs, {"config.json": "...", ...}, as texts. "tp" is there if the model is
+ * Version 3 began with another program's weights or tokenizer: "kept" has the files beside
+ * them that no computation needs, {"config.json": "...", ...}, as texts. "tp" is there if the model is
  * shared.
  *
  * Version 4 is of another architecture than GPT-2: "shape" has its name and its numbers, in
  * place of "gpt2". "tp" and "kept" are there if the model is shared, and if it began with
  * another program's weights. Nothing here is collective. */
 #pragma once
-
-#include <stdbool.h>
 
 #include <jansson.h>
 

@@ -38,13 +38,9 @@ static void wrong(input *in, const char *words)
 static void wrong_value(input *in, const char *key, const char *expected)
 {
     char words[512], shown[ZERO_JSON_SHOWN] = "";
-    const json_t *value = in->file;
-    for (const char *part = key; *part; part += strspn(part, ".")) {
-        size_t length = strcspn(part, ".");
-        snprintf(words, sizeof words, "%.*s", (int)length, part);
-        value = json_object_get(value, words);
-        part += length;
-    }
+    snprintf(words, sizeof words, "%s", key);
+    for (char *dot = words; (dot = strchr(dot, '.'));) *dot = '/';
+    const json_t *value = zero_fact_at(in->file, words);
     const char *found = json_is_object(value)  ? "an object"
                         : json_is_array(value) ? "a list"
                         : json_is_true(value)  ? "true"

@@ -1,7 +1,5 @@
 /* zero generate: text from a trained model. Every rank holds the model or its part of it,
  * and no training state; all compute the same text, and rank 0 prints it. */
-#include "cli/generate_options.h"
-
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,14 +18,12 @@
 #include "checkpoint/read.h"
 #include "cli/importing.h"
 #include "cli/machine.h"
-#include "cli/notes.h"
 #include "cli/prompts.h"
 #include "cli/session.h"
 #include "data/tokenizer_find.h"
 #include "io/file.h"
 #include "math/device.h"
 #include "report/print_text.h"
-#include "train/activations.h"
 
 typedef struct {
     zero_generate_options options;
@@ -217,7 +213,7 @@ static zero_status open_imported(job *j, zero_shape *shape)
             j->path);
     ZERO_TRY(zero_model_build(shape, &j->s.model));
     ZERO_TRY(zero_hugging_face_open(j->path, &j->s.model, &j->file));
-    return zero_hugging_face_keep(&j->found, &j->kept);
+    return zero_hugging_face_keep(&j->found, true, &j->kept);
 }
 
 /* Opens what is at the path, a checkpoint before anything else; of several the newest. Rank

@@ -131,7 +131,12 @@ zero_status zero_importing_keep(zero_importing *im, const zero_config *config,
 {
     json_t *files;
     zero_ends ends; /* found again where texts are generated; a mistake is found here */
-    ZERO_TRY(zero_hugging_face_keep(&im->found, &im->kept));
+    const bool has_model = config->init_from;
+    if (!has_model && !(corpus->tokenizer && config->tokenizer &&
+                        !zero_tokenizer_is_name(config->tokenizer)))
+        return ZERO_OK;
+    if (!has_model) ZERO_TRY(zero_hugging_face_find(config->tokenizer, &im->found));
+    ZERO_TRY(zero_hugging_face_keep(&im->found, has_model, &im->kept));
     ZERO_TRY(zero_hugging_face_ends(im->kept, corpus->tokenizer, model, &ends));
     ZERO_TRY(zero_hugging_face_parse_kept(im->kept, ZERO_HUGGING_FACE_CONFIG, &files));
     char theirs[64], ours[32];

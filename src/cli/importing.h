@@ -32,7 +32,8 @@ ZERO_NODISCARD zero_status zero_importing_compare(const zero_importing *importin
                                                   const zero_config *config,
                                                   const zero_corpus *corpus);
 
-/* Reads what checkpoints keep; for rank 0, which writes them. */
+/* Reads what checkpoints keep of an imported model, or of a --tokenizer that is a path; for
+ * rank 0, which writes them. */
 ZERO_NODISCARD zero_status zero_importing_keep(zero_importing *importing,
                                                const zero_config *config,
                                                const zero_corpus *corpus,

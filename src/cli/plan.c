@@ -5,7 +5,6 @@
 
 #include "base/fail.h"
 #include "base/quantity.h"
-#include "cli/list.h"
 #include "cli/run_options.h"
 #include "comm/launch.h"
 #include "paper/paper.h"

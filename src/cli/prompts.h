@@ -1,10 +1,32 @@
-/* prompts.h - the texts that `zero generate` continues, as tokens: one from the command
- * line, or one for each line of a file. */
+/* prompts.h - the options of `zero generate`, and the texts that it continues, as tokens:
+ * one from the command line, or one for each line of a file. */
 #pragma once
 
-#include "cli/generate_options.h"
+#include "cli/options.h"
 #include "data/tokenizer.h"
 #include "engine/engine.h"
+#include "train/config.h"
+
+/* ---- options ---- */
+
+typedef struct {
+    const char *checkpoint;    /* the path; borrowed from argv, like all texts */
+    const char *prompt;        /* NULL: none */
+    const char *prompts;       /* a file; NULL: none */
+    const char *prompt_tokens; /* ids, 1,2,3; NULL: none */
+    int64_t tokens, top_k, seed, stage, batch;
+    double temperature, top_p;
+    bool raw, ignore_end;
+    const char *dtype;  /* NULL: the checkpoint's */
+    zero_config config; /* where it computes: its device, tp, threads and the like alone */
+} zero_generate_options;
+
+extern const zero_option_table zero_generate_table;
+
+/* The command's check(). */
+zero_status zero_generate_options_check(void *options, const zero_options *given);
+
+/* ---- texts ---- */
 
 /* The surroundings of a prompt. */
 typedef struct {

@@ -10,7 +10,6 @@
 #include "checkpoint/list.h"
 #include "checkpoint/load.h"
 #include "checkpoint/save.h"
-#include "cli/notes.h"
 #include "cli/output.h"
 #include "cli/record.h"
 #include "cli/requests.h"

@@ -10,7 +10,6 @@
 #include "base/fail.h"
 #include "base/memory_limit.h"
 #include "cli/machine.h"
-#include "cli/notes.h"
 #include "cli/overwriting.h"
 #include "cli/requests.h"
 #include "cli/tracing.h"
@@ -178,7 +177,7 @@ static zero_status prepare(zero_session *s)
         ZERO_TRY(zero_hugging_face_open(s->config.init_from, &s->model, &s->initial));
     const zero_config *c = &s->config;
     bool is_root = zero_comm_is_root(&s->world);
-    if (is_root && imports(s))
+    if (is_root && !s->saving.resumed.is_there)
         ZERO_TRY(zero_importing_keep(&s->importing, c, &s->dataset.corpus, s->model.shape));
     /* It leaves a file that exists as it is. */
     return zero_metrics_open(&s->metrics, is_root ? c->metrics : NULL,

@@ -9,7 +9,7 @@
 #include "checkpoint/manifest.h"
 #include "cli/dataset.h"
 #include "cli/importing.h"
-#include "cli/list.h"
+#include "cli/job_options.h"
 #include "cli/machine.h"
 #include "cli/progress.h"
 #include "cli/run_options.h"
@@ -128,7 +128,7 @@ ZERO_NODISCARD zero_status zero_session_take_machine(zero_session *s);
 /* Bytes that a plan may need on this rank; 0: any. */
 size_t zero_session_room(const zero_session *s);
 /* Waits while another process writes a file of ours, "--metrics FILE", which `take` tries
- * to get for the session on rank 0 (await_lock.h). Collective, one verdict. */
+ * to get for the session on rank 0 (directory.h). Collective, one verdict. */
 ZERO_NODISCARD zero_status zero_session_await(zero_session *s, const char *option,
                                               const char *path, zero_lock_taker *take);
 /* Builds everything above but `saving`; if a checkpoint is resumed, zero_saving_find() has

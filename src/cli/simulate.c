@@ -7,7 +7,6 @@
 #include "base/fail.h"
 #include "base/quantity.h"
 #include "cli/build.h"
-#include "cli/list.h"
 #include "cli/run_options.h"
 #include "cli/words.h"
 #include "comm/launch.h"

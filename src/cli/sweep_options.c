@@ -8,7 +8,6 @@
 
 #include "base/fail.h"
 #include "base/quantity.h"
-#include "cli/list.h"
 #include "cli/overwriting.h"
 #include "cli/run_options.h"
 #include "report/text.h"

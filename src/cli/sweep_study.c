@@ -7,7 +7,6 @@
 
 #include "base/fail.h"
 #include "cli/build.h"
-#include "cli/notes.h"
 #include "cli/run_options.h"
 #include "facts/facts.h"
 #include "io/json_input.h"

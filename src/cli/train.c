@@ -1,6 +1,5 @@
 /* zero train: the loop over steps. The schedule says what a step is; this file decides when
  * to evaluate, what to show and what to record. */
-#include "cli/notes.h"
 #include "cli/record.h"
 #include "cli/saving.h"
 #include "cli/tracing.h"
@@ -18,21 +17,6 @@
 #include "train/learning_rate.h"
 
 /* ---- the loop ---- */
-
-static void train_sample(const void *arg, int64_t step, int64_t i, int64_t T, void *inputs,
-                         void *targets)
-{
-    (void)T; /* the loader's own */
-    zero_loader_train_sample(arg, step, i, inputs, targets);
-}
-
-static void validation_sample(const void *arg, int64_t step, int64_t i, int64_t T,
-                              void *inputs, void *targets)
-{
-    (void)step;
-    (void)T;
-    zero_loader_validation_sample(arg, i, inputs, targets);
-}
 
 static zero_status show_text(zero_session *s, int64_t step, const char *title)
 {
@@ -102,7 +86,7 @@ typedef struct {
 /* Step number `step`, from 1, and what is due after it. */
 static zero_status train_step(zero_session *s, int64_t step, sums *sum)
 {
-    zero_source source = {.sample = train_sample, .arg = &s->loader};
+    zero_source source = {.sample = zero_loader_train_sample, .arg = &s->loader};
     zero_step_input in = zero_config_step_input(&s->config, step - 1, s->engine.adam_steps);
     double loss_scale = (double)s->engine.loss_scale.scale;
     zero_run_output out;
@@ -129,7 +113,8 @@ static zero_status train_step(zero_session *s, int64_t step, sums *sum)
     sum->exposed = exposed;
     const zero_config *c = &s->config;
     if (c->eval_every > 0 && (step % c->eval_every == 0 || step == c->steps)) {
-        zero_source validation = {.sample = validation_sample, .arg = &s->loader};
+        zero_source validation = {.sample = zero_loader_validation_sample,
+                                  .arg = &s->loader};
         ZERO_TRY(zero_engine_evaluate(&s->engine, &validation, &line.val_loss));
         line.has_val_loss = true;
     }

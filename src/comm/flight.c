@@ -83,7 +83,7 @@ zero_status zero_flight_begin(zero_collective *op)
     op->begun = zero_clock_seconds();
     zero_comm_spans_begin(op);
     op->next_step = 0;
-    op->in_flight = 0;
+    op->in_flight = op->n_slots = 0;
     op->fetches = op->stores = (zero_device_tickets){0};
     for (int i = 0; i < ZERO_COLLECTIVE_REQUESTS; i++) op->requests[i] = MPI_REQUEST_NULL;
     if (!zero_family_is_active(whole)) whole->last_poll = op->begun;

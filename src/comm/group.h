@@ -138,6 +138,7 @@ typedef struct zero_collective {
     bool is_recorded;    /* spans.h */
     int64_t sent_before; /* bytes sent by earlier runs, if it is recorded */
     int in_flight;       /* messages */
+    int n_slots;         /* of the requests below that have been used */
     int64_t next_step;
     MPI_Request requests[ZERO_COLLECTIVE_REQUESTS];
     /* owned; in their place between threads (local.h) */

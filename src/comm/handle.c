@@ -60,7 +60,7 @@ static void end_if_unused(zero_comm *comm)
         zero_named_close(comm);
         return;
     }
-    if (!zero_works_end(comm)) return;
+    if (zero_works_end(comm) != ZERO_OK) return;
     zero_comm_destroy(comm);
     free(comm);
 }

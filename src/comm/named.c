@@ -24,13 +24,16 @@ zero_status zero_world_open(double watchdog, zero_comm **world)
     return zero_works_start(*world);
 }
 
-void zero_world_close(zero_comm **world)
+zero_status zero_world_close(zero_comm **world)
 {
-    if (!world || !*world) return;
-    const bool ends = (*world)->started_mpi;
-    const bool has_failed = zero_thread_failure(*world) != ZERO_OK;
-    zero_comm_close(world);
-    if (ends && !has_failed && zero_mpi_is_up()) MPI_Finalize();
+    if (!world || !*world) return ZERO_OK;
+    zero_comm *comm = *world;
+    const bool ends = comm->started_mpi;
+    *world = NULL;
+    ZERO_TRY(zero_works_end(comm));
+    ZERO_TRY(zero_comm_stop_helpers(comm));
+    zero_comm_close(&comm);
+    return ends ? zero_launch_stop() : ZERO_OK;
 }
 
 void zero_world_abort(int code)
@@ -145,7 +148,7 @@ zero_status zero_comm_open_ranks(zero_comm *world, int n, const int ranks[],
 void zero_named_close(zero_comm *comm)
 {
     zero_comm *world = comm->whole, **at = &world->named;
-    if (!zero_works_end(comm)) return;
+    if (zero_works_end(comm) != ZERO_OK) return;
     zero_thread_lock(world);
     while (*at != comm) at = &(*at)->next_named;
     *at = comm->next_named;

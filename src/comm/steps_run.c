@@ -54,7 +54,7 @@ zero_status zero_steps_reap(zero_collective *op)
     if (!op->messages) {
         int n = 0, which[ZERO_COLLECTIVE_REQUESTS];
         MPI_Status status[ZERO_COLLECTIVE_REQUESTS];
-        int code = MPI_Testsome(ZERO_COLLECTIVE_REQUESTS, op->requests, &n, which, status);
+        int code = MPI_Testsome(op->n_slots, op->requests, &n, which, status);
         if (code == MPI_ERR_IN_STATUS)
             for (int i = 0; i < n; i++)
                 if (status[i].MPI_ERROR != MPI_SUCCESS) code = status[i].MPI_ERROR;
@@ -69,7 +69,7 @@ zero_status zero_steps_reap(zero_collective *op)
 /* True if the sends, or the receives, that the first `until` steps posted have ended. */
 static bool have_ended(const zero_collective *op, bool sends, int64_t until)
 {
-    for (int i = 0; until > 0 && i < ZERO_COLLECTIVE_REQUESTS; i++) {
+    for (int i = 0; until > 0 && i < op->n_slots; i++) {
         if (is_free(op, i) || op->step_of[i] >= until) continue;
         if ((op->steps.list[op->step_of[i]].kind == ZERO_STEP_SEND) == sends) return false;
     }
@@ -139,6 +139,7 @@ static int take_slot(zero_collective *op)
     while (!is_free(op, i)) i++;
     op->step_of[i] = op->next_step;
     op->in_flight++;
+    if (i >= op->n_slots) op->n_slots = i + 1;
     return i;
 }
 

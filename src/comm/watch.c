@@ -221,10 +221,12 @@ static void begin_again(struct zero_watch *w)
 void zero_watch_note(zero_comm *comm, zero_watch_state state, const zero_operation *op)
 {
     struct zero_watch *w = comm->watch;
-    /* A wait in slices goes on. */
     if (!w || (w->state == state && zero_operation_equal(&w->op, op))) return;
+    /* A wait in slices goes on, and threads that wait in turn have not moved. */
+    bool goes_on = w->state == ZERO_WATCH_WAITING && state == ZERO_WATCH_WAITING;
     w->op = *op;
     w->state = state;
+    if (goes_on) return;
     w->since = w->last_turn = zero_clock_seconds();
     begin_again(w);
 }

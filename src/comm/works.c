@@ -112,9 +112,9 @@ static void drop(struct zero_works *w, program **at)
     w->n_programs--;
 }
 
-/* Takes the staging of those that have ended, and frees the one that was begun longest ago
- * if there are too many. */
-static void tidy(struct zero_works *w)
+/* Takes the staging of those that have ended. The place of the one that was begun longest
+ * ago, or NULL. */
+static program **tidy(struct zero_works *w)
 {
     program **oldest = NULL;
     for (program **at = &w->programs; *at; at = &(*at)->next) {
@@ -125,7 +125,7 @@ static void tidy(struct zero_works *w)
         p->op.staging = NULL;
         if (!oldest || p->used < (*oldest)->used) oldest = at;
     }
-    if (w->n_programs >= PROGRAMS && oldest) drop(w, oldest);
+    return oldest;
 }
 
 static zero_status find_program(zero_comm *comm, const zero_collective_spec *spec,
@@ -144,7 +144,8 @@ static zero_status find_program(zero_comm *comm, const zero_collective_spec *spe
             free(p);
             return st;
         }
-        tidy(w);
+        program **oldest = tidy(w);
+        if (w->n_programs >= PROGRAMS && oldest) drop(w, oldest);
         p->staging = zero_collective_staging(spec, &comm->layout);
         p->next = w->programs;
         w->programs = p;
@@ -520,13 +521,13 @@ zero_status zero_works_drain(zero_comm *comm)
     return zero_wait_until(comm, ZERO_WATCH_WAITING, &what, &awaited, &ended);
 }
 
-bool zero_works_end(zero_comm *comm)
+zero_status zero_works_end(zero_comm *comm)
 {
     struct zero_works *w = comm->works;
-    if (!w) return true;
+    if (!w) return ZERO_OK;
     zero_thread_lock(comm);
-    bool drained = !zero_mpi_is_up() || zero_works_drain(comm) == ZERO_OK;
-    if (drained) {
+    zero_status st = zero_mpi_is_up() ? zero_works_drain(comm) : ZERO_OK;
+    if (st == ZERO_OK) {
         while (w->programs) drop(w, &w->programs);
         for (block *b = w->blocks; b < w->blocks + BLOCKS; b++) free(b->memory);
         free(w->given);
@@ -534,5 +535,5 @@ bool zero_works_end(zero_comm *comm)
         comm->works = NULL;
     }
     zero_thread_unlock(comm);
-    return drained;
+    return st;
 }

@@ -20,6 +20,5 @@ ZERO_NODISCARD zero_status zero_works_decide(zero_comm *comm);
 ZERO_NODISCARD zero_status zero_works_drain(zero_comm *comm);
 
 /* Waits for all that is in flight on the family, and frees what the group's works kept.
- * False, with nothing freed, after a failure: then an abort follows. Accepts a group
- * without works. */
-bool zero_works_end(zero_comm *comm);
+ * Frees nothing after a failure: then an abort follows. Accepts a group without works. */
+ZERO_NODISCARD zero_status zero_works_end(zero_comm *comm);

@@ -249,17 +249,10 @@ void zero_lesson_close(zero_lesson_machine **machine)
 
 /* ---- steps ---- */
 
-static void sample(const void *arg, int64_t step, int64_t i, int64_t T, void *inputs,
-                   void *targets)
-{
-    (void)T; /* the loader's own */
-    zero_loader_train_sample(arg, step, i, inputs, targets);
-}
-
 static zero_status take_step(member *rank)
 {
     const zero_lesson_machine *m = rank->machine;
-    zero_source source = {.sample = sample, .arg = &m->loader};
+    zero_source source = {.sample = zero_loader_train_sample, .arg = &m->loader};
     rank->input =
         zero_config_step_input(&m->shown.config, m->step, rank->engine.adam_steps);
     return zero_engine_step(&rank->engine, &source, &rank->input, &rank->output);

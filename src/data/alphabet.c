@@ -1,6 +1,5 @@
 #include "data/alphabet.h"
 
-#include <stdint.h>
 #include <string.h>
 
 #include "base/utf8.h"

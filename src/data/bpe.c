@@ -1,10 +1,5 @@
 #include "data/bpe.h"
 
-#include <inttypes.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <xxhash.h>
 
 #include "base/fail.h"

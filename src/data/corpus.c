@@ -1,10 +1,6 @@
 #include "data/corpus.h"
 
 #include <assert.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <xxhash.h>
 

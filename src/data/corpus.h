@@ -14,9 +14,6 @@
  * (corpus_share.h). */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "base/listener.h"
 #include "data/stories.h"
 #include "data/tokenizer.h"

@@ -1,8 +1,5 @@
 #include "data/corpus_share.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/fail.h"
 #include "base/grow.h"
 #include "base/number.h"

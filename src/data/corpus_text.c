@@ -1,7 +1,4 @@
 /* Sources of text: files, generated stories, the lesson, this program's own files. */
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/fail.h"
 #include "base/grow.h"

@@ -1,9 +1,4 @@
 /* Token files, and the tokenizer that may lie beside them. */
-#include <inttypes.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/fail.h"
 #include "data/opening.h"

@@ -1,8 +1,6 @@
 /* heap.h - a heap of numbers of 128 bits, the smallest first. */
 #pragma once
 
-#include <stdbool.h>
-
 #include "base/grow.h"
 
 __extension__ typedef unsigned __int128 zero_heap_key;

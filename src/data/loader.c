@@ -1,7 +1,6 @@
 #include "data/loader.h"
 
 #include <assert.h>
-#include <inttypes.h>
 
 #include "base/fail.h"
 #include "base/rng.h"
@@ -108,14 +107,16 @@ static void read_window(const zero_loader *loader, int64_t start, int32_t *input
     zero_corpus_read(loader->corpus, start + 1, loader->T, targets);
 }
 
-void zero_loader_train_sample(const zero_loader *loader, int64_t step, int64_t i,
-                              int32_t *inputs, int32_t *targets)
+void zero_loader_train_sample(const void *loader, int64_t step, int64_t i, int64_t T,
+                              void *inputs, void *targets)
 {
+    (void)T; /* the loader\'s own */
     read_window(loader, zero_loader_train_start(loader, step, i), inputs, targets);
 }
 
-void zero_loader_validation_sample(const zero_loader *loader, int64_t i, int32_t *inputs,
-                                   int32_t *targets)
+void zero_loader_validation_sample(const void *loader, int64_t step, int64_t i, int64_t T,
+                                   void *inputs, void *targets)
 {
+    (void)step, (void)T;
     read_window(loader, zero_loader_validation_start(loader, i), inputs, targets);
 }

@@ -25,9 +25,6 @@
  *                = i, tensor = 0}, for every step. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "data/corpus.h"
 
 typedef struct {
@@ -55,7 +52,7 @@ int64_t zero_loader_train_start(const zero_loader *loader, int64_t step, int64_t
 int64_t zero_loader_validation_start(const zero_loader *loader, int64_t i);
 
 /* inputs[T] = the window without its last token, targets[T] = without its first. */
-void zero_loader_train_sample(const zero_loader *loader, int64_t step, int64_t i,
-                              int32_t *inputs, int32_t *targets);
-void zero_loader_validation_sample(const zero_loader *loader, int64_t i, int32_t *inputs,
-                                   int32_t *targets);
+void zero_loader_train_sample(const void *loader, int64_t step, int64_t i, int64_t T,
+                              void *inputs, void *targets);
+void zero_loader_validation_sample(const void *loader, int64_t step, int64_t i, int64_t T,
+                                   void *inputs, void *targets);

@@ -2,8 +2,6 @@
  * after them those for validation if they are not the last tenth. */
 #pragma once
 
-#include <stdbool.h>
-
 #include "base/listener.h"
 #include "data/tokens.h"
 #include "io/bytes.h"

@@ -1,9 +1,5 @@
 #include "data/merging.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/fail.h"
 #include "base/grow.h"
 #include "data/heap.h"

@@ -1,8 +1,5 @@
 #include "data/normal.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include <utf8proc.h>
 
 #include "base/fail.h"

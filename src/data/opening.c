@@ -1,9 +1,5 @@
 #include "data/opening.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "base/fail.h"
 #include "base/grow.h"
 #include "data/tokenizer_find.h"

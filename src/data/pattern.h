@@ -8,7 +8,6 @@
 #pragma once
 
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "data/pattern_known.h"
 #include "zero/status.h"
@@ -37,11 +36,3 @@ typedef zero_status (*zero_piece_visit)(void *arg, const unsigned char *piece, s
 ZERO_NODISCARD zero_status zero_pattern_split(zero_pattern *const *patterns, int n,
                                               const unsigned char *text, size_t len,
                                               zero_piece_visit visit, void *arg);
-
-/* ---- for the files of this folder ---- */
-
-#define ZERO_PATTERN_BYTES 4096 /* of a regular expression, at most */
-
-/* pattern_syntax.c: checks `regex` and writes the PCRE2 pattern of the same meaning. */
-ZERO_NODISCARD zero_status zero_pattern_translate(const char *where, const char *regex,
-                                                  char out[16 * ZERO_PATTERN_BYTES]);

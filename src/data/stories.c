@@ -1,8 +1,6 @@
 #include "data/stories.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/fail.h"
 #include "base/rng.h"

@@ -1,8 +1,5 @@
 #include "data/stranger.h"
 
-#include <stdint.h>
-#include <string.h>
-
 #include "base/fail.h"
 #include "base/number.h"
 #include "base/text.h"

@@ -1,10 +1,6 @@
 #include "data/tokenizer.h"
 
 #include <assert.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/fail.h"
 #include "base/grow.h"
@@ -139,7 +135,10 @@ void zero_tokenizer_destroy(zero_tokenizer *tok)
 {
     zero_merges_destroy(&tok->table);
     for (int i = 0; i < tok->n_patterns; i++) zero_pattern_destroy(tok->patterns[i]);
-    for (int k = 0; k < 2; k++) zero_added_destroy(&tok->added[k]);
+    for (int k = 0; k < 2; k++) {
+        for (int64_t i = 0; i < tok->added[k].n; i++) free(tok->added[k].tokens[i].text);
+        free(tok->added[k].tokens);
+    }
     zero_bytes_destroy(&tok->file);
     free(tok->texts);
     free(tok->starts);

@@ -12,9 +12,6 @@
  * characters with bytes for those without a token as in SentencePiece. */
 #pragma once
 
-#include <stdbool.h>
-
-#include "data/added.h"
 #include "data/merging.h"
 #include "data/pattern.h"
 #include "io/bytes.h"
@@ -28,6 +25,23 @@ typedef enum {
     ZERO_BLANK_EACH,   /* before each part, unless it begins with one */
     ZERO_BLANK_ALWAYS, /* before each part in any case */
 } zero_blank;
+
+/* Tokens that are found in a text before it is cut into pieces, such as
+ * <|endoftext|>.
+ *
+ * The leftmost one is taken; if several begin there, the longest. Those that are not
+ * "normalized" are looked for in the whole text first, then the others in what is left. */
+typedef struct {
+    char *text; /* owned; ends with a zero, which does not count */
+    size_t len;
+    int32_t id;
+} zero_added_token;
+
+typedef struct {
+    zero_added_token *tokens; /* [n] sorted; owned */
+    int64_t n, capacity;
+    bool begins[256]; /* a token begins with this byte */
+} zero_added;
 
 typedef struct {
     char name[32]; /* "byte", "bpe:512", "char"; one from a file: the file's name */

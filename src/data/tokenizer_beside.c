@@ -1,9 +1,5 @@
 #include "data/tokenizer_beside.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/fail.h"
 #include "base/grow.h"
 #include "base/number.h"
@@ -306,7 +302,7 @@ static zero_status add_all(adder *a, const json_t *root)
         const char *path = a->beside->files[i].path;
         const zero_bytes *text = &a->beside->files[i].text;
         if (!a->beside->files[i].exists) continue;
-        ZERO_TRY(zero_json_parse(path, text->bytes, text->len, &a->files[i]));
+        ZERO_TRY(zero_json_parse_wide(path, text->bytes, text->len, &a->files[i]));
         if (!json_is_object(a->files[i]))
             return zero_fail(ZERO_ERR_FORMAT, "%.500s: expected an object", path);
     }

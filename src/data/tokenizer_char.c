@@ -4,9 +4,6 @@
  * list of those that occur in it, and a character's place there is its token:
  * sorted(set(text)) in nanoGPT's data/shakespeare_char/prepare.py. Its tokenizer.json is
  * WordLevel, whose words are the characters. */
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/fail.h"
 #include "base/grow.h"

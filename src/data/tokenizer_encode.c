@@ -1,8 +1,4 @@
 /* Text to tokens: added tokens, normal forms, pieces, merges; and back. */
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <xxhash.h>
 
@@ -145,6 +141,21 @@ static zero_status encode_pieces(encoder *e, const zero_bytes *text)
     return ZERO_OK;
 }
 
+/* The first token in text[len] from `from` on, which begins at *at; NULL if there is
+ * none. */
+static const zero_added_token *find_added(const zero_added *added,
+                                          const unsigned char *text, size_t len,
+                                          size_t from, size_t *at)
+{
+    if (added->n == 0) return NULL;
+    for (*at = from; *at < len; (*at)++)
+        for (int64_t i = 0; added->begins[text[*at]] && i < added->n; i++) {
+            const zero_added_token *t = &added->tokens[i];
+            if (t->len <= len - *at && memcmp(t->text, text + *at, t->len) == 0) return t;
+        }
+    return NULL;
+}
+
 static zero_status encode_level(encoder *e, int k, const zero_bytes *text);
 
 /* What is left between added tokens of level k - 1. */
@@ -163,7 +174,7 @@ static zero_status encode_level(encoder *e, int k, const zero_bytes *text)
 {
     for (size_t from = 0, at;;) {
         const zero_added_token *found =
-            zero_added_find(&e->tok->added[k], text->bytes, text->len, from, &at);
+            find_added(&e->tok->added[k], text->bytes, text->len, from, &at);
         const size_t end = found ? at : text->len;
         ZERO_TRY(encode_rest(e, k + 1,
                              (zero_bytes){.bytes = text->bytes + from, .len = end - from}));

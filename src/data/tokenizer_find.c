@@ -1,8 +1,5 @@
 #include "data/tokenizer_find.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "base/fail.h"
 #include "base/grow.h"
 #include "base/number.h"

@@ -1,6 +1,4 @@
 /* GPT-2's two files, which become a tokenizer.json. */
-#include <stdio.h>
-#include <string.h>
 
 #include "base/fail.h"
 #include "data/tokenizer_json.h"

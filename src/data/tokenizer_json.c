@@ -1,10 +1,5 @@
 #include "data/tokenizer_json.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/fail.h"
 #include "base/grow.h"
 #include "base/utf8.h"
@@ -231,6 +226,42 @@ static zero_status take_merges(reader *r, zero_tokenizer *tok)
     return ZERO_OK;
 }
 
+/* ---- added tokens ---- */
+
+/* A token of at least one byte, which is copied. */
+static zero_status add_token(zero_added *a, const unsigned char *text, size_t len,
+                             int32_t id)
+{
+    char *copy = calloc(len + 1, 1);
+    if (!copy || !zero_grow(a->tokens, a->n, &a->capacity)) {
+        free(copy);
+        return zero_fail(ZERO_ERR_NOMEM, "no memory for %" PRId64 " added tokens", a->n);
+    }
+    memcpy(copy, text, len);
+    a->tokens[a->n++] = (zero_added_token){copy, len, id};
+    a->begins[text[0]] = true;
+    return ZERO_OK;
+}
+
+/* Longer ones first, so that the first that fits is the longest. */
+static int compare(const void *left, const void *right)
+{
+    const zero_added_token *a = left, *b = right;
+    return a->len != b->len ? (a->len < b->len) - (a->len > b->len)
+                            : memcmp(a->text, b->text, a->len);
+}
+
+/* False if two are the same. */
+static bool sort_tokens(zero_added *added)
+{
+    bool differ = true;
+    if (added->n > 0)
+        qsort(added->tokens, (size_t)added->n, sizeof *added->tokens, compare);
+    for (int64_t i = 1; i < added->n; i++)
+        differ = differ && compare(&added->tokens[i - 1], &added->tokens[i]) != 0;
+    return differ;
+}
+
 /* ---- all of it ---- */
 
 /* Tokens that are found in normalized text are normalized themselves, and that is what they
@@ -247,10 +278,10 @@ static zero_status add_tokens(reader *r, zero_tokenizer *tok)
         const bool is_one = zero_utf8_length(text.bytes, text.len) == text.len;
         if (strcmp(r->texts[id], ZERO_END_OF_TEXT) == 0) tok->end_of_text = id;
         if (a == &tok->added[1]) ZERO_TRY(zero_normal_form(tok, true, true, &text, &made));
-        ZERO_TRY(zero_added_add(a, text.bytes, text.len, id));
+        ZERO_TRY(add_token(a, text.bytes, text.len, id));
         if (!(is_one && tok->has_marks)) r->texts[id] = a->tokens[a->n - 1].text;
     }
-    if (zero_added_sort(&tok->added[0]) && zero_added_sort(&tok->added[1])) return ZERO_OK;
+    if (sort_tokens(&tok->added[0]) && sort_tokens(&tok->added[1])) return ZERO_OK;
     return zero_fail(ZERO_ERR_UNSUPPORTED,
                      "%.500s: \"added_tokens\": two that are the same once they are "
                      "normalized are not supported",

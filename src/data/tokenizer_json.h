@@ -20,8 +20,6 @@
  * Source: huggingface/tokenizers; openai/gpt-2, src/encoder.py. */
 #pragma once
 
-#include <jansson.h>
-
 #include "data/tokenizer_beside.h"
 
 /* The tokenizer that the JSON of a tokenizer.json describes, whose bytes become tok->file.

@@ -1,6 +1,4 @@
 /* The parts of a tokenizer.json around its model. */
-#include <stdio.h>
-#include <string.h>
 
 #include "base/fail.h"
 #include "base/number.h"

@@ -13,9 +13,6 @@
  * Megatron-LM, megatron/core/datasets/indexed_dataset.py. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "io/bytes.h"
 
 typedef enum {

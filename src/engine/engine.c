@@ -1,7 +1,6 @@
 #include "engine/engine.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <math.h>
 
 #include <xxhash.h>

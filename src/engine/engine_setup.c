@@ -1,5 +1,4 @@
 /* Opening and closing an engine. */
-#include <stdio.h>
 
 #include "base/fail.h"
 #include "base/grow.h"

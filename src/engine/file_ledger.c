@@ -1,7 +1,5 @@
 #include "engine/file_ledger.h"
 
-#include <string.h>
-
 zero_file_ledger zero_runner_file_ledger(const zero_runner *r)
 {
     const zero_schedule *s = r->schedule;

@@ -7,7 +7,6 @@
  * at most T, a token's position stays the same, so what the cache has stays right. In a
  * longer one every token moves down by one position with each token that is added: it is
  * computed whole then, each time. */
-#include <inttypes.h>
 
 #include "base/fail.h"
 #include "base/number.h"

@@ -1,8 +1,6 @@
 #include "engine/origin.h"
 
-#include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 
 #include "base/fail.h"
 #include "base/grow.h"

@@ -1,5 +1,4 @@
 /* LOAD, FORWARD, RECOMPUTE, BACKWARD and LOSS: a microbatch and the model's units. */
-#include <string.h>
 
 #include "base/fail.h"
 #include "engine/walk.h"

@@ -1,7 +1,5 @@
 #include "engine/tell.h"
 
-#include <string.h>
-
 #include "base/fail.h"
 #include "base/grow.h"
 #include "base/half.h"

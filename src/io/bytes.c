@@ -1,9 +1,5 @@
 #include "io/bytes.h"
 
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/fail.h"
 #include "base/grow.h"
 #include "base/number.h"

@@ -1,9 +1,6 @@
 #include "io/disk_trial.h"
 
 #include <stdatomic.h>
-#include <stdlib.h>
-
-#include <pthread.h>
 
 #include "base/arena.h"
 #include "base/clock.h"

@@ -1,11 +1,7 @@
 #define _GNU_SOURCE /* O_PATH */
 #include "io/file.h"
 
-#include <fcntl.h>
-#include <inttypes.h>
 #include <limits.h>
-#include <stdio.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/number.h"

@@ -4,9 +4,6 @@
 #include <fnmatch.h>
 #include <glob.h>
 #include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/stat.h>
 
 #include "base/grow.h"
 #include "io/file.h"

@@ -21,6 +21,10 @@
  * than 24 times its size + 16 MiB. *root is the caller's (json_decref). */
 ZERO_NODISCARD zero_status zero_json_parse(const char *path, const void *text, size_t len,
                                            json_t **root);
+/* The same, but whole numbers of 19 digits or more are read as real ones: transformers
+ * writes 10^30 where it means any length. */
+ZERO_NODISCARD zero_status zero_json_parse_wide(const char *path, const void *text,
+                                                size_t len, json_t **root);
 
 /* Members of an object by key. Missing ones, other types and numbers out of range are
  * errors. Texts and members are borrowed from the object. */

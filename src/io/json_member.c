@@ -1,10 +1,6 @@
 /* Members of JSON objects by key (json_input.h). */
 #include "io/json_input.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "base/fail.h"
 
 static const char *type_name(const json_t *value)

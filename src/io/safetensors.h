@@ -11,8 +11,6 @@
  * huggingface/safetensors, README, "Format". */
 #pragma once
 
-#include <stdint.h>
-
 #include <jansson.h>
 
 #include "io/bytes.h"

@@ -1,6 +1,4 @@
 /* Tensors in several files, and the index that says which file has which. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/fail.h"
 #include "base/grow.h"

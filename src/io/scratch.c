@@ -1,10 +1,5 @@
 #include "io/scratch.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
-
-#include <pthread.h>
-
 /* Compiled here it uses the vectors of the build's CPU: 7.8 GB/s instead of 4.8, which a
  * disk of 3 GB/s notices. */
 #define XXH_INLINE_ALL

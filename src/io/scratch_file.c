@@ -1,11 +1,6 @@
 #define _GNU_SOURCE /* O_TMPFILE, O_DIRECT, fallocate, sync_file_range, statx */
 #include "io/scratch_file.h"
 
-#include <fcntl.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/stat.h>
 #include <sys/statfs.h>
 #include <unistd.h>
 

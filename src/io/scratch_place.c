@@ -1,7 +1,5 @@
 #include "io/scratch_place.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/statfs.h>
 
 #include "io/system_call.h"

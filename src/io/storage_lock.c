@@ -1,8 +1,6 @@
 /* Locks of files and directories. A lock is flock(), which ends with its holder, however
  * that dies. The file in a locked directory only says whose it is, so it may be stale, torn
  * or missing. */
-#include <fcntl.h>
-#include <stdio.h>
 #include <sys/file.h>
 #include <unistd.h>
 

@@ -4,8 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "base/fail.h"

@@ -1,8 +1,5 @@
 #include "io/whole_file.h"
 
-#include <fcntl.h>
-#include <stdio.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/grow.h"

@@ -1,8 +1,6 @@
 #define _GNU_SOURCE /* sync_file_range */
 #include "io/write_back.h"
 
-#include <fcntl.h>
-
 #include "io/system_call.h"
 
 int zero_write_back(const char *path, int fd, uint64_t *begun, uint64_t end)

@@ -1,8 +1,9 @@
 /* paper.h - the paper's tables and figures next to our numbers.
  *
  * data/ has what the paper prints, one file each: "table1", "table2", "fig1", whose numbers
- * follow from formulas; "fig6", "fig7" (formulas/memory.txt); "fig2", "fig3", "fig4", "fig8",
- * "turing-nlg", "trillion", beside a model of time (runs.h). "figure2" means "fig2".
+ * follow from formulas; "fig6", "fig7" (formulas/memory.txt); "fig2", "fig3", "fig4",
+ * "fig8", "turing-nlg", "trillion", beside a model of time (formulas/time.txt). "figure2"
+ * means "fig2".
  * Sources: Rajbhandari et al., ZeRO, arXiv:1910.02054v3. */
 #pragma once
 

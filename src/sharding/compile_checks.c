@@ -1,7 +1,5 @@
 #include "sharding/compile.h"
 
-#include <inttypes.h>
-
 #include "base/fail.h"
 #include "base/number.h"
 #include "lists/member.h"

@@ -1,7 +1,5 @@
 #include "sharding/freed.h"
 
-#include <stdlib.h>
-
 #include "base/fail.h"
 #include "base/grow.h"
 #include "sharding/schedule_memory.h"

@@ -2,8 +2,6 @@
  * traced and recorded. */
 #pragma once
 
-#include <stdint.h>
-
 #include "sharding/schedule.h"
 
 #define ZERO_PLAN_TEXT 96

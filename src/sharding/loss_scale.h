@@ -33,7 +33,6 @@
 #pragma once
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "base/half.h"
 #include "zero/status.h"

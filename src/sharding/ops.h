@@ -5,8 +5,6 @@
  * not. */
 #pragma once
 
-#include <stdbool.h>
-
 #include "lists/member.h"
 
 typedef enum {

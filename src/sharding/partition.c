@@ -1,7 +1,6 @@
 #include "sharding/partition.h"
 
 #include <assert.h>
-#include <inttypes.h>
 
 #include "base/fail.h"
 #include "base/number.h"

@@ -19,8 +19,6 @@
  * arXiv:1910.02054, section 5 and figure 1. */
 #pragma once
 
-#include <stdint.h>
-
 #include "base/range.h"
 #include "zero/status.h"
 

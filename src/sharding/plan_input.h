@@ -5,9 +5,6 @@
  * zero_plan_input_standard(). */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "base/field.h"
 #include "lists/spec.h"
 #include "math/backend.h"

@@ -1,7 +1,5 @@
 #include "sharding/schedule.h"
 
-#include <stddef.h>
-
 #include "base/fail.h"
 #include "base/grow.h"
 #include "base/number.h"

@@ -32,10 +32,6 @@
  * Nothing here communicates, and no memory of the model's size is needed. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "lists/algorithm.h"
 #include "nn/model.h"
 #include "sharding/ops.h"

@@ -1,7 +1,5 @@
 #include "sharding/schedule_exchange.h"
 
-#include <inttypes.h>
-
 #include "base/exact.h"
 #include "base/fail.h"
 #include "base/number.h"

@@ -1,8 +1,6 @@
 #include "sharding/schedule_memory.h"
 
 #include <assert.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/fail.h"
 #include "base/grow.h"

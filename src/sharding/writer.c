@@ -1,7 +1,5 @@
 #include "sharding/writer.h"
 
-#include <stdlib.h>
-
 #include "base/fail.h"
 #include "base/number.h"
 #include "sharding/holdings.h"

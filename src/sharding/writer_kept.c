@@ -22,7 +22,6 @@
  *
  * In the second row a rank has no whole copy of its own, and COLLECT moves nothing.
  * schedule_join.c says why no rank overwrites there what another one still reads. */
-#include <inttypes.h>
 
 #include "base/fail.h"
 #include "sharding/offload.h"

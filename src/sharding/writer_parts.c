@@ -7,7 +7,6 @@
  * `joint`, and the part that waits reads `joined`. They are one buffer if the JOIN works in
  * place, and if there is no other rank, so no JOIN: then the program is the same but for
  * JOIN and its wait. */
-#include <inttypes.h>
 
 #include "base/fail.h"
 #include "nn/share.h"

@@ -12,7 +12,6 @@
  * read, such as the tied embedding, is held by each of these stages, and TIE adds up their
  * gradients. Sources: Huang et al., GPipe, arXiv:1811.06965; Narayanan et al., Megatron-LM,
  * arXiv:2104.04473, section 2.2 (1F1B); Harlap et al., PipeDream, arXiv:1806.03377. */
-#include <stdlib.h>
 
 #include "base/fail.h"
 #include "base/number.h"

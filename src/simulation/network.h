@@ -85,9 +85,8 @@ void zero_network_send(zero_network *network, int from, int to, int64_t bytes,
 void zero_network_read(zero_network *network, int from, int to, int64_t bytes,
                        int64_t cookie);
 /* A transfer between rank and the disk of its node, of so many seconds if it has the disk
- * to itself. A rank's transfers follow each other; those of several ranks share the disk. */
-void zero_network_transfer(zero_network *network, int rank, double seconds,
-                           int64_t cookie);
+ * to itself. A rank's transfers follow each other; those of several share the disk. */
+void zero_network_transfer(zero_network *network, int rank, double seconds, int64_t cookie);
 /* Handles an event of kind ZERO_EVENT_NETWORK. */
 void zero_network_happens(zero_network *network, const zero_event *event);
 bool zero_network_failed(const zero_network *network);

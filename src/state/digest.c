@@ -1,10 +1,5 @@
 #include "state/digest.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <xxhash.h>
 
 #include "base/fail.h"

@@ -1,7 +1,5 @@
 #include "state/finding.h"
 
-#include <inttypes.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/fail.h"

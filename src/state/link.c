@@ -1,7 +1,5 @@
 #include "state/link.h"
 
-#include <string.h>
-
 #include "base/waiting.h"
 
 void zero_link_keep(zero_link *l, zero_status st)

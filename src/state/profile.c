@@ -1,8 +1,6 @@
 #include "state/profile.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/fail.h"
 #include "base/grow.h"

@@ -14,8 +14,6 @@
  * which the device had nothing to do: what is exposed. */
 #pragma once
 
-#include <stdint.h>
-
 #include "comm/comm.h"
 #include "sharding/schedule.h"
 

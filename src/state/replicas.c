@@ -1,7 +1,5 @@
 #include "state/replicas.h"
 
-#include <string.h>
-
 #include <xxhash.h>
 
 #include "base/fail.h"

@@ -2,9 +2,6 @@
 #include "state/finding.h"
 #include "state/replicas.h"
 
-#include <inttypes.h>
-#include <string.h>
-
 #include <xxhash.h>
 
 #include "base/fail.h"

@@ -1,7 +1,6 @@
 #include "state/visit.h"
 
 #include <assert.h>
-#include <string.h>
 
 #include "base/fail.h"
 #include "base/range.h"

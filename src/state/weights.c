@@ -1,7 +1,5 @@
 #include "state/weights.h"
 
-#include <string.h>
-
 #include "base/fail.h"
 #include "base/range.h"
 #include "nn/share.h"

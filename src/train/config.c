@@ -17,7 +17,6 @@
 #include "plan/plan.h"
 #include "sharding/compile.h"
 #include "sharding/stages.h"
-#include "train/activations.h"
 
 /* With --reproducible the micro batch is the same on all numbers of ranks. It leaves this
  * many ranks something to do where the global batch allows it. */

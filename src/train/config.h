@@ -165,5 +165,12 @@ bool zero_config_chooses_exchange(const zero_config *config);
 /* Bytes that the device's library takes of it, by assumption. */
 size_t zero_config_context(const zero_config *config);
 
-/* The type of activations, of a checked configuration. */
+/* The type for a run whose parameters are of `parameters`. `name` is what --activations
+ * says; NULL: fp32, and on a device that computes with 16-bit rows the type of the
+ * parameters. ZERO_ERR_INVALID, with the remedy, for another 16-bit type than the
+ * parameters', and for a device that has none. */
+ZERO_NODISCARD zero_status zero_activations_choose(const char *name, zero_type parameters,
+                                                   const char *device,
+                                                   zero_type *activations);
+/* That of a checked configuration. */
 zero_type zero_config_activations(const zero_config *config);

@@ -101,8 +101,8 @@ void zero_metrics_begin(zero_metrics *m);
 void zero_metrics_run_line(zero_metrics *m, json_t *run, const zero_schedule *schedule);
 void zero_metrics_step_line(zero_metrics *m, const zero_metrics_step *step);
 /* The last line: this rank's ledgers, planned and measured, and what all ranks did in the
- * steps. Collective: a new object on rank 0, NULL on the others. `fake_nodes`: there are more
- * nodes than machines. ZERO_ERR_NOMEM. */
+ * steps. Collective: a new object on rank 0, NULL on the others. `fake_nodes`: there are
+ * more nodes than machines. ZERO_ERR_NOMEM. */
 ZERO_NODISCARD zero_status zero_metrics_final_facts(zero_engine *e, zero_comm *comm,
                                                     bool fake_nodes,
                                                     const zero_step_time *step_time,

@@ -39,6 +39,7 @@ case $* in
 *--versions*) echo torch 9.8.7 ;;
 *torch_generate*--compile*) echo '{"step_seconds": 0.030}' ;;
 *torch_generate*) echo '{"step_seconds": 0.020}' ;;
+*"backend zero"*) echo "no MPI here" >&2 && exit 1 ;;
 *"mode fsdp2"*) echo "no such process group" >&2 && exit 1 ;;
 *"mode single"*) s=2.0 ;;
 *"mode ddp"*) s=1.6 ;;
@@ -63,6 +64,7 @@ says 'ours,2-ranks,stage-2 3 1 1 1024 100 1.25' out
 says 'gpt2-1024 bf16 torch-9.8.7,ddp,compiled 1.6 200 ours,2-ranks,stage-2 1 1.60 (1.60-1.60) 0.50 1.00' out
 says 'gpt2-1024 bf16 ours,2-threads* 0.8 2.00 (2.00-2.00) 0.50 0.80' out
 says 'fsdp2,compiled: left out: failed: no such process group' out
+says 'fsdp2-mpi,compiled: left out: failed: no MPI here' out
 says "deepspeed: left out: not installed for $PYTHON" out
 says_not QUICK out
 

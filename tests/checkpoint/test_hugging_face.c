@@ -256,7 +256,7 @@ static json_t *keep_foreign(void)
     }
     put(DIR_NAME "/README.md", "not kept");
     check_ok(zero_hugging_face_find(DIR_NAME, &found));
-    check_ok(zero_hugging_face_keep(&found, &kept));
+    check_ok(zero_hugging_face_keep(&found, true, &kept));
     remove_dir(DIR_NAME);
     assert_int_equal(json_object_size(kept), N_FOREIGN);
     check_ok(zero_hugging_face_check_kept("", kept));
@@ -349,14 +349,14 @@ TEST(what_cannot_be_kept_is_refused)
     json_t *kept = NULL;
     assert_int_equal(mkdir(DIR_NAME, 0700), 0);
     check_ok(zero_hugging_face_find(DIR_NAME, &found));
-    check_ok(zero_hugging_face_keep(&found, &kept));
+    check_ok(zero_hugging_face_keep(&found, true, &kept));
     assert_null(kept);
     put(DIR_NAME "/chat_template.jinja", "\xff");
-    assert_int_equal(zero_hugging_face_keep(&found, &kept), ZERO_ERR_FORMAT);
+    assert_int_equal(zero_hugging_face_keep(&found, true, &kept), ZERO_ERR_FORMAT);
     assert_non_null(
         strstr(zero_last_error(), "chat_template.jinja: expected text in UTF-8"));
     assert_int_equal(truncate(DIR_NAME "/chat_template.jinja", (4 << 20) + 1), 0);
-    assert_fails(zero_hugging_face_keep(&found, &kept), ZERO_ERR_FORMAT, "4194304");
+    assert_fails(zero_hugging_face_keep(&found, true, &kept), ZERO_ERR_FORMAT, "4194304");
     assert_null(kept);
     remove_dir(DIR_NAME);
 }

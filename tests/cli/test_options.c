@@ -1,7 +1,7 @@
 #define TEST_HAS_MAIN
 #include "support/table.h"
 
-#include "cli/generate_options.h"
+#include "cli/prompts.h"
 #include "facts/facts.h"
 #include "support/options_test.h"
 

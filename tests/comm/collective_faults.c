@@ -18,10 +18,10 @@ static float data[4 * 8192], out[8192];
         if (st_ != ZERO_OK) return st_; \
     } while (0)
 
+/* In slices, as interpreters wait, so that they hear their user. */
 static zero_status end(zero_work *work)
 {
-    bool done;
-    TRY(zero_work_wait(work, 0.0, &done));
+    for (bool done = false; !done;) TRY(zero_work_wait(work, 0.1, &done));
     zero_work_close(&work);
     return ZERO_OK;
 }
@@ -58,6 +58,17 @@ static zero_status other_kind(void)
 static zero_status other_size(void)
 {
     return all_reduce(world, ZERO_NUMBER_FP32, am_last() ? 500 : 1000);
+}
+
+/* In memory that neighbours would read. */
+static zero_status other_size_in_memory(void)
+{
+    zero_work *work;
+    TRY(zero_comm_share(world, 1 << 20));
+    char *memory = zero_comm_allocate(world, 1 << 18);
+    if (!memory) return ZERO_ERR_NOMEM;
+    TRY(zero_all_gather_begin(world, am_last() ? 40000 : 50000, memory, data, &work));
+    return end(work);
 }
 
 static zero_status other_type(void)
@@ -131,6 +142,7 @@ static const struct {
     {"skip", skip},
     {"other-kind", other_kind},
     {"other-size", other_size},
+    {"other-size-in-memory", other_size_in_memory},
     {"other-type", other_type},
     {"other-root", other_root},
     {"asleep", asleep},
@@ -147,10 +159,8 @@ int main(int argc, char **argv)
     size = zero_comm_size(world);
     for (size_t i = 0; st == ZERO_OK && i < sizeof modes / sizeof modes[0]; i++)
         if (strcmp(argv[1], modes[i].name) == 0) st = modes[i].run();
-    if (st == ZERO_OK) {
-        zero_world_close(&world);
-        return 0;
-    }
+    if (st == ZERO_OK) st = zero_world_close(&world);
+    if (st == ZERO_OK) return 0;
     fprintf(stderr, "faults: rank %d: %s\n", rank, zero_last_error());
     zero_world_abort(zero_exit_code(st));
 }

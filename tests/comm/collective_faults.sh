@@ -34,6 +34,7 @@ fault 3 other-kind 'rank 2 is elsewhere' 'reduce-scatter 1 of 1000 fp32' \
     'rank 2: waiting for all-reduce 1 of 4096 fp32'
 fault 2 other-size 'rank 1 is elsewhere' 'all-reduce 0 of 1000 fp32' 'all-reduce 0 of 500 fp32'
 fault 3 other-size 'rank 2 is elsewhere' 'all-reduce 0 of 1000 fp32' 'all-reduce 0 of 500 fp32'
+fault 3 other-size-in-memory 'rank 2 is elsewhere' 'all-gather 0 of 40000 bytes'
 fault 3 other-type 'rank 2 is elsewhere' 'all-reduce 0 of 1000 int32'
 fault 3 other-root 'rank 2 is elsewhere' 'broadcast 0 of 4096 bytes from rank 1'
 fault 3 asleep 'rank 2 is behind' 'rank 2: computing after all-reduce 0 of 100 fp32' \

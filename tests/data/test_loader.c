@@ -44,10 +44,10 @@ TEST(windows_follow_the_contract)
                  s++) /* past the end, three times */
                 for (int64_t i = 0; i < B; i++) {
                     int64_t start = ((s * B + i) * T) % (N_TRAIN - T);
-                    zero_loader_train_sample(&loader, s, i, inputs, targets);
+                    zero_loader_train_sample(&loader, s, i, 0, inputs, targets);
                     check_window(start, T, inputs, targets);
                     start = N_TRAIN + (i * T) % (N_VAL - T);
-                    zero_loader_validation_sample(&loader, i, inputs, targets);
+                    zero_loader_validation_sample(&loader, 0, i, 0, inputs, targets);
                     check_window(start, T, inputs, targets);
                 }
         }

@@ -197,7 +197,7 @@ static void draw_plan(dice *d, const zero_model *model, zero_comm *comm, drawn *
     bool may = is_power_of_two(data->size) && is_power_of_two(plan.accumulation);
     plan.reproducible = may && plan.collectives != ZERO_ALGORITHM_MPI && roll(d, 2) == 0;
     plan.partition_activations =
-        plan.recompute && can_be_cut(&plan, model) && roll(d, 2) == 0;
+        plan.recompute && can_be_cut(&plan, model) && roll(d, 4) > 0;
     w->backend = roll(d, 4) > 0 ? &zero_backend_cpu : &zero_backend_naive;
     if (plan.device) w->backend = &zero_backend_fake;
     w->clip = 0.05;

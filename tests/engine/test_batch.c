@@ -1,14 +1,7 @@
-/* The samples that a run reads, the cut of the global batch, and dropout. */
+/* The cut of the global batch, and dropout. (Which samples a rank reads: test_any_run.c.) */
 #include "support/engine_test.h"
 
 #define STEPS 3
-
-static test_setup with_accumulation(int M)
-{
-    test_setup setup = test_standard;
-    setup.plan.accumulation = M;
-    return setup;
-}
 
 /* ---- how the global batch is cut ---- */
 
@@ -65,65 +58,6 @@ TEST(losses_do_not_depend_on_how_the_global_batch_is_cut)
                 assert_all(close_to(got.norm[step], want.norm[step], 1e-5));
             }
         }
-}
-
-/* The steps and samples that a rank asked its source for, in order. */
-struct log {
-    int64_t step[64], sample[64];
-    int n;
-};
-
-static void logged_sample(const void *arg, int64_t step, int64_t i, int64_t T, void *inputs,
-                          void *targets)
-{
-    struct log *log = *(struct log *const *)arg;
-    assert_true(log->n < 64);
-    log->step[log->n] = step;
-    log->sample[log->n++] = i;
-    memset(inputs, 0, (size_t)T * sizeof(int32_t));
-    memset(targets, 0, (size_t)T * sizeof(int32_t));
-}
-
-/* A rank gets neighbouring microbatches if it holds gradients whole, else every N_d-th. */
-TEST(a_rank_reads_its_microbatches_in_order)
-{
-    for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++) {
-        test_setup setup = with_accumulation(3);
-        struct log log = {.n = 0}, *where = &log;
-        zero_source source = {.sample = logged_sample, .arg = &where};
-        test_run run;
-        setup.plan.stage = stage;
-        test_run_open(&run, &setup, test_size);
-        test_run_steps_on(&run, &source, 7, 1);
-        assert_int_equal(log.n, 6);
-        for (int k = 0; k < log.n; k++) {
-            int m = k / 2, here = zero_stage_at(stage)->gradients == ZERO_HOLD_WHOLE
-                                      ? 3 * test_rank + m
-                                      : test_size * m + test_rank;
-            assert_true(log.step[k] == 7 && log.sample[k] == 2 * here + k % 2);
-        }
-        test_run_close(&run);
-    }
-}
-
-TEST(an_evaluation_reads_every_sample_of_step_0_once)
-{
-    test_setup setup = with_accumulation(3);
-    struct log log = {.n = 0}, *where = &log;
-    zero_source source = {.sample = logged_sample, .arg = &where};
-    test_run run;
-    double loss;
-    test_run_open(&run, &setup, test_size);
-    all_ok(zero_engine_evaluate(&run.engine, &source, &loss));
-    int total = 2 * 3 * 2 * test_size, reads[2 * 3 * 2 * 16] = {0};
-    assert_true(test_size <= 16);
-    for (int k = 0; k < log.n; k++) {
-        assert_true(log.step[k] == 0 && log.sample[k] < total);
-        reads[log.sample[k]]++;
-    }
-    MPI_Allreduce(MPI_IN_PLACE, reads, total, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-    for (int i = 0; i < total; i++) assert_all(reads[i] == 1);
-    test_run_close(&run);
 }
 
 /* ---- dropout ---- */

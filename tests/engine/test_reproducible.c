@@ -34,19 +34,6 @@ static test_setup setup_of(int n_ranks, int stage, zero_type type, bool reproduc
     return setup;
 }
 
-TEST(a_reproducible_run_has_the_same_bits_at_all_world_sizes_and_stages)
-{
-    for (zero_type type = ZERO_FP32; type <= ZERO_FP16; type++) {
-        test_setup first = setup_of(1, 0, type, true);
-        test_outcome want = test_train(&first, 1);
-        for (int n = 1; n <= test_size; n *= 2)
-            for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++) {
-                test_setup setup = setup_of(n, stage, type, true);
-                test_expect_same(&setup, n, &want);
-            }
-    }
-}
-
 TEST(without_it_the_bits_depend_on_the_world_size)
 {
     test_setup one = setup_of(1, 0, ZERO_FP32, false),

@@ -56,56 +56,6 @@ static void solve(test_pool *pool, const problem *x)
     solve_on(LARGEST_GPU, x);
 }
 
-/* Factors are off by up to 2^-9 in bf16 and 2^-12 in fp16, and sums by less than four times that of
- * the largest. Both types have one source. */
-static void check_against_oracle(zero_attention s, zero_type type)
-{
-    void *pool = NULL;
-    assert_int_equal(test_pool_make(&pool), 0);
-    problem want = make_problem(pool, s), got = same_inputs(pool, &want);
-    solve_naively(pool, &want);
-    solve(pool, &got);
-    check_close(&got, &want, TOLERANCE);
-    got.s.factors = type;
-    solve(pool, &got);
-    check_close(&got, &want, type == ZERO_BF16 ? 1.0 / 128 : 1.0 / 512);
-    test_pool_free(&pool);
-}
-
-/* B T C H: at, below and above whole tiles of queries, keys and channels. Heads of more than 128
- * channels are computed in pieces, and in fp32. */
-static const int64_t sizes[][4] = {
-    {1, 1, 1, 1},    {2, 5, 6, 2},    {1, 15, 40, 1},  {2, 16, 16, 1},  {1, 17, 34, 2},
-    {1, 64, 33, 1},  {1, 67, 64, 1},  {1, 100, 80, 2}, {1, 67, 80, 1},  {1, 65, 97, 1},
-    {1, 67, 128, 1}, {1, 130, 64, 1}, {1, 67, 160, 1}, {1, 20, 300, 1}, {2, 70, 64, 4},
-};
-
-static void check_sizes(float p, zero_type type)
-{
-    for (size_t i = 0; i < COUNT(sizes); i++)
-        for (int64_t K = 1; K <= sizes[i][3]; K++)
-            if (sizes[i][3] % K == 0)
-                check_against_oracle(
-                    (zero_attention){.B = sizes[i][0],
-                                     .T = sizes[i][1],
-                                     .H = sizes[i][3],
-                                     .K = K,
-                                     .D = sizes[i][2] / sizes[i][3],
-                                     .first_head = 3,
-                                     .dropout = {{.seed = 3, .purpose = ZERO_RNG_TEST}, p}},
-                    type);
-}
-
-TEST(attention_agrees_with_the_oracle)
-{
-    check_sizes(0.0f, ZERO_BF16);
-}
-
-TEST(attention_with_dropout_agrees_with_the_oracle)
-{
-    check_sizes(0.3f, ZERO_FP16);
-}
-
 /* The output of a query that sees one key is its value, rounded to the type of factors, or as it is
  * where the GPU or the kernels do not have that type or size. */
 static void check_values(test_pool *pool, int capability, zero_type factors, int64_t size,

@@ -1,5 +1,4 @@
-/* Launchers that promise the CPU's bits, on flat ranges: three types, many lengths, ranges
- * that are aligned to their elements only, denormals, infinities and NaN. */
+/* Launchers that promise the CPU's bits, on flat ranges: what test_kernels.c has no rows for. */
 #include "gpu/kernels_test.h"
 
 #include "base/half.h"
@@ -7,36 +6,7 @@
 static const zero_backend *const cpu = &zero_backend_cpu;
 static const zero_type types[] = {ZERO_FP32, ZERO_BF16, ZERO_FP16};
 
-/* 0 .. 130, and lengths around powers of two up to 4097. */
-static int all_lengths(int64_t *out)
-{
-    int n = 0;
-    for (int64_t i = 0; i <= 130; i++) out[n++] = i;
-    for (int64_t power = 256; power <= 4096; power *= 2)
-        for (int64_t i = power - 1; i <= power + 1; i++) out[n++] = i;
-    for (int64_t i = 640; i < 4096; i += 907) out[n++] = i;
-    return n;
-}
-
-#define MOST_LENGTHS 200
-#define LONGEST      4097
-
-typedef void check(test_pool *pool, zero_type type, int64_t n, bool shifted);
-
-/* All types and lengths; arrays that are aligned to 256 bytes, and to their elements only. */
-static void for_all(test_pool *pool, check *one)
-{
-    int64_t lengths[MOST_LENGTHS];
-    const int count = all_lengths(lengths);
-    for (size_t t = 0; t < COUNT(types); t++)
-        for (int l = 0; l < count; l++) {
-            test_pool inner = {.n = 0};
-            one(&inner, types[t], lengths[l], false);
-            one(&inner, types[t], lengths[l], true);
-            for (int i = 0; i < inner.n; i++) free(inner.mem[i]);
-        }
-    (void)pool;
-}
+#define LONGEST 4097
 
 /* One element's bytes, or none. */
 static int shift_of(zero_type type, bool shifted)
@@ -92,18 +62,6 @@ static void check_adamw_at(test_pool *pool, zero_type type, int64_t n, bool shif
         assert_same_typed(type, n, test_gpu_result(&g, a.param), s.param);
 }
 
-static void check_adamw(test_pool *pool, zero_type type, int64_t n, bool shifted)
-{
-    zero_adamw h = test_recipe();
-    h.step = 1 + n % 50;
-    check_adamw_at(pool, type, n, shifted, &h);
-}
-
-TEST(the_optimizer_has_the_cpus_bits)
-{
-    for_all(*state, check_adamw);
-}
-
 /* Other recipes: no decay, large eps, late steps, gradients scaled far down. */
 TEST(the_optimizer_has_the_cpus_bits_with_other_recipes)
 {
@@ -123,7 +81,6 @@ static void check_changes(test_pool *pool, zero_type type, int64_t n, bool shift
 {
     const zero_adamw h = test_recipe();
     const void *grad = test_odd_numbers(pool, type, n);
-    if (type == ZERO_FP32) return;
     for (int flips = 0; flips < (n > 0 ? 2 : 1); flips++) {
         states s = make_states(pool, n);
         uint64_t word = 0;
@@ -152,7 +109,11 @@ static void check_changes(test_pool *pool, zero_type type, int64_t n, bool shift
 
 TEST(the_optimizer_tells_the_first_changed_parameter)
 {
-    for_all(*state, check_changes);
+    static const int64_t lengths[] = {0, 1, 2, 7, 8, 31, 64, 129, 1024, LONGEST};
+    for (size_t t = 1; t < COUNT(types); t++)
+        for (size_t i = 0; i < COUNT(lengths); i++)
+            for (int shifted = 0; shifted < 2; shifted++)
+                check_changes(*state, types[t], lengths[i], shifted);
 }
 
 /* Only one of the arrays is not aligned: none may be taken as if it were. */
@@ -205,24 +166,6 @@ TEST(tiny_moments_move_nothing)
 
 /* ---- rounding ---- */
 
-static void check_round(test_pool *pool, zero_type type, int64_t n, bool shifted)
-{
-    const void *x = test_odd_numbers(pool, ZERO_FP32, n);
-    void *want = test_bytes(pool, test_type_bytes(type, n));
-    test_gpu g = test_gpu_begin(test_gpu_shared);
-    const float *in =
-        (const float *)test_gpu_in(&g, x, 4 * n, shift_of(ZERO_FP32, shifted));
-    void *out = test_gpu_out(&g, NULL, test_type_bytes(type, n), shift_of(type, shifted));
-    while (test_gpu_next(&g)) zero_cuda_round(g.stream, type, n, in, out);
-    zero_convert(ZERO_FP32, type, n, x, want);
-    assert_same_typed(type, n, test_gpu_result(&g, out), want);
-}
-
-TEST(numbers_are_rounded_as_on_the_cpu)
-{
-    for_all(*state, check_round);
-}
-
 /* Every number of 16 bits, and its neighbours among fp32: ties, and what is just beside
  * them. */
 TEST(all_numbers_of_16_bits_and_their_borders_are_rounded_alike)
@@ -252,55 +195,7 @@ TEST(all_numbers_of_16_bits_and_their_borders_are_rounded_alike)
     }
 }
 
-static void check_accumulate(test_pool *pool, zero_type type, int64_t n, bool shifted)
-{
-    const int shift = shift_of(ZERO_FP32, shifted);
-    const float *sum = test_floats(pool, n);
-    const float *leaf = (const float *)test_odd_numbers(pool, ZERO_FP32, n);
-    float *alone = test_floats(pool, n), *both = test_floats(pool, n);
-    zero_math math = test_opened(cpu);
-    cpu->accumulate(&math, type, n, sum, leaf, both);
-    cpu->accumulate(&math, type, n, NULL, leaf, alone);
-    test_gpu g = test_gpu_begin(test_gpu_shared);
-    const float *in = (const float *)test_gpu_in(&g, sum, 4 * n, shift);
-    const float *more = (const float *)test_gpu_in(&g, leaf, 4 * n, shift);
-    float *out = (float *)test_gpu_out(&g, NULL, 4 * n, shift);
-    float *rounded = (float *)test_gpu_out(&g, NULL, 4 * n, 0);
-    float *on_sum = (float *)test_gpu_out(&g, sum, 4 * n, shift);
-    float *on_leaf = (float *)test_gpu_out(&g, leaf, 4 * n, 0);
-    while (test_gpu_next(&g)) {
-        zero_cuda_accumulate(g.stream, type, n, in, more, out);
-        zero_cuda_accumulate(g.stream, type, n, NULL, more, rounded);
-        zero_cuda_accumulate(g.stream, type, n, on_sum, more, on_sum);
-        zero_cuda_accumulate(g.stream, type, n, in, on_leaf, on_leaf);
-    }
-    assert_same_typed(ZERO_FP32, n, test_gpu_result(&g, out), both);
-    assert_same_typed(ZERO_FP32, n, test_gpu_result(&g, rounded), alone);
-    assert_same_typed(ZERO_FP32, n, test_gpu_result(&g, on_sum), both);
-    assert_same_typed(ZERO_FP32, n, test_gpu_result(&g, on_leaf), both);
-}
-
-TEST(gradients_are_accumulated_as_on_the_cpu)
-{
-    for_all(*state, check_accumulate);
-}
-
-/* ---- clear and convert ---- */
-
-static void check_clear(test_pool *pool, zero_type type, int64_t n, bool shifted)
-{
-    if (type != ZERO_FP32) return;
-    const float *zeros = (const float *)memset(test_bytes(pool, 4 * n), 0, (size_t)(4 * n));
-    test_gpu g = test_gpu_begin(test_gpu_shared);
-    float *x = (float *)test_gpu_out(&g, NULL, 4 * n, shift_of(type, shifted));
-    while (test_gpu_next(&g)) zero_cuda_clear(g.stream, n, x);
-    assert_same(n, test_gpu_result(&g, x), zeros);
-}
-
-TEST(ranges_are_cleared)
-{
-    for_all(*state, check_clear);
-}
+/* ---- convert ---- */
 
 /* Rows `stride` apart, and results cols or cols + 4 apart; what lies between them is NaN. */
 static void check_convert(test_pool *pool, zero_type from, zero_type to,
@@ -361,17 +256,6 @@ static void check_squares_in(test_pool *pool, zero_type type, const void *x, int
     if (memcmp(&got, &want, sizeof got) != 0)
         fail_msg("%lld squares: %a, not %a", (long long)n, got, want);
     (void)pool;
-}
-
-static void check_squares(test_pool *pool, zero_type type, int64_t n, bool shifted)
-{
-    const void *x = test_numbers(pool, type, n);
-    check_squares_in(pool, type, x, n, shifted, 65536);
-}
-
-TEST(squares_are_summed_over_the_tree)
-{
-    for_all(*state, check_squares);
 }
 
 TEST(squares_of_denormals_infinities_and_nan_are_summed_alike)

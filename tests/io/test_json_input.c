@@ -192,3 +192,25 @@ TEST(long_names_are_cut_in_messages)
     name[ZERO_JSON_SHOWN - 1] = '\0';
     assert_string_equal(zero_json_shown(name, shown), name);
 }
+
+/* Numbers of 18 digits stay whole ones, and texts what they are. */
+TEST(long_whole_numbers_can_be_read_as_real_ones)
+{
+    static const char text[] =
+        "{\"a\": 1000000000000000019884624838656, \"b\": [123456789012345678,\n"
+        "-9223372036854775809], \"c\": \"x \\\" 9223372036854775808 \\\\\", \"d\": "
+        "0.12345678901234567890, \"e\": 10000000000000000000e1, \"f\": 1}";
+    json_t *root;
+    assert_int_equal(zero_json_parse(F, text, sizeof text - 1, &root), ZERO_ERR_FORMAT);
+    assert_ok(zero_json_parse_wide(F, text, sizeof text - 1, &root));
+    assert_true(json_real_value(json_object_get(root, "a")) == 1e30);
+    const json_t *list = json_object_get(root, "b");
+    assert_true(json_integer_value(json_array_get(list, 0)) == 123456789012345678);
+    assert_true(json_real_value(json_array_get(list, 1)) == -9223372036854775808.0);
+    assert_string_equal(json_string_value(json_object_get(root, "c")),
+                        "x \" 9223372036854775808 \\");
+    assert_true(json_real_value(json_object_get(root, "d")) == 0.12345678901234567890);
+    assert_true(json_real_value(json_object_get(root, "e")) == 1e20);
+    json_decref(root);
+    assert_int_equal(zero_json_parse_wide(F, "[1", 2, &root), ZERO_ERR_FORMAT);
+}

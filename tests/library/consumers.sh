@@ -31,7 +31,7 @@ by_cmake() { # by_cmake KIND LANGUAGES
         -DCMAKE_PREFIX_PATH="$tree" -DEXAMPLES="$source/tests/examples" -DKIND="$1" \
         -DLANGUAGES="$2" || return
     does "build, $*" "$cmake" --build build || return
-    for program in mlp loop train; do
+    for program in mlp loop collective train groups; do
         [ ! -x build/$program ] || trains build/$program "$program by cmake, $*"
     done
 }
@@ -49,7 +49,7 @@ by_commands() {
     [ "$(wc -l <all)" -eq 5 ] || does "five commands in include/zero/README.md" false
     command -v mpicxx >/dev/null || sed -i /^mpicxx/d all
     while read -r command <&3; do
-        for example in mlp.c loop.c train.cpp; do
+        for example in mlp.c loop.c collective.c train.cpp groups.cpp; do
             case $command:$example in
                 mpicc*.c | mpicxx*.cpp) ;;
                 *) continue ;;

@@ -2,13 +2,14 @@
  *
  * The scalar is L = sum(w * y) with random w, summed in double. Along a random direction d
  * the derivative of L is the gradient times d; forward gives it by a central difference of
- * fourth order, (8 (L(h) - L(-h)) - (L(2h) - L(-2h))) / 12h. Array "dx" is the gradient of "x". */
+ * fourth order, (8 (L(h) - L(-h)) - (L(2h) - L(-2h))) / 12h. Array "dx" is the gradient of
+ * "x". */
 #include "support/calls.h"
 
 #define STEP 0.02f
 
-/* Single-precision outputs limit the difference: 6e-8 of their size divided by h, 1e-5; its error
- * of order h^4 is smaller. A wrong factor or a lost term is 1e-2. */
+/* Single-precision outputs limit the difference: 6e-8 of their size divided by h, 1e-5; its
+ * error of order h^4 is smaller. A wrong factor or a lost term is 1e-2. */
 #define TOLERANCE 2e-4
 
 /* Of the plain product: da = dc b', db = a' dc. */

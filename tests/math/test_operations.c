@@ -1,6 +1,7 @@
-/* Every operation (support/operations.c) by the oracle and by the cpu backend: on each instruction
- * set, by each kind of kernels, by teams of threads. Sites have each other's bits or are near the
- * oracle; and on numbers of 16 bits each has the bits of fp32, rounded once. */
+/* Every operation (support/operations.c) by the oracle and by the cpu backend: on each
+ * instruction set, by each kind of kernels, by teams of threads. Sites have each other's
+ * bits or are near the oracle; and on numbers of 16 bits each has the bits of fp32, rounded
+ * once. */
 #include "support/calls.h"
 #include "support/share.h"
 
@@ -13,8 +14,9 @@
 #include "math/team.h"
 
 /* The oracle rounds once, at the end. The cpu backend rounds at each of up to a few hundred
- * additions, 6e-8 each, mostly cancelling: errors of single precision are 1e-7 to 2e-6 of the
- * largest result. A wrong term is off by 1e-3 or more. Factors in bf16 are off by up to 2^-9. */
+ * additions, 6e-8 each, mostly cancelling: errors of single precision are 1e-7 to 2e-6 of
+ * the largest result. A wrong term is off by 1e-3 or more. Factors in bf16 are off by up to
+ * 2^-9. */
 #define TOLERANCE 5e-6
 #define IN_BF16   (1.0 / 64)
 
@@ -22,8 +24,8 @@
 
 static const zero_type types[] = {ZERO_FP32, ZERO_BF16, ZERO_FP16};
 
-/* Calls come one after the other, so sites share their memory. Site 0 is the oracle, or what others
- * are like. */
+/* Calls come one after the other, so sites share their memory. Site 0 is the oracle, or
+ * what others are like. */
 typedef struct {
     site all[MOST_SITES];
     int like[MOST_SITES]; /* the site whose bits it has; -1: it is near site 0 */
@@ -56,8 +58,8 @@ static sites instruction_sets(test_pool *pool)
     return s;
 }
 
-/* A backend to be near to, and the cpu backend with each kind of panels and of packed kernels, by one thread and
- * by three. */
+/* A backend to be near to, and the cpu backend with each kind of panels and of packed
+ * kernels, by one thread and by three. */
 static sites kernels_of_products(test_pool *pool, const zero_backend *like)
 {
     sites s = {.n = 0};
@@ -169,7 +171,8 @@ TEST(longer_rows_and_ranges_agree_too)
 
 /* ---- products and attention by all kernels ---- */
 
-/* B T C H: at, below and above whole registers, panels, and blocks of queries, keys, channels. */
+/* B T C H: at, below and above whole registers, panels, and blocks of queries, keys,
+ * channels. */
 TEST(attention_agrees_by_all_kernels)
 {
     static const int64_t sizes[][4] = {
@@ -218,8 +221,8 @@ TEST(products_of_16_bits_have_the_bits_of_floats_by_all_kernels)
     }
 }
 
-/* Several blocks of m, n and k; sums that wait for all columns, and for some; an empty sum. Groups of
- * slices, slices one by one, pieces of several parts. */
+/* Several blocks of m, n and k; sums that wait for all columns, and for some; an empty sum.
+ * Groups of slices, slices one by one, pieces of several parts. */
 TEST(sums_of_blocks_and_slices_are_rounded_once)
 {
     static const struct {
@@ -236,7 +239,8 @@ TEST(sums_of_blocks_and_slices_are_rounded_once)
                        (int)i * 7 % 64 & ~FEW_ROWS);
 }
 
-/* Sizes whose rows, or columns, do not fit the scratch at one time, too. Factors are not rounded. */
+/* Sizes whose rows, or columns, do not fit the scratch at one time, too. Factors are not
+ * rounded. */
 TEST(products_of_few_rows_have_the_bits_of_floats)
 {
     static const int64_t sizes[][3] = {
@@ -270,8 +274,8 @@ static void listen(void *arg)
         l->others++;
 }
 
-/* One thread with these kernels (NULL: BLAS), then teams, whose threads are OpenMP's for each call or
- * held for three. */
+/* One thread with these kernels (NULL: BLAS), then teams, whose threads are OpenMP's for
+ * each call or held for three. */
 static sites teams_with(test_pool *pool, const zero_packed_kernels *products, listener *l)
 {
     static const int teams[] = {1, 2, 3, 4, 7};

@@ -2,7 +2,7 @@
 # check_metrics and the launch line, in which RANKS stands for the number of ranks.
 zero=$1
 checker=$2
-timeline=$(dirname "$2")/check_timeline
+tracer=$(dirname "$2")/check_trace
 shift 2
 launch=$*
 support=$(cd "$(dirname "$0")/../support" && pwd)
@@ -167,7 +167,7 @@ is_json() {
 
 # is_trace FILE: it is a trace that viewers can draw. `traced` gets its spans and flights by rank.
 is_trace() {
-    "$timeline" "$1" >traced 2>checked || complain "$words: $1: $(cat checked)"
+    "$tracer" drawn "$1" >traced 2>checked || complain "$words: $1: $(cat checked)"
 }
 
 # narrow N FILE: no line of the file has more than N columns.

@@ -22,6 +22,24 @@ runs 0 checkpoint export ck --to files --shard-bytes 100000
 refuses 2 '--shard-bytes is for export alone' 0 checkpoint show ck --shard-bytes 100000
 
 # ---- the tokenizer ----
+# One from a folder keeps what that says of it, with a length that is no 64-bit number: ids, and as many
+# positions as the model has.
+mkdir folder
+cp "$golden/gpt2.json" folder/tokenizer.json
+cat >folder/tokenizer_config.json <<'END'
+{"eos_token": {"content": "<|stop|>"}, "bos_token": "<|begin|>",
+ "model_max_length": 1000000000000000019884624838656, "x": 0.1234567890123456789}
+END
+echo '{"pad_token": "<|pad|>"}' >folder/special_tokens_map.json
+runs 2 train $short --layers 1 --hidden 16 --heads 2 --seq 32 --data text --tokenizer folder --checkpoint ck-folder
+runs 2 train --resume --checkpoint ck-folder --steps 3
+runs 0 checkpoint export ck-folder --to from-folder
+for id in '"bos_token_id": 330' '"eos_token_id": 331' '"pad_token_id": 332'; do
+    says "$id" from-folder/config.json
+    says "$id" from-folder/generation_config.json
+done
+says '"model_max_length": 32, "x": 0.1234567890123456789' from-folder/tokenizer_config.json
+same folder/special_tokens_map.json from-folder/special_tokens_map.json "what was beside the tokenizer"
 refuses 2 'there is no tokenizer' 0 train $short --data text --init-from model
 refuses 2 'there is no tokenizer' 3 train $short --data stories:64K --init-from model
 for name in byte bpe:300; do

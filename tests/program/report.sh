@@ -104,7 +104,8 @@ runs 0 report a.jsonl b.jsonl killed.jsonl other.jsonl
 narrow 80 out
 says 'digests of B and A: equal' out
 says '--stage: A 3 | B 0' out
-says 'B/A' out
+awk '/C\/A/ { n = 6 } /D\/A/ { n = 4 } /\/A/ { heads++ } $1 == "loss" && NF != n { bad = 1 } $1 == "loss" { rows++ }
+    END { exit bad || heads != 2 || rows != 2 }' out || complain "$words: a table lacks cells"
 says 'DIFFERS from its plan' out
 runs 0 report a.jsonl b.jsonl --csv
 [ "$(wc -l <out)" -eq 25 ] || complain "$words: expected 24 rows and one of names"

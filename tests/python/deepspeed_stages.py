@@ -1,4 +1,4 @@
-"""DeepSpeed's ZeRO stages 1, 2 and 3 on the backend: equal losses, and how much each stage sends."""
+"""Run by hand: DeepSpeed's ZeRO stages 1, 2 and 3 on the backend: equal losses, and how much each stage sends."""
 import os
 import sys
 

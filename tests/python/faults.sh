@@ -24,5 +24,5 @@ fault skip 86 'rank 2'
 fault asleep 86 'rank 2.*load_batch, faults.py:[0-9]'
 fault raise 1 'ValueError: bad batch on this rank'
 fault kill 137 'signal 9'
-fault exit 86 'rank 2.*the end of the program'
+fault exit 86 'rank 2: waiting for the end of the group'
 exit $failed

@@ -1,7 +1,8 @@
-"""An unchanged script: Hugging Face's Trainer with FSDP on a tiny GPT-2. It prints the last loss.
+"""Run by hand: an unchanged script, Hugging Face's Trainer on a tiny GPT-2. It prints the mean loss. On CPUs
+accelerate 1.15 takes DDP, whatever `fsdp` says.
 
     ZERO_TORCH_AS=gloo mpirun -n 2 python -m zero_torch hugging_face_trainer.py FOLDER [fsdp|ddp]"""
-import faulthandler, sys; faulthandler.enable()
+import sys
 
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainingArguments

@@ -77,6 +77,14 @@ def odd_counts(group, me, n):
             checks.equal(f"reduce's bits of {count}", root, whole)
 
 
+def many_shapes(group, me, n):
+    """More than the library keeps step lists of; then the oldest ones that it still has."""
+    for count in [*range(1, 81), *range(17, 81)]:
+        t = torch.full((count * n,), me + 1.0)
+        dist.all_reduce(t, group=group)
+        checks.equal("many shapes", t, torch.full((count * n,), n * (n + 1) / 2))
+
+
 def copies(group, me, n):
     for dtype in FLOATS + INTEGERS + OTHERS:
         for count in (0, 1, 3, 64, 1001):
@@ -212,7 +220,7 @@ def refused(group, me, n):
 
 
 def everything(group, me, n):
-    for part in (reductions, odd_counts, copies, all_to_all, messages, shapes, asynchronous, objects, refused):
+    for part in (reductions, odd_counts, many_shapes, copies, all_to_all, messages, shapes, asynchronous, objects, refused):
         part(group, me, n)
 
 

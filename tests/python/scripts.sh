@@ -11,6 +11,8 @@ dist.all_reduce(t)
 kind = type(dist.group.WORLD._get_backend(torch.device("cpu"))).__module__
 rank, size, local = (os.environ[name] for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK"))
 os.write(1, f"{rank} {size} {local} {t.tolist()} {kind} {__name__}\n".encode())  # a line at once
+model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(3, 3))
+model(t).sum().backward()
 gloo = dist.new_group(backend="gloo")  # through the store
 dist.all_reduce(t, group=gloo)
 if len(sys.argv) > 2:

@@ -1,12 +1,14 @@
-/* calls.h - each operation of a backend, described once: its arrays, which have names, and the call
- * (operations.c). It can be made at any site, and what two sites have made of it compared.
+/* calls.h - each operation of a backend, described once: its arrays, which have names, and
+ * the call (operations.c). It can be made at any site, and what two sites have made of it
+ * compared.
  *
  *     const shape s = {.B = 2, .T = 3, .C = 17, .type = ZERO_BF16};
  *     call want = make_call(&oracle, op, &s), got = make_call(&site, op, &s);
  *     compare_calls(&got, &want, 5e-6);
  *
- * All arrays of a call lie in one piece of the site's memory, with ones around them, which are NaN
- * to whoever reads past an end. Bytes that are read only, or that no array has, must stay. */
+ * All arrays of a call lie in one piece of the site's memory, with ones around them, which
+ * are NaN to whoever reads past an end. Bytes that are read only, or that no array has,
+ * must stay. */
 #pragma once
 
 #include "support/math_test.h"
@@ -26,6 +28,8 @@ struct site {
     int turn;     /* the one that load() begins */
     int64_t room; /* bytes for partial sums that lie among the arrays, and where */
     void *room_at;
+    bool
+        is_gpu; /* rows of 16 bits have weights of 16 bits, and more arrays are near ones */
     bool is_held; /* a team of threads is held for the turns */
 };
 
@@ -61,6 +65,7 @@ typedef struct {
     const char *name;
     void (*make)(call *c);
     const char *near; /* arrays that sites compute nearly alike; others have equal bits */
+    const char *near_on_gpu; /* and these */
     /* Arrays made from rows as the call has stored them, and the call of these rows. */
     const char *later;
     void (*again)(call *c);
@@ -112,17 +117,17 @@ const array *array_named(const call *c, const char *name);
 /* Its numbers as the call has left or (`begins`) found them; the caller frees them. */
 float *floats_of(const call *c, const array *x, bool begins);
 
-/* What both have written: near arrays to a part of the largest number, unless numbers are odd; of
- * others got has want's, rounded to its type. With 0 no array is a near one. */
+/* What both have written: near arrays to a part of the largest number, unless numbers are
+ * odd; of others got has want's, rounded to its type. With 0 no array is a near one. */
 void compare_calls(const call *got, const call *want, double tolerance);
 
-/* The call on 16-bit numbers, in rows, in weights and in both, has the bits of the one on fp32,
- * rounded once. That one is left in `wide`, which the caller drops. */
+/* The call on 16-bit numbers, in rows, in weights and in both, has the bits of the one on
+ * fp32, rounded once. That one is left in `wide`, which the caller drops. */
 void check_types(site *w, const operation *op, shape s, zero_type type, const call *given,
                  call *wide);
 
-/* A site whose arrays are the host's, in `memory` of HOST_BYTES, which sites may share. The scratch
- * starts as NaN. */
+/* A site whose arrays are the host's, in `memory` of HOST_BYTES, which sites may share. The
+ * scratch starts as NaN. */
 #define HOST_BYTES ((size_t)48 << 20)
 site host_site(const char *name, const zero_backend *ops, test_pool *pool, char *memory,
                int threads);

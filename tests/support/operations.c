@@ -211,7 +211,8 @@ static void swiglu_backward(call *c)
     MAKE(c, swiglu_backward, &s);
 }
 
-/* Queries and keys, whose heads have C / H numbers; four fifths of these turn, if that is not none. */
+/* Queries and keys, whose heads have C / H numbers; four fifths of these turn, if that is
+ * not none. */
 static zero_turn turn_of(call *c)
 {
     const int64_t H = c->s.H, K = c->s.K, D = c->s.C / H;
@@ -300,7 +301,8 @@ static void attention_backward(call *c)
     MAKE(c, attention_backward, &a);
 }
 
-/* Keys and values of each text as arrays "kept", within a cache that has a workspace, too. */
+/* Keys and values of each text as arrays "kept", within a cache that has a workspace,
+ * too. */
 static zero_cached cached_of(call *c)
 {
     const int64_t D = c->s.C / c->s.H;
@@ -523,10 +525,15 @@ const operation operations[] = {
      .near = "dx dbias",
      .later = "dbias",
      .again = sum_of_dx},
-    {.name = "bias_exact_gelu", .make = bias_exact_gelu, .later = "y", .again = exact_gelu},
+    {.name = "bias_exact_gelu",
+     .make = bias_exact_gelu,
+     .near_on_gpu = "y",
+     .later = "y",
+     .again = exact_gelu},
     {.name = "bias_exact_gelu_backward",
      .make = bias_exact_gelu_backward,
      .near = "dbias",
+     .near_on_gpu = "dx",
      .later = "dbias",
      .again = sum_of_dx},
     {.name = "layernorm", .make = layernorm, .near = "y mean rstd"},

@@ -49,7 +49,12 @@ static void check_place(const zero_schedule *s, const zero_instruction *i)
     const zero_buffer *kept = &s->buffers[i->buffer];
     bool shares = zero_schedule_join_shares(s);
     size_t bytes = (size_t)floats_of(s, i->unit) * sizeof(float);
-    size_t piece = bytes / (size_t)s->input.model->share.ranks;
+    const zero_share *share = &s->input.model->share;
+    size_t piece = bytes / (size_t)share->ranks;
+    int64_t n = floats_of(s, i->unit) / share->ranks, begin = n * share->rank;
+    assert_true(i->range.begin == begin && i->range.end == begin + n);
+    assert_true(kept->begin == 0 || kept->begin == begin);
+    assert_true((size_t)(i->range.end - kept->begin) * sizeof(float) <= kept->bytes);
     assert_int_equal(kept->class, ZERO_CLASS_KEPT);
     assert_int_equal(kept->space, is_in_place(s) ? ZERO_SPACE_TP_NODE
                                   : shares       ? ZERO_SPACE_TP_PART

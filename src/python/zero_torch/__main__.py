@@ -20,8 +20,10 @@ def main(arguments):
         sys.exit("zero_torch: expected a script: mpirun -n 4 python -m zero_torch train.py ...")
     job.start()
     prepare_environment()
-    name = os.environ.get("ZERO_TORCH_AS", "zero").upper()
-    dist.Backend._plugins[name] = dist.Backend._plugins["ZERO"]
+    name = os.environ.get("ZERO_TORCH_AS", "zero").lower()
+    dist.Backend._plugins[name.upper()] = dist.Backend._plugins["ZERO"]
+    # Else torch's C++ takes the object for one of its own class.
+    dist.Backend.backend_type_map[name] = dist.ProcessGroup.BackendType.CUSTOM
     try:
         if arguments[0] == "-m":
             sys.argv = arguments[1:]
