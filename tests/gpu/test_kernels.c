@@ -286,7 +286,8 @@ TEST(all_operations_agree_with_the_oracle_and_round_once)
                 s.is_odd = variant == 5;
                 s.numbers = types[variant % 3];
                 if (s.numbers == ZERO_FP32) s.type = types[variant / 2];
-                if (cases[k].of == of_heads && (variant + k) % 2) s.factors = s.numbers;
+                if (cases[k].of == of_heads && ((size_t)variant + k) % 2)
+                    s.factors = s.numbers;
                 check(&b, &operations[i], &s);
             }
             test_pool_free(&pool);
@@ -415,12 +416,12 @@ static void check_spread_head(test_pool *pool, int64_t rows, int64_t V, int64_t 
  * block. */
 TEST(rows_of_logits_may_lie_apart)
 {
-    static const int64_t cases[][2] = {{1, 4},        {31, 32},     {257, 320},
+    static const int64_t sizes[][2] = {{1, 4},        {31, 32},     {257, 320},
                                        {257, 259},    {2048, 2048}, {5000, 5056},
                                        {20000, 20032}};
-    for (size_t c = 0; c < COUNT(cases); c++)
+    for (size_t c = 0; c < COUNT(sizes); c++)
         for (int type = ZERO_FP32; type <= ZERO_FP16; type++)
-            check_spread_head(*state, 3, cases[c][0], cases[c][1], (zero_type)type);
+            check_spread_head(*state, 3, sizes[c][0], sizes[c][1], (zero_type)type);
 }
 
 static void check_head(test_pool *pool, int64_t rows, int64_t V, float dscale, int shift,

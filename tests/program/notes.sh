@@ -47,11 +47,14 @@ rope-factor 8
 rope-low 1
 rope-high 4
 rope-seq 16
+rotary 0.5
+tied off
 seq 8
 vocab 300
 dropout 0.1
 init-from nowhere
 backend naive
+bits portable
 device nowhere
 data self
 val-data data
