@@ -1,10 +1,10 @@
-/* elementary.h - logarithm, exponential, powers, sine and cosine with the same bits on every
- * machine.
+/* elementary.h - logarithm, exponential, powers, sine and cosine with the same bits on
+ * every machine.
  *
  * The C library's round differently from one CPU and version to the next. These are plain
- * sums and products of doubles in a fixed order, which IEEE 754 rounds one way; their errors
- * are below two units in the last place, so a float rounded from them is the exact value
- * rounded, but for a few in 10^9. What takes part in a digest uses these. */
+ * sums and products of doubles in a fixed order, which IEEE 754 rounds one way; their
+ * errors are below two units in the last place, so a float rounded from them is the exact
+ * value rounded, but for a few in 10^9. What takes part in a digest uses these. */
 #pragma once
 
 #include <stdint.h>

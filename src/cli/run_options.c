@@ -38,6 +38,7 @@ bool zero_run_options_is_as_ever(const char *name, const char *value)
     static const struct {
         const char *name, *value;
     } before[] = {{"activations", "fp32"},
+                  {"bits", "auto"},
                   {"lr-decay", "cosine"},
                   {"tp", "1"},
                   {"tp-slices", "1"},

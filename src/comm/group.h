@@ -76,6 +76,7 @@ struct zero_comm {
 
     int64_t sequence;               /* of the next collective, from 0 */
     int64_t control_sequence;       /* of the next small message, from 0 */
+    int64_t exchanges;              /* of all ranks (messages.c), begun so far */
     struct zero_collective *active; /* begun and not yet ended, oldest first; borrowed */
     int64_t advanced;               /* (whole) grows when a step runs or a message ends */
 

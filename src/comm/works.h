@@ -5,7 +5,33 @@
 #include <stdbool.h>
 
 #include "comm/group.h"
+#include "comm/operation.h"
+#include "comm/wait.h"
+#include "zero/collective.h"
 #include "zero/status.h"
+
+struct zero_work {
+    zero_comm *comm; /* borrowed */
+    zero_operation what;
+    bool done;
+    zero_requests requests; /* of messages and barriers; their list is owned */
+
+    /* A collective that is undecided: whether ranks read each other's memory or exchange
+     * messages. */
+    zero_collective_spec spec;
+    const void *in;
+    void *out;
+    struct zero_work *next;
+};
+
+/* A work of the group for *place. Takes the lock, which zero_works_begun() gives back. */
+ZERO_NODISCARD zero_status zero_works_make(zero_comm *comm, zero_work **place,
+                                           zero_work **work);
+
+/* *place = the work, or frees one that did not begin. What MPI may still write to stays, and
+ * so does the failure. Returns st. */
+ZERO_NODISCARD zero_status zero_works_begun(zero_comm *comm, zero_status st, zero_work *w,
+                                            zero_work **place);
 
 /* Makes the group one that works can use: starts the family's thread (thread.h), and names
  * the group, if need be. Local. */

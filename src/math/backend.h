@@ -17,8 +17,8 @@
  * may differ.
  *
  * Shapes: B samples, T positions, C channels, H heads and K key heads of D channels, V
- * words; `rows` is usually B*T. Lengths count elements. "+=" adds to what is there; "(+)=" adds if
- * `accumulate` is set, else it defines. */
+ * words; `rows` is usually B*T. Lengths count elements. "+=" adds to what is there; "(+)="
+ * adds if `accumulate` is set, else it defines. */
 #pragma once
 
 #include <stdbool.h>
@@ -85,8 +85,8 @@ typedef struct {
  * of preference. */
 typedef struct {
     int kernels;
-    /* The nanoseconds that kernel i takes for a small product, the least of a few; INT64_MAX
-     * if it does not run here. After open(), with scratch. */
+    /* The nanoseconds that kernel i takes for a small product, the least of a few;
+     * INT64_MAX if it does not run here. After open(), with scratch. */
     int64_t (*measure)(const zero_math *math, int i);
     void (*take)(zero_math *math, int i);
 } zero_contest;
@@ -198,7 +198,8 @@ static inline int64_t zero_embedding_position(const zero_embedding *e, int64_t i
     return (e->past ? e->past[i / e->T] : 0) + i % e->T;
 }
 
-/* Channels `first` .. of dense rows of `stride` elements, as heads of D. NULL stays NULL. */
+/* Channels `first` .. of dense rows of `stride` elements, as heads of D. NULL stays
+ * NULL. */
 static inline zero_heads zero_heads_of(zero_type type, const void *rows, int64_t first,
                                        int64_t stride, int64_t D)
 {

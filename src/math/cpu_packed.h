@@ -79,8 +79,8 @@ static inline int64_t zero_block_len(int64_t n, int64_t most, int64_t granule)
 
 /* The kernels of this build that this CPU runs, even those slower than sgemm, best first,
  * but without the lowest level if there is another one (it may have to compute fused
- * multiply-adds in several steps): number i, or NULL past the end. May ask the system for the use of AMX, once for all
- * threads. */
+ * multiply-adds in several steps): number i, or NULL past the end. May ask the system for
+ * the use of AMX, once for all threads. */
 const zero_packed_kernels *zero_packed_at(int i);
 #define ZERO_PACKED_VARIANTS 5 /* as many, at most */
 

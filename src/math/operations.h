@@ -1,5 +1,5 @@
-/* operations.h - what the operations of a backend (backend.h, which says how lengths and "+="
- * are meant) are given. */
+/* operations.h - what the operations of a backend (backend.h, which says how lengths and
+ * "+=" are meant) are given. */
 #pragma once
 
 #include <stdbool.h>
@@ -139,8 +139,8 @@ typedef struct {
  * holds H of a row's q, then K of its k.
  *
  * Backward turns dq and dk back, in place. With gains it reads q, k and rstd; it continues
- * through the norm, and sums[slices, 2 D] (+)= the gradients of gain_q, then of gain_k: each
- * slice of the heads has a sum of its own, row by row and head by head. */
+ * through the norm, and sums[slices, 2 D] (+)= the gradients of gain_q, then of gain_k:
+ * each slice of the heads has a sum of its own, row by row and head by head. */
 typedef struct {
     int64_t B, T, H, K, D, R; /* R is even */
     zero_type type, rows_type;
@@ -168,9 +168,10 @@ typedef struct {
 } zero_swiglu;
 
 /* out[B,T,C] = wte[token] + wpe[t], t counted from past[b] unless that is NULL; without wpe
- * (NULL) wte[token]. With words > 0 wte holds the words [first, first + words) alone: positions of other tokens become
- * zeros, and 0 is added to all others (-0 + 0 = +0). The sum over the ranks that share the
- * words then has the same bits, however the words are dealt. */
+ * (NULL) wte[token]. With words > 0 wte holds the words [first, first + words) alone:
+ * positions of other tokens become zeros, and 0 is added to all others (-0 + 0 = +0). The
+ * sum over the ranks that share the words then has the same bits, however the words are
+ * dealt. */
 typedef struct {
     int64_t B, T, C;
     int64_t first, words;

@@ -171,7 +171,8 @@ zero_status zero_model_preset(const char *name, zero_shape *shape)
         "gpt3-175b; of other architectures tiny-llama, tiny-mistral, tiny-qwen2, "
         "tiny-qwen3, tiny-neox, llama2-7b to llama3.2-3b, mistral-7b, mistral-nemo-12b, "
         "qwen2.5-0.5b to qwen3-32b, smollm2-135m to -1.7b, tinyllama-1.1b and pythia-70m "
-        "to -12b (zero plan --models lists all; --layers, --hidden, --heads, --seq and --vocab "
+        "to -12b (zero plan --models lists all; --layers, --hidden, --heads, --seq and "
+        "--vocab "
         "change a preset's shape)",
         name);
 }

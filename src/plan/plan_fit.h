@@ -21,8 +21,8 @@ typedef struct {
 } zero_plan_room;
 
 /* The most layers with which this shape trains in this room; at most as many as
- * zero_shape_check() allows. shape->layers is ignored, and so is all of input->model but its
- * share and the last unit's chunk of logits; it may be NULL. Fails as
+ * zero_shape_check() allows. shape->layers is ignored, and so is all of input->model but
+ * its share and the last unit's chunk of logits; it may be NULL. Fails as
  * zero_schedule_compile() does; ZERO_ERR_INVALID, with the bytes needed, if not even one
  * layer fits. */
 ZERO_NODISCARD zero_status zero_plan_fit(const zero_shape *shape,

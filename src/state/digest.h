@@ -43,4 +43,5 @@ typedef struct {
  * ZERO_ERR_NOMEM, or the source's status. */
 ZERO_NODISCARD zero_status zero_digest(const zero_model *model, zero_comm *comm,
                                        const zero_partition *const *partitions,
-                                       const zero_digest_source *source, char hex[ZERO_CHECKSUM]);
+                                       const zero_digest_source *source,
+                                       char hex[ZERO_CHECKSUM]);

@@ -107,8 +107,7 @@ static bool run_mixed(field *f, uint64_t trial)
              random = oracle_mix(64 * trial + (uint64_t)test_rank);
     for (int i = 0; i < JOBS; i++) {
         zero_algorithm algorithm = draw_algorithm(f, &shared);
-        zero_collective_kind kind =
-            (zero_collective_kind)((shared >> 8) % ZERO_ALL_REDUCE);
+        zero_collective_kind kind = (zero_collective_kind)((shared >> 8) % ZERO_ALL_REDUCE);
         zero_collective_spec spec = vary_spec(algorithm, kind, f->comm.size, &shared);
         spec.in_turn = (shared >> 16) % 4 > 0;
         bool exact = zero_algorithm_get(algorithm)->adds_along_tree;

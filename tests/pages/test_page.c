@@ -200,10 +200,10 @@ static zero_traced make_trace(void)
                                              .at = 1 + i % SPANS};
             if (i % 6 == 0)
                 flights[r][i / 6] = (zero_traced_span){.begin = now,
-                                                         .end = now + 3 * took,
-                                                         .name = "all-gather block 3",
-                                                         .step = 1 + i / SPANS,
-                                                         .bytes = 4096};
+                                                       .end = now + 3 * took,
+                                                       .name = "all-gather block 3",
+                                                       .step = 1 + i / SPANS,
+                                                       .bytes = 4096};
             now += took;
         }
         ranks[r] = (zero_traced_rank){.rank = r,

@@ -75,7 +75,7 @@ runs 3 train --config run.json --steps 30 --metrics file
 check 3 30 file bits_file
 same bits bits_file "the same options from a file"
 
-# Ranks with another BLAS, or other kernels, are named.
+# Ranks with another BLAS, or other kernels, are named, and whether bits depend on them.
 core() { OPENBLAS_CORETYPE=$1 "$zero" info | grep '^blas'; }
 if [ "$(core Haswell)" != "$(core Nehalem)" ]; then
     cat >mixed <<'END'
@@ -89,6 +89,9 @@ END
         >out 2>err || complain "$words: failed"
     says ' ranks 0,2: ' out
     says ' rank 1: ' out
+    says 'note: ranks have 2 kinds of kernels or BLAS; their bits are equal' err
+    on 3 sh mixed "$zero" train $small --steps 1 --sample 0 --eval-every 0 --backend naive \
+        >out 2>err || complain "$words: failed"
     says 'warning: ranks have 2 kinds of kernels or BLAS' err
     head -n 1 mixed.jsonl | tr -d ' ' >first
     says '"rank_kinds":[{"ranks":"ranks0,2"' first
