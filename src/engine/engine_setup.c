@@ -112,7 +112,7 @@ static zero_status compile_as(zero_engine *e, zero_plan_input plan)
     return check_memory(e);
 }
 
-static void unshare(zero_engine *e)
+static void end_sharing(zero_engine *e)
 {
     zero_window_destroy(&e->window);
     zero_window_destroy(&e->tp_window);
@@ -123,7 +123,7 @@ static zero_status share_memory(zero_engine *e, zero_comm *comm)
     zero_status st = zero_runner_share(&e->schedule, comm, &e->window, &e->tp_window);
     if (st != ZERO_ERR_ENV || !e->spec.may_use_p2p) return st;
     snprintf(e->why_p2p, sizeof e->why_p2p, "%s", zero_last_error());
-    unshare(e);
+    end_sharing(e);
     zero_plan_input plan = e->schedule.input;
     plan.collectives = ZERO_ALGORITHM_P2P;
     plan.ipc = 0;
@@ -147,7 +147,7 @@ static zero_status open_runner(zero_engine *e, zero_comm *comm)
                          "--device-exchange %s: %s; use --device-exchange auto or staged",
                          zero_plan_device_exchange(plan), zero_last_error());
     snprintf(e->why_staged, sizeof e->why_staged, "%s", zero_last_error());
-    unshare(e);
+    end_sharing(e);
     zero_plan_input staged = *plan;
     staged.ipc = 0;
     staged.device_messages = 0;
@@ -176,7 +176,7 @@ void zero_engine_destroy(zero_engine *e)
     if (e->in_flight && zero_mpi_is_up() && zero_engine_settle(e) != ZERO_OK)
         e->in_flight = false;
     zero_runner_destroy(&e->runner);
-    unshare(e);
+    end_sharing(e);
     zero_schedule_destroy(&e->schedule);
     free(e->eval_losses);
     *e = (zero_engine){0};

@@ -21,6 +21,12 @@ grep -v "^$prefix/" "$build/install_manifest.txt" && echo "FAILED: outside $pref
     done
     [ ! -f "$build/libzero_cuda.so" ] || echo "$libdir/libzero_cuda.so"
     echo share/doc/zero/LICENSE
+    (cd "$source/src" && ls python/zero_torch/*.py) | sed 's,^,share/zero/,'
+    version=$("$build/zero" version | sed -n 's/^zero \([0-9.]*\).*/\1/p')
+    for file in README.md pyproject.toml zero_torch_wheel.py zero_torch/place.py \
+        zero_torch-"$version".dist-info/METADATA zero_torch-"$version".dist-info/entry_points.txt; do
+        echo "share/zero/python/$file"
+    done
     echo share/zero/slurm/README.md
     echo share/zero/slurm/zero.sbatch
     for page in "$build"/man/*.[17]; do
