@@ -10,7 +10,7 @@ trap 'cd / && thaw && umount "$work/mount" 2>/dev/null; rm -rf "$work" ${made_di
 any="$tiny --global-batch 6 --log-every 1000 --watchdog $limit"
 job="$any --steps 4"
 frozen="LD_PRELOAD=$FREEZE FREEZE_PATH="
-hanging="LD_PRELOAD=$SHIM HANG_IN=pow"
+hanging="LD_PRELOAD=$SHIM HANG_IN=frexp"
 
 # stops 'VARIABLES' 'TEXT' N words...: with these variables zero ends with 86 and one message, which
 # contains TEXT. Four such jobs run at a time: they mostly wait.
@@ -90,12 +90,13 @@ stops "${frozen}$disk/text FREEZE_CALLS=stat" "$disk/text: cannot be examined: n
 
 # ---- computing ----
 
-stops "$hanging" 'step 3 has not moved for' 0 train $job
-stops "$hanging" 'step 3 has not moved for' 3 train $job --stage 1
-stops "$hanging HANG_RANK=2" 'rank 2' 3 train $job --stage 3
+# The third of four steps: a rank's logarithms are those of its positions, and of their heads.
+stops "$hanging HANG_AFTER=300" 'has not moved for' 0 train $job
+stops "$hanging HANG_AFTER=110" 'has not moved for' 3 train $job --stage 1
+stops "$hanging HANG_AFTER=110 HANG_RANK=2" 'rank 2' 3 train $job --stage 3
 if ! "$zero" info --json | grep -q '"threads_in_a_rank": false'; then
-    # The first thread waits for the other one, which has a share of an update.
-    stops "$hanging HANG_BESIDE=1" 'step 3 has not moved for' 0 \
+    # The first thread waits for the other one, which has a share of attention.
+    stops "$hanging HANG_AFTER=100 HANG_BESIDE=1" 'has not moved for' 0 \
         train $job --hidden 256 --heads 4 --threads 2
 fi
 # A device that hangs.

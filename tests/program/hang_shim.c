@@ -1,7 +1,8 @@
 /* hang_shim.c - preloaded by stops.sh and frozen.sh: the call that HANG_IN names never returns.
  *
- * Of MPI it waits for ever. UPDATE calls pow(), in step 3 for ever: on rank HANG_RANK, or on all; with
- * HANG_BESIDE in threads other than the first alone. */
+ * Of MPI it waits for ever. Logarithms of losses and of attention call frexp(): a thread's call number
+ * HANG_AFTER computes for ever, on rank HANG_RANK, or on all; with HANG_BESIDE in threads other than the
+ * first alone. */
 #define _GNU_SOURCE /* RTLD_NEXT, gettid */
 #include <dlfcn.h>
 #include <stdbool.h>
@@ -17,20 +18,22 @@ static void hang_in(const char *call)
     while (where && strcmp(where, call) == 0) pause();
 }
 
-double pow(double x, double y)
+double frexp(double x, int *exponent)
 {
-    double (*real)(double, double);
-    void *found = dlsym(RTLD_NEXT, "pow");
-    const char *where = getenv("HANG_IN"), *rank = getenv("HANG_RANK");
+    static _Thread_local int calls;
+    double (*real)(double, int *);
+    void *found = dlsym(RTLD_NEXT, "frexp");
+    const char *where = getenv("HANG_IN"), *after = getenv("HANG_AFTER");
     const char *own = getenv("OMPI_COMM_WORLD_RANK") ? getenv("OMPI_COMM_WORLD_RANK")
                                                      : getenv("PMI_RANK");
+    const char *rank = getenv("HANG_RANK");
     bool is_here = !rank || (own && strcmp(own, rank) == 0);
-    bool is_first = gettid() == getpid(), hangs = where && strcmp(where, "pow") == 0;
-    volatile bool for_ever =
-        hangs && y >= 3 && is_here && !(is_first && getenv("HANG_BESIDE"));
+    bool is_first = gettid() == getpid(), hangs = where && strcmp(where, "frexp") == 0;
+    volatile bool for_ever = hangs && after && ++calls >= atoi(after) && is_here &&
+                             !(is_first && getenv("HANG_BESIDE"));
     while (for_ever) continue;
     memcpy(&real, &found, sizeof real);
-    return real(x, y);
+    return real(x, exponent);
 }
 
 int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
