@@ -1,5 +1,4 @@
-/* cpu_panel.c - compiled once per instruction set, with contraction: its multiply-adds
- * become fused ones. All tables give the same bits. */
+/* cpu_panel.c - compiled once per instruction set. All tables give the same bits. */
 #include "math/cpu_panel.h"
 
 #include <math.h>
@@ -7,8 +6,10 @@
 
 #include "base/number.h"
 
-#if defined(__AVX512BW__) && defined(__AVX512VL__)
+#if defined(__AVX__)
 #include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
 #endif
 
 extern const zero_panel_kernels ZERO_KERNELS;
@@ -21,7 +22,7 @@ extern const zero_panel_kernels ZERO_KERNELS;
 #define NAME  "AVX-512"
 #define WIDTH 16
 #define ROWS  12
-#elif defined(__AVX__)
+#elif defined(__AVX__) && defined(__FMA__)
 #define NAME  "AVX"
 #define WIDTH 8
 #define ROWS  6
@@ -47,10 +48,21 @@ _Static_assert(ZERO_PANEL_ROWS % ROWS == 0 && ZERO_PANEL_COLS % COLS == 0, "cpu_
 typedef float floats
     __attribute__((vector_size(WIDTH * sizeof(float)), aligned(4), may_alias));
 
-#if defined(__FMA__) || defined(__aarch64__)
+/* x y + sum, rounded once. */
+#if WIDTH == 16
 INLINE floats multiply_add(floats x, floats y, floats sum)
 {
-    return sum + x * y;
+    return (floats)_mm512_fmadd_ps((__m512)x, (__m512)y, (__m512)sum);
+}
+#elif WIDTH == 8
+INLINE floats multiply_add(floats x, floats y, floats sum)
+{
+    return (floats)_mm256_fmadd_ps((__m256)x, (__m256)y, (__m256)sum);
+}
+#elif defined(__aarch64__)
+INLINE floats multiply_add(floats x, floats y, floats sum)
+{
+    return (floats)vfmaq_f32((float32x4_t)sum, (float32x4_t)x, (float32x4_t)y);
 }
 #else
 typedef float two_floats __attribute__((vector_size(8)));

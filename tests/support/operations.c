@@ -441,10 +441,21 @@ static void adamw(call *c)
     MAKE(c, adamw, &recipe, &a);
 }
 
+/* Room for numbers of 8 bytes, at a multiple of 8. */
+static void *wide_sum(call *c, size_t bytes, usage access)
+{
+    const int shift = c->s.shift;
+    c->s.shift = 0;
+    void *sum =
+        place(c, (array){"sum", "sum", 0, ZERO_FP32, access, (int64_t)bytes / 4, 0}, false);
+    c->s.shift = shift;
+    return sum;
+}
+
 static void sum_squares(call *c)
 {
     const void *x = weights(c, "x", numbers_of(c));
-    void *sum = place(c, (array){"sum", "sum", 0, ZERO_FP32, WRITTEN, 2, 0}, false);
+    void *sum = wide_sum(c, sizeof(double), WRITTEN);
     MAKE(c, sum_squares, c->s.type, numbers_of(c), x, sum);
 }
 
@@ -452,7 +463,7 @@ static void exact_squares(call *c)
 {
     if (!c->where->ops->exact_squares) return;
     const void *x = weights(c, "x", numbers_of(c));
-    zero_exact *sum = (void *)floats(c, "sum", sizeof *sum / sizeof(float), BOTH);
+    zero_exact *sum = wide_sum(c, sizeof *sum, BOTH);
     memset(image(c, sum), 0, sizeof *sum);
     MAKE(c, exact_squares, c->s.type, numbers_of(c), x, sum);
 }
