@@ -69,7 +69,7 @@ static int first_bf16(void)
 
 const zero_packed_kernels *zero_packed_bf16_at(int i)
 {
-    return i >= first_bf16() ? bf16[i] : NULL;
+    return first_bf16() <= i && i < ZERO_PACKED_BF16 ? bf16[i] : NULL;
 }
 
 const zero_packed_kernels *zero_packed_bf16(void)
