@@ -15,11 +15,6 @@ static const char *const names[ZERO_CPU_LEVELS] = {
     [ZERO_CPU_BF16] = "bf16", [ZERO_CPU_AMX] = "amx",
 };
 
-const char *zero_cpu_level_name(zero_cpu_level level)
-{
-    return names[level];
-}
-
 #if defined(__x86_64__)
 /* Levels are asked for by feature: compilers older than their names know these too. The
  * other features of a level (F16C, LZCNT, MOVBE) came with them, and not all compilers can

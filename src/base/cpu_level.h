@@ -24,9 +24,6 @@ typedef enum {
  * name, is the highest that is used. Tests are what it is for. */
 bool zero_cpu_runs(zero_cpu_level level);
 
-/* "base", "v3", "v4", "bf16" or "amx" */
-const char *zero_cpu_level_name(zero_cpu_level level);
-
 /* ZERO_ERR_INVALID if ZERO_CPU_LEVEL names none, or one that this CPU does not run. */
 zero_status zero_cpu_level_check(void);
 

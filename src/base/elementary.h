@@ -29,8 +29,8 @@ static inline double zero_power(double x, int64_t n)
 #define ZERO_QUARTER_2 0x1.0b4611a6p-34
 #define ZERO_QUARTER_3 0x1.3198a2e037073p-69
 
-/* Of an angle whose size is below 10^6: Taylor's polynomials of the distance to the nearest
- * quarter turn, whose next terms are below 2^-54. Compilers vectorise it. */
+/* The sine and cosine of an angle, |angle| < 10^6, by Taylor's polynomials of its distance to
+ * the nearest quarter turn; their next terms are below 2^-54. Compilers vectorise it. */
 static inline void zero_sine_cosine(double angle, double *sine, double *cosine)
 {
     /* Adding 1.5 * 2^52 rounds to the nearest integer, and leaves it in the low bits. */

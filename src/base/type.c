@@ -5,7 +5,7 @@
 #include "base/vector.h"
 #include "zero/number.h"
 
-/* Of all numbers; the first are the types. */
+/* Names and sizes by zero_number, which begins with the values of zero_type. */
 static const struct {
     const char *name;
     size_t size;

@@ -6,8 +6,8 @@
 /* Backend, kernels and products, or the device, in one line. */
 void zero_record_arithmetic(const zero_session *s, char *text, size_t size);
 
-/* What of it decides bits: runs that differ in this may differ in bits. True if it is the
- * same on every CPU. */
+/* The part of it that decides bits: runs with equal texts have equal bits. True if every
+ * CPU has these bits. */
 bool zero_record_bits(const zero_session *s, char *text, size_t size);
 
 /* Shows the head of the run, warnings and notes, and, if it has steps to do, begins its
