@@ -307,11 +307,11 @@ static zero_status fail(zero_comm *comm)
 zero_status zero_watch_turn(zero_comm *comm)
 {
     struct zero_watch *w = comm->watch;
-    if (!w) return ZERO_OK;
-    zero_deadline_move(comm->deadline); /* it waits, and this watchdog counts */
+    if (!w || w->is_closing) return ZERO_OK; /* stop()'s deadline counts */
+    zero_deadline_move(comm->deadline);      /* it waits, and this watchdog counts */
     double now = zero_clock_seconds(), passed = fmin(now - w->last_turn, w->longest_turn);
     w->last_turn = now;
-    if (comm->advanced != w->advanced || w->is_closing) {
+    if (comm->advanced != w->advanced) {
         w->advanced = comm->advanced;
         begin_again(w);
         return ZERO_OK;

@@ -1,10 +1,11 @@
 /* hang_shim.c - preloaded by stops.sh and frozen.sh: the call that HANG_IN names never returns.
  *
- * Of MPI it waits for ever. Logarithms of losses and of attention call frexp(): a thread's call number
- * HANG_AFTER computes for ever, on rank HANG_RANK, or on all; with HANG_BESIDE in threads other than the
- * first alone. */
+ * Of MPI it waits for ever; with STOP_RANK that rank stops there as a whole, and the others go on. Logarithms
+ * of losses and of attention call frexp(): a thread's call number HANG_AFTER computes for ever, on rank
+ * HANG_RANK, or on all; with HANG_BESIDE in threads other than the first alone. */
 #define _GNU_SOURCE /* RTLD_NEXT, gettid */
 #include <dlfcn.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,10 +13,18 @@
 #include <mpi.h>
 #include <unistd.h>
 
+static const char *own_rank(void)
+{
+    return getenv("OMPI_COMM_WORLD_RANK") ? getenv("OMPI_COMM_WORLD_RANK")
+                                          : getenv("PMI_RANK");
+}
+
 static void hang_in(const char *call)
 {
-    const char *where = getenv("HANG_IN");
-    while (where && strcmp(where, call) == 0) pause();
+    const char *where = getenv("HANG_IN"), *stops = getenv("STOP_RANK");
+    if (!where || strcmp(where, call) != 0) return;
+    while (!stops) pause();
+    if (own_rank() && strcmp(own_rank(), stops) == 0) raise(SIGSTOP);
 }
 
 double frexp(double x, int *exponent)
@@ -24,8 +33,7 @@ double frexp(double x, int *exponent)
     double (*real)(double, int *);
     void *found = dlsym(RTLD_NEXT, "frexp");
     const char *where = getenv("HANG_IN"), *after = getenv("HANG_AFTER");
-    const char *own = getenv("OMPI_COMM_WORLD_RANK") ? getenv("OMPI_COMM_WORLD_RANK")
-                                                     : getenv("PMI_RANK");
+    const char *own = own_rank();
     const char *rank = getenv("HANG_RANK");
     bool is_here = !rank || (own && strcmp(own, rank) == 0);
     bool is_first = gettid() == getpid(), hangs = where && strcmp(where, "frexp") == 0;
@@ -52,6 +60,13 @@ int MPI_Comm_free(MPI_Comm *comm)
 {
     hang_in("MPI_Comm_free");
     return PMPI_Comm_free(comm);
+}
+
+int MPI_Ireduce_scatter_block(const void *from, void *to, int n, MPI_Datatype type,
+                              MPI_Op op, MPI_Comm comm, MPI_Request *request)
+{
+    hang_in("MPI_Ireduce_scatter_block");
+    return PMPI_Ireduce_scatter_block(from, to, n, type, op, comm, request);
 }
 
 int MPI_Finalize(void)

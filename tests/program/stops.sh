@@ -125,6 +125,8 @@ limited=''
 [ -n "${SANITIZED-}" ] || limited='ulimit -v 1500000;'
 hangs 3 MPI_Comm_dup 'making the group of all ranks' "$limited"
 hangs 3 MPI_Finalize 'ending MPI' "$limited"
+# The others wait for a rank that has stopped where the watchdog itself ends.
+STOP_RANK=0 hangs 3 MPI_Ireduce_scatter_block 'ending the watchdog' ''
 left=$(grep -lsxzF "ZERO_STOPS=$work" /proc/[0-9]*/environ)
 [ -z "$left" ] || complain "left behind: $left"
 finish
