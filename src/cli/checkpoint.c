@@ -1,11 +1,6 @@
 /* zero checkpoint: shows, verifies and exports checkpoints. One process reads; no MPI. */
 #include "cli/options.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/embedded.h"
 #include "base/fail.h"
 #include "base/legible.h"

@@ -1,8 +1,5 @@
 #include "cli/command.h"
 
-#include <stddef.h>
-#include <string.h>
-
 static const zero_command *const commands[] = {
     &zero_command_train,   &zero_command_plan,     &zero_command_simulate,
     &zero_command_sweep,   &zero_command_generate, &zero_command_checkpoint,

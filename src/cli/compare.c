@@ -2,11 +2,6 @@
  * settings that differ. Times are measured, so they are not compared. */
 #include "cli/options.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/fail.h"
 #include "base/legible.h"
 #include "base/number.h"

@@ -1,7 +1,4 @@
 /* zero config: the configuration file of another program as one of zero's. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/fail.h"
 #include "base/legible.h"

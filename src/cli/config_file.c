@@ -1,9 +1,5 @@
 #include "cli/config_file.h"
 
-#include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "base/fail.h"
 #include "io/bytes.h"
 #include "io/json_input.h"

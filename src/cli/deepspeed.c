@@ -1,11 +1,7 @@
 #include "cli/deepspeed.h"
 
 #include <ctype.h>
-#include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/embedded.h"
 #include "base/fail.h"

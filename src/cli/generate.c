@@ -1,9 +1,5 @@
 /* zero generate: text from a trained model. Every rank holds the model or its part of it,
  * and no training state; all compute the same text, and rank 0 prints it. */
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <xxhash.h>
 

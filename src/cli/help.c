@@ -3,8 +3,6 @@
 #include "cli/help.h"
 
 #include <ctype.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/embedded.h"
 #include "base/fail.h"

@@ -1,9 +1,5 @@
 #include "cli/importing.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
-
 #include <xxhash.h>
 
 #include "base/fail.h"

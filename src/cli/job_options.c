@@ -2,7 +2,6 @@
 
 #include <limits.h>
 #include <math.h>
-#include <string.h>
 
 #include "base/fail.h"
 #include "base/quantity.h"

@@ -1,9 +1,6 @@
 /* zero lesson: a course that grades itself. It needs no MPI. */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 #include <unistd.h>
 

@@ -1,8 +1,5 @@
 #include "cli/lesson_plans.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/fail.h"
 #include "cli/plan_options.h"
 #include "course/machine.h"

@@ -1,14 +1,10 @@
 #include "cli/options.h"
 
 #include <assert.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/embedded.h"
 #include "base/fail.h"
 #include "base/legible.h"
-#include "cli/command.h"
 #include "cli/config_file.h"
 #include "cli/help.h"
 #include "comm/launch.h"

@@ -2,11 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
-
-#include "base/fail.h"
 
 bool zero_output_begin(void)
 {

@@ -1,9 +1,6 @@
 #include "cli/overwriting.h"
 
 #include <limits.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "base/fail.h"

@@ -3,10 +3,6 @@
  * and texts that came from outside as they are. */
 #include "cli/record.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/fail.h"
 #include "base/legible.h"
 #include "cli/build.h"

@@ -1,10 +1,7 @@
 /* zero report: runs and studies, read from their files, as text, CSV, JSON or a page. */
 #include "cli/options.h"
 
-#include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "base/fail.h"
 #include "base/legible.h"

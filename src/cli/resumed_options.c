@@ -1,9 +1,5 @@
 #include "cli/saving.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "base/fail.h"
 #include "base/legible.h"
 #include "base/number.h"

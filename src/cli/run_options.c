@@ -1,14 +1,10 @@
 #include "cli/run_options.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include <xxhash.h>
 
 #include "base/type.h"
 #include "cli/machine.h"
 #include "facts/facts.h"
-#include "lists/algorithm.h"
 #include "math/backends.h"
 #include "nn/share.h"
 #include "sharding/offload.h"

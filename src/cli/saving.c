@@ -1,8 +1,5 @@
 #include "cli/saving.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/legible.h"

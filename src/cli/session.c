@@ -1,15 +1,9 @@
 #include "cli/session.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "base/clock.h"
-#include "base/fail.h"
 #include "base/memory_limit.h"
-#include "cli/machine.h"
 #include "cli/overwriting.h"
 #include "cli/requests.h"
 #include "cli/tracing.h"

@@ -2,7 +2,6 @@
 #include "cli/simulate_options.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/fail.h"
 #include "base/quantity.h"

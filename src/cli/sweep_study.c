@@ -1,10 +1,5 @@
 #include "cli/sweep.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/fail.h"
 #include "cli/build.h"
 #include "cli/run_options.h"

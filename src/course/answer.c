@@ -1,11 +1,7 @@
 #include "course/answer.h"
 
 #include <ctype.h>
-#include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
 #include "base/quantity.h"

@@ -2,13 +2,10 @@
 
 #include <limits.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <xxhash.h>
 
 #include "base/embedded.h"
-#include "base/fail.h"
 #include "course/answer.h"
 #include "facts/form.h"
 #include "zero/random.h"

@@ -1,8 +1,6 @@
 #include "course/hold.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/fail.h"
 #include "base/legible.h"

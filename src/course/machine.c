@@ -1,9 +1,6 @@
 #include "course/machine.h"
 
-#include <inttypes.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/fail.h"
 #include "comm/divide.h"

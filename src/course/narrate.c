@@ -1,12 +1,8 @@
 #include "course/narrate.h"
 
-#include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/embedded.h"
-#include "base/fail.h"
 #include "facts/form.h"
 #include "sharding/ops.h"
 #include "sharding/schedule.h"

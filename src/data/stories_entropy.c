@@ -2,7 +2,6 @@
 
 #include <assert.h>
 #include <math.h>
-#include <string.h>
 
 /* An expectation over a set of variables and their ancestors; all others are skipped. */
 typedef struct walk walk;

@@ -4,7 +4,6 @@
 #include <ctype.h>
 
 #include "base/embedded.h"
-#include "base/fail.h"
 
 extern const zero_embedded zero_story_files[]; /* stories.txt */
 

@@ -1,7 +1,6 @@
 #include "facts/csv.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/legible.h"
 

@@ -2,10 +2,6 @@
 
 #include <ctype.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/fail.h"
 
 #define KEY_BYTES ZERO_FACT_NAME
 

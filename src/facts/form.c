@@ -1,8 +1,6 @@
 #include "facts/form.h"
 
 #include <ctype.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/fail.h"
 

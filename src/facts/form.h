@@ -24,8 +24,6 @@
  * A line that has nothing but one of the words above prints no line. */
 #pragma once
 
-#include <stdio.h>
-
 #include "facts/facts.h"
 
 /* How texts of the tree are written, which may come from a stranger's file: NULL: as they

@@ -1,10 +1,6 @@
 #include "pages/breakdown.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
-
 #include "base/fail.h"
-#include "base/grow.h"
 #include "base/legible.h"
 #include "base/number.h"
 #include "pages/forms.h"

@@ -1,9 +1,5 @@
 #include "pages/expect.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/fail.h"
 #include "facts/facts.h"
 

@@ -4,10 +4,7 @@
  * A box that is wide enough has a title, and a label if that fits. What is narrower is
  * drawn by columns: each has the colour of the kind that took most of it. So a page stays
  * small however long the trace is. */
-#include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/number.h"
 #include "pages/breakdown.h"

@@ -1,12 +1,6 @@
 #include "pages/run_check.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/fail.h"
-#include "base/type.h"
 #include "engine/ranks.h"
 #include "facts/facts.h"
 #include "pages/expect.h"

@@ -1,7 +1,5 @@
 /* Several runs: the settings and the figures in which they differ, and their text. */
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/fail.h"
 #include "base/legible.h"

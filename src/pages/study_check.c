@@ -1,5 +1,4 @@
 /* What is expected of study.csv and study.json from outside. */
-#include <string.h>
 
 #include "base/fail.h"
 #include "pages/expect.h"

@@ -1,9 +1,6 @@
 /* The files of a study: study.csv, written and read, study.json, read, and what a report
  * shows of them. */
-#include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/fail.h"
 #include "base/legible.h"

@@ -1,11 +1,8 @@
 #include "paper/paper.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/embedded.h"
-#include "base/fail.h"
 #include "facts/form.h"
 #include "nn/share.h"
 #include "paper/runs.h"

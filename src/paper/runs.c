@@ -1,7 +1,6 @@
 #include "paper/runs.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/embedded.h"
 #include "facts/facts.h"

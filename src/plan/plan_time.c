@@ -1,7 +1,6 @@
 #include "plan/plan_time.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/fail.h"
 #include "base/grow.h"
@@ -9,7 +8,6 @@
 #include "plan/pipeline.h"
 #include "sharding/offload.h"
 #include "sharding/schedule_exchange.h"
-#include "sharding/work.h"
 
 /* A group that lies on one node of several uses that node's wire. All other groups use the
  * network: also those of a job on a single node. */

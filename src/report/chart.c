@@ -1,7 +1,5 @@
 #include "report/chart.h"
 
-#include <string.h>
-
 #include "base/fail.h"
 #include "report/json_put.h"
 #include "report/plan_facts.h"

@@ -1,8 +1,5 @@
 #include "report/plan_beside.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/fail.h"
 #include "base/grow.h"
 #include "report/json_put.h"

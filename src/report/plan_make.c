@@ -1,20 +1,12 @@
 #include "report/plan_report.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/fail.h"
 #include "base/grow.h"
 #include "data/corpus.h"
 #include "math/backends.h"
 #include "math/device.h"
-#include "report/plan_facts.h"
 #include "report/plan_machine.h"
-#include "report/plan_peers.h"
 #include "report/plan_pipeline.h"
-#include "sharding/compile.h"
 #include "sharding/stages.h"
 
 /* ---- the plan asked for ---- */

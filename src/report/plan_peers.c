@@ -1,10 +1,7 @@
 #include "report/plan_peers.h"
 
-#include <stdlib.h>
-
 #include "base/fail.h"
 #include "base/grow.h"
-#include "report/plan_facts.h"
 #include "sharding/compile.h"
 #include "sharding/schedule_peers.h"
 

@@ -7,7 +7,6 @@
 #include "report/plan_facts.h"
 #include "report/plan_program.h"
 #include "report/text.h"
-#include "sharding/schedule_exchange.h"
 
 /* ---- what a pipeline cannot be combined with ---- */
 

@@ -1,8 +1,6 @@
 #include "report/plan_program.h"
 
-#include <inttypes.h>
 #include <limits.h>
-#include <stdlib.h>
 
 #include "base/fail.h"
 #include "base/grow.h"

@@ -1,5 +1,4 @@
 /* A stage of a plan, and what is asked for beside it, which the tree has as it is made. */
-#include <inttypes.h>
 
 #include "base/fail.h"
 #include "base/grow.h"

@@ -1,7 +1,6 @@
 #include "report/simulation_report.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/fail.h"
 #include "base/grow.h"

@@ -1,7 +1,6 @@
 #include "simulation/events.h"
 
 #include <assert.h>
-#include <stdlib.h>
 
 #include "base/grow.h"
 

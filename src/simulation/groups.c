@@ -1,7 +1,5 @@
 #include "simulation/groups.h"
 
-#include <stdlib.h>
-
 #include "base/fail.h"
 #include "base/grow.h"
 #include "lists/member.h"

@@ -1,8 +1,6 @@
 #include "simulation/limits.h"
 
-#include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
 #include "base/fail.h"
 #include "lists/algorithm.h"

@@ -7,9 +7,6 @@
  * and Gallager 1993, "A generalized processor sharing approach to flow control". */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "simulation/events.h"
 
 typedef struct {

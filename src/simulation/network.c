@@ -2,7 +2,6 @@
 
 #include <assert.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/fail.h"
 #include "base/grow.h"

@@ -1,10 +1,6 @@
 #include "trace/run_trace.h"
 
-#include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/fail.h"

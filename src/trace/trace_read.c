@@ -1,10 +1,5 @@
 #include "trace/trace_read.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/fail.h"
 #include "base/number.h"
 #include "io/bytes.h"

@@ -1,11 +1,7 @@
 #include "train/config.h"
 
-#include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
-#include "base/fail.h"
 #include "base/number.h"
 #include "base/type.h"
 #include "data/tokenizer.h"
@@ -13,9 +9,7 @@
 #include "lists/algorithm.h"
 #include "lists/member.h"
 #include "math/device.h"
-#include "nn/shape.h"
 #include "plan/plan.h"
-#include "sharding/compile.h"
 #include "sharding/stages.h"
 
 /* With --reproducible the micro batch is the same on all numbers of ranks. It leaves this

@@ -1,8 +1,5 @@
 #include "train/devices.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "base/fail.h"
 #include "base/grow.h"
 #include "comm/control.h"

@@ -1,12 +1,8 @@
 #include "train/metrics.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <sys/resource.h>
-
-#include <jansson.h>
 
 #include "base/fail.h"
 #include "engine/file_ledger.h"

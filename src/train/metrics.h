@@ -57,9 +57,6 @@
  * "lost_lines", their number. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include <jansson.h>
 
 #include "engine/engine.h"

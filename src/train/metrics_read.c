@@ -1,9 +1,5 @@
 #include "train/metrics_read.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "base/fail.h"
 #include "base/grow.h"
 #include "base/utf8.h"

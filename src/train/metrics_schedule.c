@@ -1,5 +1,4 @@
 /* The training step's program in the first line of the metrics. */
-#include <stdlib.h>
 
 #include "sharding/instruction_text.h"
 #include "sharding/schedule_memory.h"

@@ -1,10 +1,6 @@
 /* zero/optimizer.h: opening and closing; optimizer_step.c has the step. */
 #include "train/optimizer.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
-
 #include <xxhash.h>
 
 #include "base/fail.h"

@@ -1,9 +1,6 @@
 /* zero/train.h: opening, closing, and steps; trainer_state.c has the rest. */
 #include "train/trainer.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-
 #include "base/fail.h"
 #include "base/grow.h"
 #include "sharding/update.h"

@@ -1,8 +1,6 @@
 #include "train/unit_probe.h"
 
-#include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
 #include <xxhash.h>
 
