@@ -55,17 +55,13 @@ static zero_status run(void *options, const zero_options *given)
 {
     const config_options *o = options;
     const char *path = given->operands[0];
-    json_t *file = NULL;
-    zero_deepspeed found;
+    json_auto_t *file = NULL;
+    ZERO_AT_END(zero_deepspeed_destroy) zero_deepspeed found = {0};
     ZERO_TRY(zero_config_file_load(NULL, path, &file));
-    zero_status st = zero_deepspeed_translate(path, file, o->n_ranks, &found);
-    json_decref(file);
-    ZERO_TRY(st);
+    ZERO_TRY(zero_deepspeed_translate(path, file, o->n_ranks, &found));
     if (zero_launch_rank_hint() <= 0 && found.notes.len > 0)
         fprintf(stderr, "%.*s", (int)found.notes.len, (const char *)found.notes.bytes);
-    st = print(path, &found);
-    zero_deepspeed_destroy(&found);
-    return st;
+    return print(path, &found);
 }
 
 const zero_command zero_command_config = {

@@ -57,7 +57,7 @@ static zero_status share(zero_dataset *d, zero_comm *world, const zero_bytes *pa
 static zero_status pack_and_share(zero_dataset *d, zero_comm *world,
                                   const zero_corpus_source *from)
 {
-    zero_bytes packed = {0};
+    ZERO_AT_END(zero_bytes_destroy) zero_bytes packed = {0};
     zero_status st = ZERO_OK;
     /* The tokens of a text are known only now. */
     const double needed =
@@ -70,10 +70,8 @@ static zero_status pack_and_share(zero_dataset *d, zero_comm *world,
                        from->data, needed / 0x1p20, (double)from->room / 0x1p20);
     else if (is_first(world))
         st = zero_corpus_pack(&d->corpus, &packed);
-    st = zero_agree(world, name_no_rank(world, st));
-    if (st == ZERO_OK) st = share(d, world, &packed);
-    zero_bytes_destroy(&packed);
-    return st;
+    ZERO_TRY(zero_agree(world, name_no_rank(world, st)));
+    return share(d, world, &packed);
 }
 
 zero_status zero_dataset_open(zero_dataset *d, zero_comm *world,

@@ -44,24 +44,19 @@ static zero_status start(const zero_sweep_study *study, const zero_sweep_options
                          const json_t *point, zero_child_end *end)
 {
     char metrics[ZERO_POINT_TEXT + 8], printed[ZERO_POINT_TEXT + 8], own[ZERO_POINT_TEXT];
-    zero_words words = {0};
-    zero_storage_file log = {0};
-    zero_status st = make_command(study, o, point, &words);
+    ZERO_AT_END(zero_words_destroy) zero_words words = {0};
+    ZERO_AT_END(zero_storage_close_file) zero_storage_file log = {0};
+    ZERO_TRY(make_command(study, o, point, &words));
     zero_point_name(point, own);
     snprintf(metrics, sizeof metrics, "%s.jsonl", own);
     snprintf(printed, sizeof printed, "%s.log", own);
     /* An earlier run's metrics would look like this one's. A log is made anew: where
      * another user may add names, one that is there may lead to any file. */
-    if (st == ZERO_OK) st = zero_storage_remove_file(&study->points, metrics);
-    if (st == ZERO_OK) st = zero_storage_remove_file(&study->points, printed);
-    if (st == ZERO_OK) st = zero_storage_create(&study->points, printed, 0, &log);
-    if (st == ZERO_OK) {
-        (void)fcntl(log.fd, F_SETFL, O_APPEND); /* a command may open its output again */
-        st = zero_child_run(words.words, log.fd, end);
-    }
-    zero_storage_close_file(&log);
-    zero_words_destroy(&words);
-    return st;
+    ZERO_TRY(zero_storage_remove_file(&study->points, metrics));
+    ZERO_TRY(zero_storage_remove_file(&study->points, printed));
+    ZERO_TRY(zero_storage_create(&study->points, printed, 0, &log));
+    (void)fcntl(log.fd, F_SETFL, O_APPEND); /* a command may open its output again */
+    return zero_child_run(words.words, log.fd, end);
 }
 
 /* ---- how it ended ---- */
@@ -154,7 +149,7 @@ static zero_status check_tasks(const zero_sweep_study *study,
 {
     const char *text = getenv("SLURM_NTASKS");
     int tasks = text && getenv("SLURM_JOB_ID") ? atoi(text) : 0, needed = 0;
-    zero_words words = {0};
+    ZERO_AT_END(zero_words_destroy) zero_words words = {0};
     size_t i;
     json_t *point;
     json_array_foreach(json_object_get(study->tree, "points"), i, point)
@@ -169,7 +164,6 @@ static zero_status check_tasks(const zero_sweep_study *study,
     for (int64_t w = 1; w < words.n; w++) /* each task need not have a CPU of its own */
         is_enough = is_enough || strcmp(words.words[w], "-O") == 0 ||
                     strcmp(words.words[w], "--overcommit") == 0;
-    zero_words_destroy(&words);
     if (is_enough) return ZERO_OK;
     return zero_fail(ZERO_ERR_ENV,
                      "--launch '%.200s': a point needs %d ranks, and this Slurm job has %d "

@@ -5,7 +5,6 @@
 #include <xxhash.h>
 
 #include "base/fail.h"
-#include "base/grow.h"
 #include "data/opening.h"
 #include "data/tokenizer_find.h"
 

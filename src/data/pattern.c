@@ -4,7 +4,6 @@
 #include <ctype.h>
 #include <pcre2.h>
 
-#include "base/grow.h"
 #include "base/number.h"
 #include "base/utf8.h"
 

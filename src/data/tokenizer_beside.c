@@ -1,7 +1,6 @@
 #include "data/tokenizer_beside.h"
 
 #include "base/fail.h"
-#include "base/grow.h"
 #include "base/number.h"
 #include "base/text.h"
 #include "data/tokenizer_json.h"
@@ -41,7 +40,7 @@ static zero_status describe(const saying *s, int64_t id, json_t **token)
     static const char *const names[] = {"single_word", "lstrip", "rstrip", "normalized",
                                         "special"};
     const bool standard[] = {false, false, false, !s->is_special, s->is_special};
-    *token = json_pack("{s:I, s:s}", "id", (json_int_t)id, "content", s->text);
+    *token = json_pack("{s:I, s:s}", "id", id, "content", s->text);
     if (!*token)
         return zero_fail(ZERO_ERR_NOMEM, "%.500s: no memory for an added token", s->path);
     for (int i = 0; i < 5; i++) {

@@ -1,7 +1,6 @@
 #include "data/tokenizer_find.h"
 
 #include "base/fail.h"
-#include "base/grow.h"
 #include "base/number.h"
 #include "data/stranger.h"
 #include "data/tokenizer_file.h"

@@ -1,7 +1,6 @@
 #include "data/tokens.h"
 
 #include "base/fail.h"
-#include "base/grow.h"
 #include "base/number.h"
 #include "base/text.h"
 #include "base/utf8.h"

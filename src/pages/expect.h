@@ -30,4 +30,4 @@ typedef struct {
 /* ZERO_ERR_FORMAT names `where`, the object that has the member, the member, what was
  * expected and what was found. */
 ZERO_NODISCARD zero_status zero_expect(const char *where, const json_t *object,
-                                       const zero_expected *rows, size_t n);
+                                       const zero_expected *rows, int n);

@@ -33,11 +33,6 @@ const char *zero_run_path(const zero_run *run)
     return json_string_value(zero_fact_at(run->tree, "more/path"));
 }
 
-static json_t *real(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
 /* ---- the steps ---- */
 
 /* The step of the last validation loss, which may be null; 0: none. */
@@ -129,7 +124,7 @@ static const struct {
      "share of the time that collectives on data are in flight in which a rank does "
      "something else than wait for them; with evaluations and samples"},
 };
-enum { FIGURES = sizeof figures / sizeof figures[0] };
+enum { FIGURES = ZERO_COUNT(figures) };
 
 /* Adds "figures", in order of --json, and "more/rows", each with its
  * words. */
@@ -137,13 +132,13 @@ static zero_status add_figures(zero_run *run, int64_t val_step)
 {
     json_t *all = json_object(), *rows = json_array();
     json_t *tree = run->tree, *more = json_object_get(tree, "more");
-    double *room = malloc((size_t)run->n * sizeof *room), exposed = 0.0, seconds = 0.0;
+    ZERO_FREED double *room = malloc((size_t)run->n * sizeof *room);
+    double exposed = 0.0, seconds = 0.0;
     if (!room)
         return zero_fail(ZERO_ERR_NOMEM, "no memory for %" PRId64 " steps of a run",
                          run->n);
     double rate = median_of(run, ZERO_STEP_RATE, room).median;
     zero_step_time time = median_of(run, ZERO_STEP_SECONDS, room);
-    free(room);
     int64_t val_at = -1;
     for (int64_t i = 0; i < run->n; i++) {
         double step = run->steps[ZERO_STEP_SECONDS][i],
@@ -153,7 +148,7 @@ static zero_status add_figures(zero_run *run, int64_t val_step)
         exposed += own;
         seconds += step;
     }
-    json_object_set_new(more, "exposed", real(exposed / seconds));
+    json_object_set_new(more, "exposed", zero_metrics_real(exposed / seconds));
     const double of_steps[] = {run->steps[ZERO_STEP_LOSS][run->n - 1],
                                val_at < 0 ? NAN : run->steps[ZERO_STEP_VAL_LOSS][val_at],
                                rate, time.median};
@@ -162,27 +157,25 @@ static zero_status add_figures(zero_run *run, int64_t val_step)
         const char *key = figures[i].key,
                    *way = of_all_ranks ? figures[i].of_ranks : figures[i].of_rank_0;
         double value = way ? zero_fact_number(tree, way) : of_steps[i];
-        json_object_set_new(all, key, real(value));
-        json_array_append_new(rows, json_pack("{s:s, s:s, s:o, s:s, s:s}", "key", key,
-                                              "name", figures[i].name, "value", real(value),
-                                              "unit", figures[i].unit, "definition",
-                                              figures[i].definition));
+        json_object_set_new(all, key, zero_metrics_real(value));
+        json_array_append_new(
+            rows, json_pack("{s:s, s:s, s:o, s:s, s:s}", "key", key, "name",
+                            figures[i].name, "value", zero_metrics_real(value), "unit",
+                            figures[i].unit, "definition", figures[i].definition));
     }
     json_object_update_new(
         all, json_pack("{s:I, s:I, s:o, s:o, s:I, s:I, s:b}", "step",
-                       (json_int_t)run->steps[ZERO_STEP][run->n - 1], "val_step",
-                       (json_int_t)val_step, "step_seconds_lower_quartile",
-                       real(time.lower), "step_seconds_upper_quartile", real(time.upper),
-                       "steps_that_count", (json_int_t)time.n, "planned_peak_bytes",
-                       (json_int_t)zero_run_whole(run, "final/memory/planned_peak_bytes"),
+                       (json_int_t)run->steps[ZERO_STEP][run->n - 1], "val_step", val_step,
+                       "step_seconds_lower_quartile", zero_metrics_real(time.lower),
+                       "step_seconds_upper_quartile", zero_metrics_real(time.upper),
+                       "steps_that_count", time.n, "planned_peak_bytes",
+                       zero_run_whole(run, "final/memory/planned_peak_bytes"),
                        "of_all_ranks", of_all_ranks));
     json_object_set_new(tree, "figures", all);
     json_object_set_new(more, "rows", rows);
     json_object_set_new(more, "left_out", json_integer(time.first));
     return ZERO_OK;
 }
-
-/* ---- notes ---- */
 
 /* ---- facts of texts and pages ---- */
 
@@ -246,13 +239,12 @@ static void add_more(const zero_run *run, const zero_metrics_file *file)
         undefined++;
         first = (int64_t)steps[k];
     }
-    json_object_update_new(
-        more,
-        json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "path",
-                  ZERO_SHOWN(file->path), "steps", (json_int_t)run->n, "first",
-                  (json_int_t)steps[0], "last", (json_int_t)steps[run->n - 1], "undefined",
-                  (json_int_t)undefined, "undefined_at", (json_int_t)first, "skipped",
-                  (json_int_t)skipped, "n_runs", (json_int_t)file->n_runs));
+    json_object_update_new(more, json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
+                                           "path", ZERO_SHOWN(file->path), "steps", run->n,
+                                           "first", (json_int_t)steps[0], "last",
+                                           (json_int_t)steps[run->n - 1], "undefined",
+                                           undefined, "undefined_at", first, "skipped",
+                                           skipped, "n_runs", file->n_runs));
     const char *path = json_string_value(json_object_get(more, "path")),
                *slash = path ? strrchr(path, '/') : NULL;
     json_object_set_new(more, "name", json_string(slash && slash[1] ? slash + 1 : path));
@@ -283,8 +275,8 @@ static zero_status make(zero_run *run, const zero_metrics_file *file)
     json_t *tree = run->tree =
         json_pack("{s:o, s:b, s:b, s:I, s:n, s:n, s:n, s:O*, s:O*}", "path",
                   zero_metrics_text(file->path), "ended", final != NULL, "cut", file->cut,
-                  "lost_lines", (json_int_t)file->lost_lines, "notes", "figures", "steps",
-                  "run", file->run, "final", final);
+                  "lost_lines", file->lost_lines, "notes", "figures", "steps", "run",
+                  file->run, "final", final);
     if (!tree) return zero_fail(ZERO_ERR_NOMEM, "%.500s: no memory for it", file->path);
     if (final) zero_run_add_ledgers(tree);
     if (json_object_set_new(tree, "more", json_object()) != 0)
@@ -293,15 +285,10 @@ static zero_status make(zero_run *run, const zero_metrics_file *file)
     ZERO_TRY(add_figures(run, val_step));
     /* Sentences about what a file has not: a report without them would pass for that of
      * a whole run. */
-    char *text = NULL;
-    size_t size;
+    ZERO_FREED char *text = NULL;
+    ZERO_TRY(zero_text_of_form("run", "notes", run->tree, &text));
     json_t *notes = json_array(), *marked = json_array();
-    FILE *out = open_memstream(&text, &size);
-    if (!out) return zero_fail(ZERO_ERR_NOMEM, "no memory for the notes of a run");
-    zero_status st = zero_print_form("run", "notes", run->tree, NULL, out);
-    fclose(out);
-    for (char *line = text, *end; st == ZERO_OK && (end = strchr(line, '\n'));
-         line = end + 1) {
+    for (char *line = text, *end; (end = strchr(line, '\n')); line = end + 1) {
         *end = '\0';
         json_array_append_new(notes, json_string(line));
         /* On a page the words up to a colon stand out. */
@@ -311,10 +298,9 @@ static zero_status make(zero_run *run, const zero_metrics_file *file)
         json_array_append_new(marked, json_pack("{s:s%, s:s}", "strong", line, strong,
                                                 "text", colon ? colon + 1 : line));
     }
-    free(text);
     json_object_set_new(run->tree, "notes", notes);
     json_object_set_new(json_object_get(run->tree, "more"), "notes", marked);
-    return st;
+    return ZERO_OK;
 }
 
 /* Takes over the file. */
@@ -364,8 +350,8 @@ json_t *zero_runs_describe(const zero_run *runs, int n)
                 json_t *step = json_integer((json_int_t)run->steps[ZERO_STEP][i]);
                 if (c == ZERO_STEP && run->steps[ZERO_STEP_SKIPPED][i] != 0.0)
                     json_array_append(skipped, step);
-                json_array_append_new(list,
-                                      c == ZERO_STEP ? json_incref(step) : real(value));
+                json_array_append_new(list, c == ZERO_STEP ? json_incref(step)
+                                                           : zero_metrics_real(value));
                 json_decref(step);
             }
             json_object_set_new(steps, keys[c], list);

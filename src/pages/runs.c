@@ -54,8 +54,7 @@ json_t *zero_settings_compare(const json_t *const *runs, int n, const char *cons
             add_setting(all, runs, n, key, true);
         }
     json_decref(seen);
-    for (size_t f = 0; f < sizeof facts / sizeof facts[0]; f++)
-        add_setting(all, runs, n, facts[f], false);
+    for (int f = 0; f < ZERO_COUNT(facts); f++) add_setting(all, runs, n, facts[f], false);
     return all;
 }
 
