@@ -24,41 +24,6 @@ static zero_status add_launch(const zero_sweep_options *o, int ranks, zero_words
     return zero_fail(ZERO_ERR_NOMEM, "no memory for --launch");
 }
 
-static zero_status make_command(const zero_sweep_study *study, const zero_sweep_options *o,
-                                const json_t *point, zero_words *words)
-{
-    char program[ZERO_STORAGE_PATH], path[ZERO_STORAGE_FILE_PATH];
-    ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
-    if (n <= 0 || n >= (ssize_t)sizeof program - 1)
-        return zero_fail(ZERO_ERR_ENV, "/proc/self/exe: this program has no path: %s",
-                         n < 0 ? strerror(errno) : "it is too long");
-    ZERO_TRY(add_launch(o, (int)zero_point_whole(point, "ranks"), words));
-    ZERO_TRY(zero_words_add(words, "%.*s", (int)n, program));
-    ZERO_TRY(zero_words_add(words, "train"));
-    ZERO_TRY(zero_sweep_point_words(o, (int)zero_point_whole(point, "stage"), words));
-    zero_sweep_study_path(study, point, ".jsonl", path);
-    return zero_words_add(words, "--metrics=%s", path);
-}
-
-static zero_status start(const zero_sweep_study *study, const zero_sweep_options *o,
-                         const json_t *point, zero_child_end *end)
-{
-    char metrics[ZERO_POINT_TEXT + 8], printed[ZERO_POINT_TEXT + 8], own[ZERO_POINT_TEXT];
-    ZERO_AT_END(zero_words_destroy) zero_words words = {0};
-    ZERO_AT_END(zero_storage_close_file) zero_storage_file log = {0};
-    ZERO_TRY(make_command(study, o, point, &words));
-    zero_point_name(point, own);
-    snprintf(metrics, sizeof metrics, "%s.jsonl", own);
-    snprintf(printed, sizeof printed, "%s.log", own);
-    /* An earlier run's metrics would look like this one's. A log is made anew: where
-     * another user may add names, one that is there may lead to any file. */
-    ZERO_TRY(zero_storage_remove_file(&study->points, metrics));
-    ZERO_TRY(zero_storage_remove_file(&study->points, printed));
-    ZERO_TRY(zero_storage_create(&study->points, printed, 0, &log));
-    (void)fcntl(log.fd, F_SETFL, O_APPEND); /* a command may open its output again */
-    return zero_child_run(words.words, log.fd, end);
-}
-
 /* ---- how it ended ---- */
 
 /* The run's own message, or else what its metrics or the launcher may have to do with
@@ -133,7 +98,31 @@ static zero_status run_point(zero_sweep_study *study, const zero_sweep_options *
         json_object_set_new(point, "load",
                             json_pack("[f, f, f]", load[0], load[1], load[2]));
     ZERO_TRY(zero_sweep_study_write(study));
-    ZERO_TRY(start(study, options, point, &end));
+    char metrics[ZERO_POINT_TEXT + 8], printed[ZERO_POINT_TEXT + 8], own[ZERO_POINT_TEXT];
+    ZERO_AT_END(zero_words_destroy) zero_words words = {0};
+    ZERO_AT_END(zero_storage_close_file) zero_storage_file log = {0};
+    char program[ZERO_STORAGE_PATH], path[ZERO_STORAGE_FILE_PATH];
+    ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
+    if (n <= 0 || n >= (ssize_t)sizeof program - 1)
+        return zero_fail(ZERO_ERR_ENV, "/proc/self/exe: this program has no path: %s",
+                         n < 0 ? strerror(errno) : "it is too long");
+    ZERO_TRY(add_launch(options, (int)zero_point_whole(point, "ranks"), &words));
+    ZERO_TRY(zero_words_add(&words, "%.*s", (int)n, program));
+    ZERO_TRY(zero_words_add(&words, "train"));
+    ZERO_TRY(
+        zero_sweep_point_words(options, (int)zero_point_whole(point, "stage"), &words));
+    zero_sweep_study_path(study, point, ".jsonl", path);
+    ZERO_TRY(zero_words_add(&words, "--metrics=%s", path));
+    zero_point_name(point, own);
+    snprintf(metrics, sizeof metrics, "%s.jsonl", own);
+    snprintf(printed, sizeof printed, "%s.log", own);
+    /* An earlier run's metrics would look like this one's. A log is made anew: where
+     * another user may add names, one that is there may lead to any file. */
+    ZERO_TRY(zero_storage_remove_file(&study->points, metrics));
+    ZERO_TRY(zero_storage_remove_file(&study->points, printed));
+    ZERO_TRY(zero_storage_create(&study->points, printed, 0, &log));
+    (void)fcntl(log.fd, F_SETFL, O_APPEND); /* a command may open its output again */
+    ZERO_TRY(zero_child_run(words.words, log.fd, &end));
     zero_status st = judge(study, options, point, &end);
     zero_failure failure = zero_failure_keep(st);
     ZERO_TRY(zero_sweep_study_write(study));

@@ -144,18 +144,6 @@ static void put_model(json_t *point, const char *key, zero_status st, json_t *mo
 
 /* ---- points that are measured ---- */
 
-/* ZERO_ERR_FORMAT unless the run had the options of this point. */
-static zero_status check_options(const zero_metrics_file *file, const zero_sweep_options *o,
-                                 int stage)
-{
-    json_auto_t *wanted = NULL,
-                *found = json_deep_copy(json_object_get(file->run, "options"));
-    ZERO_TRY(describe_options(o, stage, &wanted));
-    json_object_del(found, "metrics");
-    if (found && json_equal(found, wanted)) return ZERO_OK;
-    return zero_fail(ZERO_ERR_FORMAT, "%s: the run had other options", file->path);
-}
-
 zero_status zero_sweep_study_measure(const zero_sweep_study *study,
                                      const zero_sweep_options *options, json_t *point,
                                      int64_t *steps)
@@ -167,7 +155,13 @@ zero_status zero_sweep_study_measure(const zero_sweep_study *study,
     *steps = 0;
     ZERO_TRY(zero_metrics_read(&file, path));
     *steps = file.n;
-    ZERO_TRY(check_options(&file, options, (int)zero_point_whole(point, "stage")));
+    /* ZERO_ERR_FORMAT unless the run had the options of this point. */
+    json_auto_t *wanted = NULL,
+                *found = json_deep_copy(json_object_get(file.run, "options"));
+    ZERO_TRY(describe_options(options, (int)zero_point_whole(point, "stage"), &wanted));
+    json_object_del(found, "metrics");
+    if (!found || !json_equal(found, wanted))
+        return zero_fail(ZERO_ERR_FORMAT, "%s: the run had other options", file.path);
     ZERO_TRY(zero_study_measure(point, &file, options->steps, options->warm_up));
     zero_status made =
         zero_sweep_has_plan(options) ? plan(options, point, &planned) : ZERO_OK;

@@ -231,19 +231,6 @@ void zero_wrap(const char *text, size_t length, int column, int indent, int widt
     fputc('\n', out);
 }
 
-/* The lines of the form; a line that is empty, and a comma that ends one, are left out. */
-static void write_lines(char *text, FILE *out)
-{
-    for (char *c = text; *c; c++) *c = *c == '~' ? KEPT : *c == TILDE ? '~' : *c;
-    for (char *line = text; *line;) {
-        size_t length = strcspn(line, "\n"), n = length;
-        while (n > 0 && strchr(", ", line[n - 1])) n--;
-        if (n > 0) fprintf(out, "%*s", INDENT, "");
-        if (n > 0) zero_wrap(line, n, INDENT, INDENT + 2, ZERO_NARRATE_WIDTH, out);
-        line += length + (line[length] == '\n');
-    }
-}
-
 zero_status zero_narrate_instruction(const json_t *instruction, FILE *out)
 {
     const char *operand = json_string_value(json_object_get(instruction, "operand"));
@@ -256,7 +243,16 @@ zero_status zero_narrate_instruction(const json_t *instruction, FILE *out)
     zero_wrap(meaning, strlen(meaning), column, INDENT, ZERO_NARRATE_WIDTH, out);
     ZERO_TRY(zero_form_text(zero_embedded_text(zero_narrate_texts, "narrate"),
                             "instruction", instruction, put_kept, &text));
-    write_lines(text, out);
+    /* The lines of the form; a line that is empty, and a comma that ends one, are left
+     * out. */
+    for (char *c = text; *c; c++) *c = *c == '~' ? KEPT : *c == TILDE ? '~' : *c;
+    for (char *line = text; *line;) {
+        size_t length = strcspn(line, "\n"), n = length;
+        while (n > 0 && strchr(", ", line[n - 1])) n--;
+        if (n > 0) fprintf(out, "%*s", INDENT, "");
+        if (n > 0) zero_wrap(line, n, INDENT, INDENT + 2, ZERO_NARRATE_WIDTH, out);
+        line += length + (line[length] == '\n');
+    }
     return ZERO_OK;
 }
 

@@ -34,19 +34,6 @@ static json_t *spent_facts(int rank, const spent *s)
                      seconds(kind[ZERO_TRACED_OTHER]), "idle_seconds", seconds(idle));
 }
 
-/* Adds the step that begins with span *at, whose next step's first *at becomes. */
-static void take_step(const zero_traced_rank *rank, int64_t *at, json_t *steps, spent *sum)
-{
-    const zero_traced_span *spans = rank->spans;
-    spent s = {.step = spans[*at].step, .total = -spans[*at].begin};
-    for (; *at < rank->n_spans && spans[*at].step == s.step; ++*at)
-        s.of_kind[spans[*at].kind] += spans[*at].end - spans[*at].begin;
-    s.total += spans[*at - 1].end;
-    sum->total += s.total;
-    for (int k = 0; k < ZERO_TRACED_KINDS; k++) sum->of_kind[k] += s.of_kind[k];
-    json_array_append_new(steps, spent_facts(rank->rank, &s));
-}
-
 static zero_status add_steps(const zero_traced *t, json_t *tree)
 {
     json_t *steps = json_array(), *sums = json_array();
@@ -59,8 +46,19 @@ static zero_status add_steps(const zero_traced *t, json_t *tree)
         int64_t later = INT64_MAX;
         for (int64_t r = 0; r < t->n_ranks; r++) {
             const zero_traced_rank *rank = &t->ranks[r];
-            if (next[r] < rank->n_spans && rank->spans[next[r]].step <= step)
-                take_step(rank, &next[r], steps, &all[r]);
+            if (next[r] < rank->n_spans && rank->spans[next[r]].step <= step) {
+                /* A step's spans, of which *at becomes the end. */
+                int64_t *at = &next[r];
+                spent *sum = &all[r];
+                const zero_traced_span *spans = rank->spans;
+                spent s = {.step = spans[*at].step, .total = -spans[*at].begin};
+                for (; *at < rank->n_spans && spans[*at].step == s.step; ++*at)
+                    s.of_kind[spans[*at].kind] += spans[*at].end - spans[*at].begin;
+                s.total += spans[*at - 1].end;
+                sum->total += s.total;
+                for (int k = 0; k < ZERO_TRACED_KINDS; k++) sum->of_kind[k] += s.of_kind[k];
+                json_array_append_new(steps, spent_facts(rank->rank, &s));
+            }
             if (next[r] < rank->n_spans) later = zero_min(later, rank->spans[next[r]].step);
         }
         step = later;
@@ -139,8 +137,19 @@ static void add_latest(json_t *latest, json_t *collectives, size_t i)
     json_array_remove(latest, MOST_LATEST);
 }
 
-static zero_status add_collectives(const zero_traced *t, json_t *tree)
+zero_status zero_breakdown_of(const zero_traced *t, json_t **breakdown)
 {
+    json_auto_t *tree =
+        json_pack("{s:o, s:s, s:b, s:b, s:i, s:i, s:f, s:I, s:I, s:o*, s:o, s:o*}", "path",
+                  zero_metrics_text(t->path), "shown", ZERO_SHOWN(t->path), "simulated",
+                  t->is_simulated, "cut", t->is_cut, "ranks", t->world, "nodes", t->nodes,
+                  "clock_uncertainty", seconds(t->clock_uncertainty), "first_step",
+                  t->first_step, "last_step", t->last_step, "command",
+                  t->command ? zero_metrics_text(t->command) : NULL, "version",
+                  zero_metrics_text(t->version ? t->version : "unknown"), "note",
+                  t->note ? zero_metrics_text(t->note) : NULL);
+    ZERO_TRY(zero_allocated(tree, "%.500s: no memory for its breakdown", t->path));
+    ZERO_TRY(add_steps(t, tree));
     json_t *all = json_array(), *late = json_array(), *latest = json_array();
     int64_t n = 0, at = 0;
     for (int64_t r = 0; r < t->n_ranks; r++) n += t->ranks[r].n_flights;
@@ -166,23 +175,6 @@ static zero_status add_collectives(const zero_traced *t, json_t *tree)
                               json_pack("{s:i, s:I, s:I, s:f}", "rank", t->ranks[r].rank,
                                         "collectives", of[r].joined, "began_last",
                                         of[r].last, "delay_seconds", seconds(of[r].delay)));
-    return ZERO_OK;
-}
-
-zero_status zero_breakdown_of(const zero_traced *t, json_t **breakdown)
-{
-    json_auto_t *tree =
-        json_pack("{s:o, s:s, s:b, s:b, s:i, s:i, s:f, s:I, s:I, s:o*, s:o, s:o*}", "path",
-                  zero_metrics_text(t->path), "shown", ZERO_SHOWN(t->path), "simulated",
-                  t->is_simulated, "cut", t->is_cut, "ranks", t->world, "nodes", t->nodes,
-                  "clock_uncertainty", seconds(t->clock_uncertainty), "first_step",
-                  t->first_step, "last_step", t->last_step, "command",
-                  t->command ? zero_metrics_text(t->command) : NULL, "version",
-                  zero_metrics_text(t->version ? t->version : "unknown"), "note",
-                  t->note ? zero_metrics_text(t->note) : NULL);
-    ZERO_TRY(zero_allocated(tree, "%.500s: no memory for its breakdown", t->path));
-    ZERO_TRY(add_steps(t, tree));
-    ZERO_TRY(add_collectives(t, tree));
     *breakdown = json_incref(tree);
     return ZERO_OK;
 }

@@ -90,19 +90,15 @@ json_t *zero_runs_settings(const zero_run *runs, int n)
 
 /* ---- text ---- */
 
-/* "A" to "Z", then "AA", "AB"... */
-static json_t *letter(int i)
-{
-    return i < 26 ? json_sprintf("%c", 'A' + i)
-                  : json_sprintf("%c%c", 'A' + i / 26 - 1, 'A' + i % 26);
-}
-
 zero_status zero_runs_print(const zero_run *runs, int n, FILE *out)
 {
     if (n == 1) return zero_print_form("run", "one", runs[0].tree, zero_legible_print, out);
     json_t *all = json_array();
     for (int r = 0; r < n; r++) {
-        json_object_set_new(json_object_get(runs[r].tree, "more"), "letter", letter(r));
+        /* "A" to "Z", then "AA", "AB"... */
+        json_object_set_new(json_object_get(runs[r].tree, "more"), "letter",
+                            r < 26 ? json_sprintf("%c", 'A' + r)
+                                   : json_sprintf("%c%c", 'A' + r / 26 - 1, 'A' + r % 26));
         json_array_append(all, runs[r].tree);
     }
     json_t *tree =

@@ -50,15 +50,6 @@ static void link_advance(zero_link *link, double now)
     link->at = now;
 }
 
-/* Serves a message from now on. False: no memory. Messages lie at multiples of 8. */
-static bool link_add(zero_link *link, const zero_served *message)
-{
-    return zero_heap_add(
-        &link->served,
-        (zero_heap_item){message->mark, message->number,
-                         (uint64_t)(uintptr_t)message->message | (uint64_t)message->hop});
-}
-
 /* Takes the next message that has ended by `now`, the time of the clock; false if no
  * message has. */
 static bool link_take(zero_link *link, zero_served *message)
@@ -222,9 +213,10 @@ static void expect(zero_network *net, int32_t l)
 
 static void serve(zero_network *net, message *m, int hop)
 {
-    zero_served served = {
-        .mark = m->mark[hop], .number = m->number, .message = m, .hop = hop};
-    net->failed = !link_add(&net->links[m->link[hop]], &served) || net->failed;
+    /* Messages lie at multiples of 8. */
+    const zero_heap_item item = {m->mark[hop], m->number,
+                                 (uint64_t)(uintptr_t)m | (uint64_t)hop};
+    net->failed = !zero_heap_add(&net->links[m->link[hop]].served, item) || net->failed;
 }
 
 /* A link serves the message at once unless it still has the one before it on the

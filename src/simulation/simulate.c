@@ -94,22 +94,6 @@ static int64_t bytes_of(const zero_walkers *w, int n_programs)
     return bytes;
 }
 
-static zero_status open_ranks(zero_walkers *w)
-{
-    ZERO_TRY(zero_new(&w->list, w->ranks, "simulated ranks"));
-    for (int part = 0; part < ZERO_FAMILY_PARTS; part++)
-        ZERO_TRY(zero_new(&w->joined[part], n_joined(w, part), "simulated ranks"));
-    for (int r = 0; r < w->ranks; r++)
-        w->list[r] = (zero_walker){.pace = 1.0, .look_at = -1.0};
-    for (int k = 0; k < w->input->n_slow; k++)
-        w->list[w->input->slow[k].rank].pace = 1.0 / w->input->slow[k].factor;
-    for (int k = 0; k < w->n_programs; k++)
-        w->files = (int)zero_max(w->files, w->actions[k].n_files);
-    if (w->files > 0 && w->input->machine.disk_read > 0.0)
-        ZERO_TRY(zero_new(&w->moves, (int64_t)w->ranks * w->files, "transfers of ranks"));
-    return zero_agreements_open(&w->agreements, w);
-}
-
 /* ---- results ---- */
 
 static double waited(const zero_simulated_rank *r)
@@ -179,7 +163,18 @@ zero_status zero_simulate(const zero_schedule *s, const zero_simulate_input *inp
     ZERO_TRY(zero_simulation_check_cost(s, input, &cost));
     for (int rank = 1; rank < n; rank++) ZERO_TRY(add_program(&w, rank));
     ZERO_TRY(open_exchanges(&w));
-    ZERO_TRY(open_ranks(&w));
+    ZERO_TRY(zero_new(&w.list, w.ranks, "simulated ranks"));
+    for (int part = 0; part < ZERO_FAMILY_PARTS; part++)
+        ZERO_TRY(zero_new(&w.joined[part], n_joined(&w, part), "simulated ranks"));
+    for (int r = 0; r < w.ranks; r++)
+        w.list[r] = (zero_walker){.pace = 1.0, .look_at = -1.0};
+    for (int k = 0; k < w.input->n_slow; k++)
+        w.list[w.input->slow[k].rank].pace = 1.0 / w.input->slow[k].factor;
+    for (int k = 0; k < w.n_programs; k++)
+        w.files = (int)zero_max(w.files, w.actions[k].n_files);
+    if (w.files > 0 && w.input->machine.disk_read > 0.0)
+        ZERO_TRY(zero_new(&w.moves, (int64_t)w.ranks * w.files, "transfers of ranks"));
+    ZERO_TRY(zero_agreements_open(&w.agreements, &w));
     ZERO_TRY(zero_walkers_run(&w));
     *result = results_of(&w);
     return zero_plan_time_step(s, &input->machine, &result->plan);

@@ -198,14 +198,6 @@ static zero_status open_writer(writer *w, const zero_run_trace *mine)
     return ZERO_OK;
 }
 
-static void close_writer(writer *w)
-{
-    for (int p = 0; p < ZERO_PROGRAMS; p++) free(w->live[p]);
-    free(w->transfers);
-    free(w->flights);
-    free(w->steps);
-}
-
 static zero_status put_rank(writer *w, const zero_trace_head *head)
 {
     const zero_trace *t = w->mine->trace;
@@ -310,6 +302,9 @@ zero_status zero_run_trace_write(const zero_run_trace *mine,
         if (whole) st = zero_trace_file_end(whole, st);
         if (!mine->is_alone) st = zero_agree_after_files(comm, st);
     }
-    close_writer(&w);
+    for (int p = 0; p < ZERO_PROGRAMS; p++) free(w.live[p]);
+    free(w.transfers);
+    free(w.flights);
+    free(w.steps);
     return st;
 }
