@@ -195,23 +195,18 @@ static zero_status run(void *options, const zero_options *given)
 {
     const zero_sweep_options *o = options;
     (void)given; /* the options have it */
-    zero_sweep_study study;
-    zero_status st;
+    ZERO_AT_END(zero_sweep_study_close) zero_sweep_study study = {.before = NULL};
     ZERO_TRY(zero_sweep_study_open(&study, o));
-    st = check_tasks(&study, o);
-    if (st == ZERO_OK) {
-        zero_child_expect_stop();
-        st = run_missing(&study, o);
-        zero_failure failure = zero_failure_keep(st);
-        bool is_through = st == ZERO_OK || (o->keep_going && st != ZERO_STOPPED);
-        if (is_through) st = zero_sweep_study_write(&study);
-        if (is_through && st == ZERO_OK)
-            st = zero_study_show(study.tree, zero_sweep_has_plan(o),
-                                 zero_sweep_has_simulation(o), stdout);
-        if (st == ZERO_OK) st = zero_failure_restore(&failure);
+    ZERO_TRY(check_tasks(&study, o));
+    zero_child_expect_stop();
+    zero_status st = run_missing(&study, o);
+    zero_failure failure = zero_failure_keep(st);
+    if (st == ZERO_OK || (o->keep_going && st != ZERO_STOPPED)) {
+        ZERO_TRY(zero_sweep_study_write(&study));
+        ZERO_TRY(zero_study_show(study.tree, zero_sweep_has_plan(o),
+                                 zero_sweep_has_simulation(o), stdout));
     }
-    zero_sweep_study_close(&study);
-    return st;
+    return zero_failure_restore(&failure);
 }
 
 const zero_command zero_command_sweep = {

@@ -266,27 +266,27 @@ static void add_more(const zero_run *run, const zero_metrics_file *file)
 
 /* ---- reading ---- */
 
-static zero_status make(zero_run *run, const zero_metrics_file *file)
+static zero_status make(zero_run *made, const zero_metrics_file *file)
 {
+    ZERO_AT_END(zero_run_destroy) zero_run new = {.n = 0};
+    zero_run *run = &new;
     int64_t val_step = 0;
     const json_t *final = file->final;
     ZERO_TRY(zero_run_check(file));
     ZERO_TRY(read_steps(run, file, &val_step));
     json_t *tree = run->tree =
-        json_pack("{s:o, s:b, s:b, s:I, s:n, s:n, s:n, s:O*, s:O*}", "path",
+        json_pack("{s:o, s:b, s:b, s:I, s:n, s:n, s:n, s:O*, s:O*, s:{}}", "path",
                   zero_metrics_text(file->path), "ended", final != NULL, "cut", file->cut,
                   "lost_lines", file->lost_lines, "notes", "figures", "steps", "run",
-                  file->run, "final", final);
-    if (!tree) return zero_fail(ZERO_ERR_NOMEM, "%.500s: no memory for it", file->path);
+                  file->run, "final", final, "more");
+    ZERO_TRY(zero_allocated(tree, "%.500s: no memory for it", file->path));
     if (final) zero_run_add_ledgers(tree);
-    if (json_object_set_new(tree, "more", json_object()) != 0)
-        return zero_fail(ZERO_ERR_NOMEM, "%.500s: no memory for it", file->path);
     add_more(run, file);
     ZERO_TRY(add_figures(run, val_step));
     /* Sentences about what a file has not: a report without them would pass for that of
      * a whole run. */
     ZERO_FREED char *text = NULL;
-    ZERO_TRY(zero_text_of_form("run", "notes", run->tree, &text));
+    ZERO_TRY(zero_text_of_form("run", "notes", tree, &text));
     json_t *notes = json_array(), *marked = json_array();
     for (char *line = text, *end; (end = strchr(line, '\n')); line = end + 1) {
         *end = '\0';
@@ -298,34 +298,24 @@ static zero_status make(zero_run *run, const zero_metrics_file *file)
         json_array_append_new(marked, json_pack("{s:s%, s:s}", "strong", line, strong,
                                                 "text", colon ? colon + 1 : line));
     }
-    json_object_set_new(run->tree, "notes", notes);
-    json_object_set_new(json_object_get(run->tree, "more"), "notes", marked);
+    json_object_set_new(tree, "notes", notes);
+    json_object_set_new(json_object_get(tree, "more"), "notes", marked);
+    ZERO_GIVE(made, new);
     return ZERO_OK;
-}
-
-/* Takes over the file. */
-static zero_status finish(zero_run *run, zero_metrics_file *file, zero_status st)
-{
-    zero_run new = {.n = 0};
-    if (st == ZERO_OK) st = make(&new, file);
-    zero_metrics_file_destroy(file);
-    if (st == ZERO_OK)
-        *run = new;
-    else
-        zero_run_destroy(&new);
-    return st;
 }
 
 zero_status zero_run_read(zero_run *run, const char *path)
 {
-    zero_metrics_file file = {.path = path};
-    return finish(run, &file, zero_metrics_read(&file, path));
+    ZERO_AT_END(zero_metrics_file_destroy) zero_metrics_file file = {.path = path};
+    ZERO_TRY(zero_metrics_read(&file, path));
+    return make(run, &file);
 }
 
 zero_status zero_run_parse(zero_run *run, const char *path, const void *text, size_t len)
 {
-    zero_metrics_file file = {.path = path};
-    return finish(run, &file, zero_metrics_parse(&file, path, text, len));
+    ZERO_AT_END(zero_metrics_file_destroy) zero_metrics_file file = {.path = path};
+    ZERO_TRY(zero_metrics_parse(&file, path, text, len));
+    return make(run, &file);
 }
 
 void zero_run_destroy(zero_run *run)
