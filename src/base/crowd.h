@@ -24,5 +24,8 @@ bool zero_crowd_is_there(zero_crowd *crowd);
 /* Yields the core, and learns from it. */
 void zero_crowd_yield(zero_crowd *crowd);
 
+/* What it learns: a yield that ended now took so many seconds. */
+void zero_crowd_learn(zero_crowd *crowd, double seconds, double now);
+
 /* Sleeps for the shortest time that the system knows: about 50 us. */
 void zero_crowd_sleep(void);
