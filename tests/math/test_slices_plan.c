@@ -48,7 +48,7 @@ TEST(all_plans_fit_the_scratch)
     assert_true(most > scratch - scratch / 64); /* it is used, too */
 }
 
-/* The cases that test_slices.c relies on do occur. */
+/* The cases that test_packed.c relies on do occur. */
 TEST(plans_follow_the_shape)
 {
     const zero_packed_kernels *fp32 = &zero_panels_at(0)->packed;
