@@ -5,6 +5,8 @@
 
 #include "io/json_input.h"
 #include "nn/shape.h"
+#include "support/laws.h"
+#include "support/table.h"
 
 /* ---- small models ---- */
 
@@ -75,89 +77,24 @@ TEST(each_architecture_is_read_back)
 
 /* ---- names ---- */
 
-typedef struct {
-    const char *name;
-    int64_t rows, cols; /* rows 0: a vector */
-} entry;
-
-static const entry of_neox[] = {
-    {"gpt_neox.embed_in.weight", 71, 12},
-    {"gpt_neox.layers.1.input_layernorm.weight", 0, 12},
-    {"gpt_neox.layers.1.post_attention_layernorm.bias", 0, 12},
-    {"gpt_neox.layers.0.attention.query_key_value.weight", 36, 12},
-    {"gpt_neox.layers.0.attention.query_key_value.bias", 0, 36},
-    {"gpt_neox.layers.0.attention.dense.weight", 12, 12},
-    {"gpt_neox.layers.0.attention.dense.bias", 0, 12},
-    {"gpt_neox.layers.0.mlp.dense_h_to_4h.weight", 20, 12},
-    {"gpt_neox.layers.0.mlp.dense_h_to_4h.bias", 0, 20},
-    {"gpt_neox.layers.0.mlp.dense_4h_to_h.weight", 12, 20},
-    {"gpt_neox.layers.0.mlp.dense_4h_to_h.bias", 0, 12},
-    {"gpt_neox.final_layer_norm.bias", 0, 12},
-    {"embed_out.weight", 71, 12},
-    {NULL, 0, 0}};
-static const entry of_all[] = {{"model.embed_tokens.weight", 71, 12},
-                               {"model.layers.1.input_layernorm.weight", 0, 12},
-                               {"model.layers.0.post_attention_layernorm.weight", 0, 12},
-                               {"model.layers.1.mlp.gate_proj.weight", 20, 12},
-                               {"model.layers.1.mlp.up_proj.weight", 20, 12},
-                               {"model.layers.0.mlp.down_proj.weight", 12, 20},
-                               {"model.norm.weight", 0, 12},
-                               {NULL, 0, 0}};
-static const entry of_llama[] = {{"model.layers.0.self_attn.q_proj.weight", 12, 12},
-                                 {"model.layers.0.self_attn.k_proj.weight", 4, 12},
-                                 {"model.layers.0.self_attn.v_proj.weight", 4, 12},
-                                 {"model.layers.0.self_attn.o_proj.weight", 12, 12},
-                                 {"lm_head.weight", 71, 12},
-                                 {NULL, 0, 0}};
-static const entry of_qwen2[] = {{"model.layers.1.self_attn.q_proj.bias", 0, 12},
-                                 {"model.layers.1.self_attn.k_proj.bias", 0, 4},
-                                 {"model.layers.1.self_attn.v_proj.bias", 0, 4},
-                                 {NULL, 0, 0}};
-static const entry of_qwen3[] = {{"model.layers.1.self_attn.q_norm.weight", 0, 4},
-                                 {"model.layers.1.self_attn.k_norm.weight", 0, 4},
-                                 {"model.layers.0.self_attn.q_proj.weight", 24, 12},
-                                 {"model.layers.0.self_attn.o_proj.weight", 12, 24},
-                                 {"lm_head.weight", 71, 12},
-                                 {NULL, 0, 0}};
-
-static void check_entries(const zero_safetensors *table, const entry *list)
-{
-    for (; list->name; list++) {
-        const zero_safetensors_entry *e = zero_safetensors_find(table, list->name);
-        if (!e) fail_msg("%s is missing", list->name);
-        bool fits = list->rows == 0 ? e->n_dims == 1 && e->dims[0] == list->cols
-                                    : e->n_dims == 2 && e->dims[0] == list->rows &&
-                                          e->dims[1] == list->cols;
-        if (!fits) fail_msg("%s has another shape", list->name);
-    }
-}
-
 TEST(names_and_shapes_are_theirs)
 {
-    static const struct {
-        int kind, n;
-        const entry *own, *common;
-    } rows[] = {{ZERO_LLAMA, 1 + 2 * 9 + 2, of_llama, of_all},
-                {ZERO_MISTRAL, 1 + 2 * 9 + 2, of_llama, of_all},
-                {ZERO_QWEN2, 1 + 2 * 12 + 1, of_qwen2, of_all}, /* tied: no head */
-                {ZERO_QWEN3, 1 + 2 * 11 + 2, of_qwen3, of_all},
-                {ZERO_NEOX, 1 + 2 * 12 + 3, of_neox, of_neox}};
-    for (size_t i = 0; i < COUNT(rows); i++) {
-        zero_shape s = of(rows[i].kind);
+    static const int tensors[] = {[ZERO_LLAMA] = 1 + 2 * 9 + 2,
+                                  [ZERO_MISTRAL] = 1 + 2 * 9 + 2,
+                                  [ZERO_QWEN2] = 1 + 2 * 12 + 1, /* tied: no head */
+                                  [ZERO_QWEN3] = 1 + 2 * 11 + 2,
+                                  [ZERO_NEOX] = 1 + 2 * 12 + 3};
+    for (int kind = ZERO_LLAMA; kind < ZERO_ARCHITECTURES; kind++) {
+        zero_shape s = of(kind);
         zero_model model = model_of(&s);
-        zero_file file;
         zero_safetensors table;
-        zero_bytes header = {0};
         write_model(&model, 0);
-        check_ok(zero_file_open(DIR_NAME "/model.safetensors", &file));
-        check_ok(zero_safetensors_read_header(&file, &header));
-        check_ok(zero_safetensors_parse("", file.bytes, &header, &table));
-        assert_int_equal(table.n, rows[i].n);
-        check_entries(&table, rows[i].common);
-        check_entries(&table, rows[i].own);
+        read_table(&table);
+        assert_int_equal(table.n, tensors[kind]);
+        for (test_table t = table_open("checkpoint/names.txt"); table_next(&t);)
+            if (strstr(t.field[0], zero_architectures[kind].name))
+                assert_entry(&table, t.field[1], atoi(t.field[2]), atoi(t.field[3]));
         zero_safetensors_destroy(&table);
-        zero_bytes_destroy(&header);
-        zero_file_close(&file);
         remove_dir(DIR_NAME);
         zero_model_destroy(&model);
     }
@@ -324,33 +261,32 @@ TEST(another_calculation_is_refused_by_its_name)
     }
 }
 
+/* The configuration that is written, which is read as the same shape. */
+static json_t *written(const zero_shape *s, const json_t *kept)
+{
+    zero_model model = model_of(s);
+    zero_bytes text = {0};
+    zero_shape found;
+    json_t *root;
+    check_ok(zero_hugging_face_write_config(
+        &(zero_hugging_face_export){.model = &model, .kept = kept}, &text));
+    check_ok(zero_hugging_face_read_config("c", &text, &found));
+    if (!kept) assert_true(equal(&found, s));
+    check_ok(zero_json_parse("c", text.bytes, text.len, &root));
+    zero_bytes_destroy(&text);
+    zero_model_destroy(&model);
+    return root;
+}
+
 /* The keys of version 4, which version 5 reads, too. */
 TEST(what_is_written_is_read_by_both_versions)
 {
-    zero_shape s = of(ZERO_LLAMA), found;
-    zero_model model = model_of(&s);
-    zero_bytes text = {0};
-    json_t *root;
-    const json_t *rope;
-    const char *word;
-    double theta;
-    check_ok(zero_hugging_face_write_config(&(zero_hugging_face_export){.model = &model},
-                                            &text));
-    check_ok(zero_hugging_face_read_config("c", &text, &found));
-    assert_true(equal(&found, &s));
-    check_ok(zero_json_parse("c", text.bytes, text.len, &root));
-    check_ok(zero_json_text("c", root, "torch_dtype", &word));
-    check_ok(zero_json_real("c", root, "rope_theta", &theta));
-    assert_true(theta == 5e5);
-    check_ok(zero_json_object("c", root, "rope_scaling", &rope));
-    check_ok(zero_json_text("c", rope, "rope_type", &word));
-    assert_string_equal(word, "llama3");
-    assert_null(json_object_get(root, "rope_parameters"));
-    assert_null(json_object_get(root, "dtype"));
+    const zero_shape s = of(ZERO_LLAMA);
+    json_t *root = written(&s, NULL);
+    LAWS(root, "torch_dtype && !dtype && !rope_parameters && rope_theta == 5e5",
+         "rope_scaling/rope_type == \"llama3\"");
     assert_true(json_is_null(json_object_get(root, "sliding_window")));
     json_decref(root);
-    zero_bytes_destroy(&text);
-    zero_model_destroy(&model);
 }
 
 /* An imported model's own members stay, and its length, whatever it was trained on. */
@@ -358,36 +294,18 @@ TEST(a_configuration_that_was_kept_keeps_its_length_and_window)
 {
     zero_shape s = of(ZERO_MISTRAL);
     s.seq = 8;
-    zero_model model = model_of(&s);
-    zero_bytes text = {0};
-    json_t *root,
-        *kept = json_pack(
-            "{s:s}", "config.json",
-            "{\"model_type\": \"mistral\", \"sliding_window\": 10, \"bos_token_id\": 1, "
-            "\"eos_token_id\": [2, 3], \"dtype\": \"bfloat16\", \"x\": 1, " SIZES
-            ", \"rope_parameters\": {\"rope_theta\": 7.0, \"rope_type\": \"default\"}}");
-    int64_t n;
-    double theta;
-    const char *word;
-    check_ok(zero_hugging_face_write_config(
-        &(zero_hugging_face_export){.model = &model, .kept = kept}, &text));
-    check_ok(zero_json_parse("c", text.bytes, text.len, &root));
-    check_ok(zero_json_whole("c", root, "max_position_embeddings", 24, 24, &n));
-    check_ok(zero_json_whole("c", root, "sliding_window", 10, 10, &n));
-    check_ok(zero_json_whole("c", root, "num_key_value_heads", 2, 2, &n));
-    check_ok(zero_json_whole("c", root, "x", 1, 1, &n));
-    check_ok(zero_json_whole("c", root, "bos_token_id", 1, 1, &n));
-    assert_int_equal(json_array_size(json_object_get(root, "eos_token_id")), 2);
-    check_ok(zero_json_real("c", root, "rope_theta", &theta));
-    assert_true(theta == 5e5);
-    check_ok(zero_json_text("c", root, "torch_dtype", &word));
-    assert_string_equal(word, "float32");
-    assert_null(json_object_get(root, "dtype"));
-    assert_null(json_object_get(root, "rope_parameters"));
+    json_t *kept = json_pack(
+        "{s:s}", "config.json",
+        "{\"model_type\": \"mistral\", \"sliding_window\": 10, \"bos_token_id\": 1, "
+        "\"eos_token_id\": [2, 3], \"dtype\": \"bfloat16\", \"x\": 1, " SIZES
+        ", \"rope_parameters\": {\"rope_theta\": 7.0, \"rope_type\": \"default\"}}");
+    json_t *root = written(&s, kept);
+    LAWS(root, "max_position_embeddings == 24 && sliding_window == 10",
+         "num_key_value_heads == 2 && x == 1 && bos_token_id == 1 && count(eos_token_id) "
+         "== 2",
+         "rope_theta == 5e5 && torch_dtype == \"float32\" && !dtype && !rope_parameters");
     json_decref(root);
     json_decref(kept);
-    zero_bytes_destroy(&text);
-    zero_model_destroy(&model);
 }
 
 /* ---- files of others ---- */

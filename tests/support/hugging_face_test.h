@@ -70,6 +70,31 @@ static inline void assert_values(zero_hugging_face *file, const zero_model *mode
     }
 }
 
+/* The table of the written file, and how many bytes follow its header. */
+static inline uint64_t read_table(zero_safetensors *table)
+{
+    zero_file file;
+    zero_bytes header = {0};
+    check_ok(zero_file_open(DIR_NAME "/model.safetensors", &file));
+    check_ok(zero_safetensors_read_header(&file, &header));
+    check_ok(zero_safetensors_parse("", file.bytes, &header, table));
+    uint64_t data = file.bytes - header.len;
+    zero_bytes_destroy(&header);
+    zero_file_close(&file);
+    return data;
+}
+
+/* A tensor of [rows, cols], or [cols] if rows is 0. */
+static inline void assert_entry(const zero_safetensors *table, const char *name,
+                                int64_t rows, int64_t cols)
+{
+    const zero_safetensors_entry *e = zero_safetensors_find(table, name);
+    if (!e) fail_msg("%s is missing", name);
+    if (strcmp(e->type, "F32") != 0 || e->n_dims != 1 + (rows > 0) ||
+        e->dims[0] != (rows ? rows : cols) || (rows && e->dims[1] != cols))
+        fail_msg("%s has another shape", name);
+}
+
 static inline void remove_dir(const char *name)
 {
     zero_storage_dir here;
