@@ -207,13 +207,6 @@ static test_setup setup_of(const memory *m, int shards)
     return setup;
 }
 
-static bool is_planned(const test_run *run)
-{
-    zero_traffic planned = zero_engine_planned_control(&run->engine);
-    zero_traffic moved = run->engine.runner.control;
-    return memcmp(&planned, &moved, sizeof planned) == 0;
-}
-
 /* A flip makes the next digest fail, and the next step, before its update. Once it is undone, the run
  * continues. Where only masters can tell, the step's update does (test_flips_in_steps). */
 static void flip_and_expect(test_run *run, const place *p, int64_t step)
@@ -241,7 +234,7 @@ static void check_memory(const memory *m, int shards)
     int64_t step = 1;
     test_run_open(&run, &setup, test_size);
     test_run_steps(&run, 0, 1);
-    assert_all(run.engine.runner.compares == 1 && is_planned(&run));
+    assert_all(run.engine.runner.compares == 1 && test_control_is_planned(&run.engine));
     for (int a = 0; a < ZERO_ARRAYS; a++) {
         place p = draw_place(&run, (zero_array)a);
         int buffer = group_of(&run, &p)->buffers[p.array];
@@ -272,7 +265,7 @@ TEST(parts_of_a_model_are_compared_with_their_replicas)
         setup.shape.heads = 4;
         test_run_open(&run, &setup, test_size);
         test_run_steps(&run, 0, 1);
-        assert_all(is_planned(&run));
+        assert_all(test_control_is_planned(&run.engine));
         const zero_group_state *g = &run.engine.schedule.groups[1];
         char *momentum = zero_runner_element(&run.engine.runner, g->momentum, 5);
         if (test_rank == rank) *momentum ^= 1;

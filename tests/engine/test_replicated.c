@@ -109,19 +109,12 @@ static void check_found(test_run *run, const spot *s)
     all_ok(zero_replicas_compare(&run->engine.runner, true));
 }
 
-static bool is_planned(const zero_traffic *planned, const zero_traffic *moved)
-{
-    return memcmp(planned, moved, sizeof *planned) == 0;
-}
-
 /* Steps compare without a word, and move what was planned. */
 static void check_quiet(test_run *run)
 {
     test_run_steps(run, 0, 3);
     assert_all(run->engine.runner.compares == 3);
-    zero_traffic planned = zero_engine_planned_control(&run->engine);
-    zero_traffic moved = run->engine.runner.control;
-    assert_all(is_planned(&planned, &moved));
+    assert_all(test_control_is_planned(&run->engine));
     zero_status st = zero_engine_settle(&run->engine);
     all_ok(st);
 }
