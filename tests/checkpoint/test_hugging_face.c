@@ -14,7 +14,7 @@
 
 TEST(what_is_written_is_read_back)
 {
-    zero_model model = model_of(&shape);
+    zero_model model = built(&shape);
     zero_hugging_face file;
     check_ok(write_to(DIR_NAME, &model, &values, NULL));
     check_ok(zero_hugging_face_open(DIR_NAME, &model, &file));
@@ -31,7 +31,7 @@ TEST(what_is_written_is_read_back)
 TEST(a_matrix_of_many_buffers_is_read_back)
 {
     zero_shape large = {.layers = 1, .hidden = 96, .heads = 2, .seq = 5, .vocab = 1021};
-    zero_model model = model_of(&large);
+    zero_model model = built(&large);
     zero_hugging_face file;
     check_ok(write_to(DIR_NAME "/", &model, &values, NULL));
     check_ok(zero_hugging_face_open(DIR_NAME "/", &model, &file));
@@ -43,7 +43,7 @@ TEST(a_matrix_of_many_buffers_is_read_back)
 
 TEST(names_and_shapes_are_theirs)
 {
-    zero_model model = model_of(&shape);
+    zero_model model = built(&shape);
     zero_safetensors table;
     check_ok(write_to(DIR_NAME, &model, &values, NULL));
     assert_true(read_table(&table) == 4 * (uint64_t)model.n_params); /* no padding */
@@ -94,7 +94,7 @@ TEST(a_large_model_lies_in_several_files)
 {
     static const int64_t limits[] = {1, 4 * 71 * 24, 4 * 71 * 24 + 4 * 10 * 24, 12000,
                                      30000};
-    zero_model model = model_of(&shape);
+    zero_model model = built(&shape);
     for (size_t k = 0; k < COUNT(limits); k++) {
         zero_hugging_face file;
         int n_files = 0;
@@ -127,7 +127,7 @@ TEST(a_large_model_lies_in_several_files)
 TEST(numbers_are_of_the_type_that_is_wished)
 {
     static const char *const theirs[ZERO_TYPES] = {"float32", "bfloat16", "float16"};
-    zero_model model = model_of(&shape);
+    zero_model model = built(&shape);
     for (int type = 0; type < ZERO_TYPES; type++) {
         const zero_hugging_face_export e = {&model, &values, NULL,
                                             NULL,   9000,    (zero_type)type};
@@ -161,7 +161,7 @@ static zero_status fill_large(void *arg, int tensor, int64_t begin, int64_t end,
 TEST(a_number_that_fp16_cannot_hold_is_named)
 {
     float large = 65519.0f; /* rounds to the largest */
-    zero_model model = model_of(&shape);
+    zero_model model = built(&shape);
     const zero_weights weights = {.fill = fill_large, .arg = &large};
     const zero_hugging_face_export e = {&model, &weights, NULL, NULL, 0, ZERO_FP16};
     check_ok(zero_hugging_face_write(DIR_NAME, &e));
@@ -178,7 +178,7 @@ TEST(the_configuration_is_theirs)
     zero_bytes text = {0};
     zero_shape read;
     json_t *root;
-    zero_model model = model_of(&shape);
+    zero_model model = built(&shape);
     check_ok(zero_hugging_face_write_config(&(zero_hugging_face_export){.model = &model},
                                             &text));
     zero_model_destroy(&model);
@@ -241,7 +241,7 @@ static void write_kept(const json_t *kept, int64_t positions)
 {
     zero_shape s = shape;
     s.seq = positions;
-    zero_model model = model_of(&s);
+    zero_model model = built(&s);
     zero_tokenizer tok;
     check_ok(zero_tokenizer_open(GOLDEN "gpt2.json", &tok));
     const zero_hugging_face_export e = {&model, &values, &tok, kept, 0, ZERO_FP32};
@@ -351,7 +351,7 @@ static zero_tokenizer tokenizer_of(const char *file)
 
 static void write_with(const char *file)
 {
-    zero_model model = model_of(&shape);
+    zero_model model = built(&shape);
     zero_tokenizer tok = tokenizer_of(file);
     check_ok(write_to(DIR_NAME, &model, &values, &tok));
     zero_tokenizer back = tokenizer_of(DIR_NAME);
@@ -417,7 +417,7 @@ static zero_status fail_late(void *arg, int tensor, int64_t begin, int64_t end, 
 static void refused_write(const char *path, const zero_weights *weights, zero_status code,
                           const char *text)
 {
-    zero_model model = model_of(&shape);
+    zero_model model = built(&shape);
     assert_int_equal(write_to(path, &model, weights, NULL), code);
     assert_told(text);
     assert_false(exists(".tmp-" DIR_NAME));
@@ -426,7 +426,7 @@ static void refused_write(const char *path, const zero_weights *weights, zero_st
 
 TEST(a_directory_is_there_completely_or_not_at_all)
 {
-    zero_model model = model_of(&shape);
+    zero_model model = built(&shape);
     zero_weights torn = {.fill = fail_late};
     refused_write(DIR_NAME, &torn, ZERO_ERR_FORMAT, "the shard is torn");
     assert_false(exists(DIR_NAME));

@@ -19,6 +19,7 @@
 #include "sharding/schedule_exchange.h"
 #include "support/job_place.h"
 #include "support/peers_test.h"
+#include "support/planned.h"
 #include "support/random_run.h"
 #include "support/same_bits.h"
 
@@ -345,9 +346,8 @@ TEST(every_run_does_what_was_planned_and_has_the_bits_of_the_plainest)
 
 static size_t needed_in_stage(zero_plan_input plan, int stage)
 {
-    zero_schedule s;
     plan.stage = stage;
-    assert_ok(zero_schedule_compile(&s, &plan));
+    zero_schedule s = compiled(&plan);
     size_t needed = zero_plan_needed(&s);
     zero_schedule_destroy(&s);
     return needed;

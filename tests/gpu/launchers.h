@@ -33,10 +33,10 @@ static inline void test_set_thread_order(int turn)
 
 static const zero_type types[] = {ZERO_FP32, ZERO_BF16, ZERO_FP16};
 
-/* Memory of all tests of a program, and its image, which is pinned. */
+/* Memory of all tests of a program. */
 static struct {
     cudaStream_t stream;
-    char *device, *image;
+    char *device;
 } gpu;
 
 #define assert_cuda(call) \
@@ -48,19 +48,14 @@ static struct {
 static int open_gpu(void **state)
 {
     (void)state;
-    gpu.image = (char *)aligned_alloc(4096, DEVICE_BYTES);
-    assert_non_null(gpu.image);
     assert_cuda(cudaStreamCreateWithFlags(&gpu.stream, cudaStreamNonBlocking));
     assert_cuda(cudaMalloc((void **)&gpu.device, DEVICE_BYTES));
-    assert_cuda(cudaHostRegister(gpu.image, DEVICE_BYTES, cudaHostRegisterDefault));
     return 0;
 }
 
 static int close_gpu(void **state)
 {
     (void)state;
-    assert_cuda(cudaHostUnregister(gpu.image));
-    free(gpu.image);
     assert_cuda(cudaFree(gpu.device));
     assert_cuda(cudaStreamDestroy(gpu.stream));
     return 0;
@@ -188,19 +183,16 @@ static const zero_backend launchers = {.name = "kernels",
 static void load(site *w, const char *bytes, size_t n)
 {
     test_set_thread_order(w->turn);
-    memcpy(gpu.image, bytes, n);
-    assert_cuda(
-        cudaMemcpyAsync(gpu.device, gpu.image, n, cudaMemcpyHostToDevice, gpu.stream));
+    assert_cuda(cudaMemcpy(gpu.device, bytes, n, cudaMemcpyHostToDevice));
+    assert_cuda(cudaDeviceSynchronize());
 }
 
 static void save(site *w, char *bytes, size_t n)
 {
     (void)w;
     assert_cuda(cudaGetLastError());
-    assert_cuda(
-        cudaMemcpyAsync(gpu.image, gpu.device, n, cudaMemcpyDeviceToHost, gpu.stream));
     assert_cuda(cudaStreamSynchronize(gpu.stream));
-    memcpy(bytes, gpu.image, n);
+    assert_cuda(cudaMemcpy(bytes, gpu.device, n, cudaMemcpyDeviceToHost));
     test_set_thread_order(0);
 }
 

@@ -111,7 +111,6 @@ TEST(groups_count_for_themselves)
 TEST(sums_of_delays_do_not_overflow)
 {
     enum { MANY = 20 };
-    (void)state;
     const int64_t late = INT64_C(1000000000000000000);
     zero_traced_span early[MANY], last[MANY];
     for (int k = 0; k < MANY; k++) {
