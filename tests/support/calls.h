@@ -172,8 +172,8 @@ static inline int64_t numbers_of(const call *c)
 
 zero_dropout dropout_of(const call *c);
 
-making make_turn, make_turn_backward, make_attention, make_attention_backward,
-    make_remember, make_recall;
+making make_swiglu, make_swiglu_backward, make_turn, make_turn_backward, make_attention,
+    make_attention_backward, make_remember, make_recall;
 
 #define MAKE(c, operation, ...) \
     while (next(c)) (c)->where->ops->operation(&(c)->where->math, __VA_ARGS__)

@@ -156,28 +156,6 @@ static void layernorm_backward(call *c)
     MAKE(c, layernorm_backward, &n);
 }
 
-/* ---- gates ---- */
-
-static void swiglu(call *c)
-{
-    const zero_swiglu s = {.rows = rows_of(c),
-                           .F = c->s.C,
-                           .rows_type = c->s.rows,
-                           .x = rows(c, "x", 2 * numbers_of(c), READ),
-                           .y = rows(c, "y", numbers_of(c), WRITTEN)};
-    MAKE(c, swiglu, &s);
-}
-
-static void swiglu_backward(call *c)
-{
-    const zero_swiglu s = {.rows = rows_of(c),
-                           .F = c->s.C,
-                           .rows_type = c->s.rows,
-                           .x = rows(c, "x", 2 * numbers_of(c), READ),
-                           .d = rows_like(c, "dx", "dy", 2 * numbers_of(c), BOTH)};
-    MAKE(c, swiglu_backward, &s);
-}
-
 /* ---- embeddings ---- */
 
 /* `words` of V words, from `first` on, are this rank's; 0: all. */
@@ -429,8 +407,8 @@ const operation operations[] = {
      .again = sum_of_dx},
     {.name = "layernorm", .make = layernorm, .near = "y mean rstd"},
     {.name = "layernorm_backward", .make = layernorm_backward, .near = "dx dgain dbias"},
-    {.name = "swiglu", .make = swiglu, .near = "y"},
-    {.name = "swiglu_backward", .make = swiglu_backward, .near = "dx"},
+    {.name = "swiglu", .make = make_swiglu, .near = "y"},
+    {.name = "swiglu_backward", .make = make_swiglu_backward, .near = "dx"},
     {.name = "turn", .make = make_turn, .near = "y rstd"},
     {.name = "turn_backward", .make = make_turn_backward, .near = "dx dgain"},
     {.name = "attention", .make = make_attention, .near = "y lse"},

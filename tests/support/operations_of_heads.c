@@ -1,5 +1,5 @@
 /* operations_of_heads.c - operations whose rows have heads: turns, attention, and keys and values
- * that are kept. */
+ * that are kept; and gates. */
 #include "support/calls.h"
 
 /* Queries and keys, whose heads have C / H numbers; four fifths of these turn, if that is
@@ -130,4 +130,26 @@ void make_recall(call *c)
     test_cached_rows(&a, rows(c, "x", attended(c) / c->s.T, READ));
     a.out = rows(c, "y", c->s.B * c->s.C, WRITTEN);
     MAKE(c, recall, &a);
+}
+
+/* ---- gates ---- */
+
+void make_swiglu(call *c)
+{
+    const zero_swiglu s = {.rows = rows_of(c),
+                           .F = c->s.C,
+                           .rows_type = c->s.rows,
+                           .x = rows(c, "x", 2 * numbers_of(c), READ),
+                           .y = rows(c, "y", numbers_of(c), WRITTEN)};
+    MAKE(c, swiglu, &s);
+}
+
+void make_swiglu_backward(call *c)
+{
+    const zero_swiglu s = {.rows = rows_of(c),
+                           .F = c->s.C,
+                           .rows_type = c->s.rows,
+                           .x = rows(c, "x", 2 * numbers_of(c), READ),
+                           .d = rows_like(c, "dx", "dy", 2 * numbers_of(c), BOTH)};
+    MAKE(c, swiglu_backward, &s);
 }
