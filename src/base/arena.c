@@ -1,9 +1,5 @@
 #include "base/arena.h"
 
-#include <errno.h>
-#include <stdint.h>
-#include <string.h>
-
 #include <sys/mman.h>
 
 #include "base/fail.h"

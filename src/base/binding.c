@@ -1,7 +1,5 @@
 #include "base/binding.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include <hwloc.h>

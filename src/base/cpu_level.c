@@ -1,8 +1,5 @@
 #include "base/cpu_level.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/fail.h"
 
 #if defined(__x86_64__)

@@ -7,7 +7,10 @@
  * that include it, also by other headers, need not name them. */
 #pragma once
 
+#include <assert.h>
+#include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -1,7 +1,5 @@
 #include "base/legible.h"
 
-#include <string.h>
-
 #include "base/utf8.h"
 
 #define MOST_SHOWN 16 /* bytes for one character, with a zero */

@@ -1,9 +1,6 @@
 #include "base/quantity.h"
 
-#include <errno.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
+#include "base/fail.h"
 
 #define FRACTION_DIGITS 6 /* at most: times 1024^4 they fit 63 bits */
 

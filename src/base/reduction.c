@@ -1,8 +1,5 @@
 #include "base/reduction.h"
 
-#include <math.h>
-#include <string.h>
-
 #include "base/fail.h"
 #include "base/number.h"
 

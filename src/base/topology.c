@@ -1,9 +1,5 @@
 #include "base/topology.h"
 
-#include <errno.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/statvfs.h>
 
 #include <hwloc.h>

@@ -1,8 +1,6 @@
 /* vector_dispatch.c - the kernels of vector_kernels.c by level. */
 #include "base/vector.h"
 
-#include <stddef.h>
-
 #include "base/cpu_level.h"
 
 extern const zero_vector_kernels zero_vector_kernels_base;

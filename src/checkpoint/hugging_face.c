@@ -1,7 +1,5 @@
 #include "checkpoint/hugging_face.h"
 
-#include <math.h>
-
 #include <xxhash.h>
 
 #include "base/fail.h"

@@ -3,7 +3,6 @@
  * transformers 4 has "rope_theta", "rope_scaling" and "torch_dtype" where 5 has
  * "rope_parameters" and "dtype". Both are read. The old ones are written: 5 reads them,
  * too, and 4 would take its own theta where it knows none of the keys. */
-#include <math.h>
 
 #include "base/fail.h"
 #include "base/grow.h"

@@ -1,6 +1,5 @@
 /* The files of a model, by what a user names: a folder, a file, or a folder of the hub's
  * cache. */
-#include <errno.h>
 
 #include "base/fail.h"
 #include "base/grow.h"

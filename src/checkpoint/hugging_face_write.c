@@ -1,4 +1,3 @@
-#include <math.h>
 
 #include "base/fail.h"
 #include "base/grow.h"

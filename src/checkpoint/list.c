@@ -1,7 +1,5 @@
 #include "checkpoint/list.h"
 
-#include <errno.h>
-
 #include "base/fail.h"
 #include "base/grow.h"
 #include "checkpoint/manifest.h"

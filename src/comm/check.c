@@ -1,7 +1,5 @@
 #include "comm/check.h"
 
-#include <stdlib.h>
-
 #include "base/fail.h"
 #include "base/grow.h"
 #include "comm/control.h"

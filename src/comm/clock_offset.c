@@ -1,8 +1,5 @@
 #include "comm/clock_offset.h"
 
-#include <math.h>
-#include <stdlib.h>
-
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/grow.h"

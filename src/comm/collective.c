@@ -1,8 +1,5 @@
 #include "comm/collective.h"
 
-#include <assert.h>
-#include <stdlib.h>
-
 #include <xxhash.h>
 
 #include "base/clock.h"

@@ -1,7 +1,5 @@
 #include "comm/comm.h"
 
-#include <stdlib.h>
-
 #include "base/fail.h"
 #include "base/grow.h"
 #include "comm/check.h"

@@ -1,14 +1,9 @@
 #include "comm/deadline.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 
 #include <mpi.h>
 #include <unistd.h>

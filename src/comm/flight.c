@@ -1,8 +1,5 @@
 #include "comm/flight.h"
 
-#include <assert.h>
-#include <inttypes.h>
-
 #include "base/clock.h"
 #include "base/fail.h"
 #include "comm/device.h"

@@ -1,5 +1,4 @@
 /* zero/comm.h: groups as programs hold them. */
-#include <stdlib.h>
 
 #include "base/fail.h"
 #include "base/grow.h"

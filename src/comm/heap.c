@@ -1,7 +1,6 @@
 #include "comm/heap.h"
 
 #include <stdatomic.h>
-#include <stdlib.h>
 
 #include "base/fail.h"
 #include "base/grow.h"

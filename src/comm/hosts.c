@@ -1,6 +1,5 @@
 #include "comm/hosts.h"
 
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/grow.h"

@@ -1,9 +1,5 @@
 #include "comm/kinds.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <xxhash.h>
 
 #include "base/fail.h"

@@ -1,12 +1,6 @@
 #include "comm/launch.h"
 
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <execinfo.h>
-#include <mpi.h>
 #if defined(OMPI_MAJOR_VERSION) && __has_include(<mpi-ext.h>)
 #include <mpi-ext.h>
 #endif

@@ -1,8 +1,5 @@
 #include "comm/merge.h"
 
-#include <inttypes.h>
-#include <string.h>
-
 #include "base/fail.h"
 #include "comm/local.h"
 #include "comm/mpi_error.h"

@@ -1,8 +1,5 @@
 #include "comm/mpi_error.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include <mpi.h>
 
 #include "base/fail.h"

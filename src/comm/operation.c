@@ -1,9 +1,7 @@
 #include "comm/operation.h"
 
-#include <inttypes.h>
+#include "base/fail.h"
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 
 #include <xxhash.h>
 

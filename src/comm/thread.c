@@ -1,11 +1,5 @@
 #include "comm/thread.h"
 
-#include <math.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <time.h>

@@ -1,13 +1,7 @@
 #define _GNU_SOURCE /* O_TMPFILE */
 #include "comm/window.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <sys/mman.h>
 #include <sys/stat.h>

@@ -1,8 +1,5 @@
 #include "lists/algorithm.h"
 
-#include <inttypes.h>
-#include <string.h>
-
 #include "base/fail.h"
 #include "lists/device_steps.h"
 #include "lists/mirror.h"

@@ -7,8 +7,6 @@
  * 1][sends][chunk] */
 #include "lists/hier.h"
 
-#include <stdlib.h>
-
 static int64_t slot_bytes(const zero_hier *w)
 {
     return w->s->chunk * (int64_t)sizeof(float);

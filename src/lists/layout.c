@@ -1,9 +1,5 @@
 #include "lists/layout.h"
 
-#include <assert.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/fail.h"
 #include "base/grow.h"
 #include "base/tree.h"

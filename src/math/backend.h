@@ -21,11 +21,8 @@
  * adds if `accumulate` is set, else it defines. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/exact.h"
+#include "base/fail.h"
 #include "base/number.h"
 #include "base/rng.h"
 #include "base/type.h"
@@ -33,7 +30,6 @@
 #include "math/memory.h"
 #include "math/operations.h"
 #include "zero/math.h"
-#include "zero/status.h"
 
 #define ZERO_MATH_STATE 4
 

@@ -1,8 +1,5 @@
 #include "math/backends.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "base/fail.h"
 #include "base/number.h"
 #include "math/cpu_kernels.h"

@@ -2,7 +2,6 @@
  * each; one row of any type is in cpu_row.c, the arithmetic in cpu_kernels.c. */
 #include "math/cpu.h"
 
-#include <string.h>
 #include <time.h>
 
 #include "base/cpu_level.h"

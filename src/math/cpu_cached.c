@@ -3,9 +3,7 @@
  * registers. Threads have heads of texts. */
 #include "math/cpu.h"
 
-#include <math.h>
-#include <string.h>
-
+#include "base/fail.h"
 #include "base/type.h"
 #include "math/cpu_state.h"
 #include "math/team.h"

@@ -1,5 +1,4 @@
 /* cpu_dispatch.c - the kernels of cpu_kernels.c by level. */
-#include <stddef.h>
 
 #include "base/cpu_level.h"
 #include "math/cpu_kernels.h"

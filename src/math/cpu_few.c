@@ -9,8 +9,6 @@
  *                                                widened first */
 #include "math/cpu_few.h"
 
-#include <string.h>
-
 #include "base/tree.h"
 #include "base/type.h"
 #include "math/cpu_state.h"

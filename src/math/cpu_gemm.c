@@ -1,7 +1,5 @@
 #include "math/cpu.h"
 
-#include <assert.h>
-
 #include "base/type.h"
 #include "math/blas.h"
 #include "math/cpu_few.h"

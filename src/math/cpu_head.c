@@ -1,9 +1,6 @@
 #include "math/cpu_head.h"
 
-#include <assert.h>
-#include <math.h>
-#include <string.h>
-
+#include "base/fail.h"
 #include "base/type.h"
 #include "math/team.h"
 

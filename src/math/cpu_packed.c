@@ -1,9 +1,6 @@
 #include "math/cpu_packed.h"
 
-#include <assert.h>
-#include <math.h>
-#include <string.h>
-
+#include "base/fail.h"
 #include "base/type.h"
 
 /* A block of a meets a block of b: m rows from i on, n columns from j on, k from p on. One

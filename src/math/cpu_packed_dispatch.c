@@ -1,7 +1,5 @@
 /* cpu_packed_dispatch.c - the kernels of products: which this CPU runs, and which are worth
  * it. */
-#include <stdbool.h>
-#include <stddef.h>
 
 #include "base/cpu_level.h"
 #include "math/blas.h"

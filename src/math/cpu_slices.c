@@ -1,7 +1,5 @@
 #include "math/cpu_slices.h"
 
-#include <string.h>
-
 #include "base/tree.h"
 #include "base/type.h"
 #include "math/slices.h"

@@ -1,8 +1,5 @@
 #include "math/device.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "base/fail.h"
 
 static const zero_device devices[] = {

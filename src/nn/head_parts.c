@@ -14,7 +14,6 @@
  *
  * d(normed) is a sum over the vocabulary: a tree over its slices, which may have different
  * lengths, so each of this rank's slices is a product of its own. */
-#include <assert.h>
 
 #include "base/number.h"
 #include "base/tree.h"

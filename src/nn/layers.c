@@ -1,7 +1,5 @@
 #include "nn/layers.h"
 
-#include <string.h>
-
 #include "math/backend.h"
 #include "nn/share.h"
 

@@ -1,8 +1,5 @@
 #include "nn/model.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/fail.h"
 #include "base/number.h"
 

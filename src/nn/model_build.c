@@ -1,10 +1,5 @@
 /* model_build.c - what an architecture's rows say of a shape: how many parameters, and its
  * model. */
-#include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/fail.h"
 #include "nn/shape.h"

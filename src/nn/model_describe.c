@@ -2,11 +2,6 @@
  * them. */
 #include "nn/model.h"
 
-#include <inttypes.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/fail.h"
 #include "base/grow.h"
 #include "base/utf8.h"

@@ -15,8 +15,6 @@
  *   - "1.38B", the largest that fits without ZeRO, counts 1.21 billions. */
 #include "nn/architecture.h"
 
-#include <string.h>
-
 #include "base/fail.h"
 
 /* clang-format off */

@@ -1,11 +1,5 @@
 #include "nn/shape.h"
 
-#include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/elementary.h"
 #include "base/fail.h"
 #include "base/number.h"

@@ -1,4 +1,3 @@
-#include <string.h>
 
 #include "base/fail.h"
 #include "io/json_input.h"

@@ -1,9 +1,5 @@
 #include "nn/share.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/fail.h"
 #include "base/number.h"
 

@@ -1,7 +1,5 @@
 #include "sharding/loss_scale.h"
 
-#include <math.h>
-
 #include "base/fail.h"
 
 zero_loss_scale zero_loss_scale_init(zero_type type)

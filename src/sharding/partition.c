@@ -1,7 +1,5 @@
 #include "sharding/partition.h"
 
-#include <assert.h>
-
 #include "base/fail.h"
 #include "base/number.h"
 
