@@ -49,7 +49,7 @@ ZERO_NODISCARD zero_status zero_architecture_find(const char *name,
 /* The name; NULL is GPT-2. */
 const char *zero_architecture_name(const zero_architecture *kind);
 
-/* A named model. The table is in src/nn/presets.c. */
+/* A named model. The table is src/nn/presets.txt. */
 typedef struct {
     const char *name;
     const char *source; /* the paper that describes it, or its purpose */

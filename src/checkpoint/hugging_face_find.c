@@ -86,21 +86,6 @@ zero_status zero_hugging_face_check_weights(const zero_hugging_face_found *found
 #define MAIN           "refs/main"
 #define REVISION_BYTES 200
 
-static zero_status take_revision(zero_hugging_face_found *found, const char *path,
-                                 const zero_bytes *text)
-{
-    char folder[ZERO_STORAGE_FILE_PATH];
-    int n = (int)strcspn((const char *)text->bytes, "/\r\n");
-    bool is_name = n > 0 && text->bytes[0] != '.' && text->bytes[n] != '/';
-    if (is_name)
-        is_name = snprintf(folder, sizeof folder, "%s/snapshots/%.*s", found->folder, n,
-                           (const char *)text->bytes) < (int)sizeof found->folder;
-    if (!is_name)
-        return zero_fail(ZERO_ERR_FORMAT, "%s: expected the name of a snapshot", path);
-    memcpy(found->folder, folder, sizeof found->folder);
-    return ZERO_OK;
-}
-
 /* ---- what was named ---- */
 
 static zero_status find_in_folder(zero_hugging_face_found *found)
@@ -117,7 +102,15 @@ static zero_status find_in_folder(zero_hugging_face_found *found)
                              found->folder);
         ZERO_TRY(zero_bytes_read_at_most(&text, path, REVISION_BYTES));
         ZERO_TRY(zero_bytes_append(&text, "", 1));
-        ZERO_TRY(take_revision(found, path, &text));
+        char folder[ZERO_STORAGE_FILE_PATH];
+        int n = (int)strcspn((const char *)text.bytes, "/\r\n");
+        bool is_name = n > 0 && text.bytes[0] != '.' && text.bytes[n] != '/';
+        if (is_name)
+            is_name = snprintf(folder, sizeof folder, "%s/snapshots/%.*s", found->folder, n,
+                               (const char *)text.bytes) < (int)sizeof found->folder;
+        if (!is_name)
+            return zero_fail(ZERO_ERR_FORMAT, "%s: expected the name of a snapshot", path);
+        memcpy(found->folder, folder, sizeof found->folder);
     }
     found->is_index =
         !has(found, ZERO_HUGGING_FACE_MODEL) && has(found, ZERO_HUGGING_FACE_INDEX);

@@ -250,24 +250,6 @@ static zero_status take_object(const char *path, const json_t *object, const fie
     return ZERO_OK;
 }
 
-/* A later version may differ in anything, so this is checked before all else. */
-static zero_status check_format(const char *path, const json_t *root)
-{
-    const char *format = json_string_value(json_object_get(root, "format"));
-    if (!format || strcmp(format, ZERO_MANIFEST_FORMAT) != 0)
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%s: not the manifest of a checkpoint: expected \"format\": "
-                         "\"" ZERO_MANIFEST_FORMAT "\"",
-                         path);
-    int64_t version;
-    ZERO_TRY(zero_json_whole(path, root, "version", 1, INT64_MAX, &version));
-    if (version <= ZERO_MANIFEST_VERSION) return ZERO_OK;
-    return zero_fail(ZERO_ERR_FORMAT,
-                     "%s: a checkpoint of version %" PRId64
-                     ", and this program reads versions up to %d: use a newer zero",
-                     path, version, ZERO_MANIFEST_VERSION);
-}
-
 static zero_status check_tail(const char *path, const unsigned char *bytes, size_t len)
 {
     const size_t tail_len = ZERO_MANIFEST_TAIL - 1;
@@ -310,7 +292,20 @@ zero_status zero_manifest_parse(const char *path, const void *bytes, size_t len,
     json_auto_t *root = NULL;
     ZERO_AT_END(zero_manifest_destroy) zero_manifest made = {0};
     ZERO_TRY(zero_json_parse(path, bytes, len, &root));
-    ZERO_TRY(check_format(path, root));
+    /* A later version may differ in anything, so this is checked before all else. */
+    const char *format = json_string_value(json_object_get(root, "format"));
+    if (!format || strcmp(format, ZERO_MANIFEST_FORMAT) != 0)
+        return zero_fail(ZERO_ERR_FORMAT,
+                         "%s: not the manifest of a checkpoint: expected \"format\": "
+                         "\"" ZERO_MANIFEST_FORMAT "\"",
+                         path);
+    int64_t version;
+    ZERO_TRY(zero_json_whole(path, root, "version", 1, INT64_MAX, &version));
+    if (version > ZERO_MANIFEST_VERSION)
+        return zero_fail(ZERO_ERR_FORMAT,
+                         "%s: a checkpoint of version %" PRId64
+                         ", and this program reads versions up to %d: use a newer zero",
+                         path, version, ZERO_MANIFEST_VERSION);
     ZERO_TRY(check_tail(path, bytes, len));
     ZERO_TRY(take_all(path, root, &made));
     ZERO_GIVE(m, made);

@@ -18,18 +18,35 @@ static size_t extent_bytes(const zero_extent *x)
     return (size_t)(x->end - x->begin) * sizeof(float);
 }
 
-/* The header comes first in the file and has the checksums of the data after it. They are
- * taken before anything is written, so errors of the disk, or on the way to it, show when
- * the file is read. */
-static zero_status make_header(zero_shard_writer *s, zero_safetensors_entry *entries,
-                               json_t *texts)
+zero_status zero_shard_prepare(const zero_shard_source *source,
+                               const zero_manifest *manifest, zero_shard_writer *shard)
 {
+    ZERO_AT_END(zero_shard_forget)
+    zero_shard_writer s = {.source = *source, .manifest = manifest};
+    const zero_manifest *m = s.manifest;
+    int tp = m->table.layout.tp, rank = s.source.rank;
+    char step[32], number[16], ranks[16];
+    ZERO_FREED zero_safetensors_entry *entries = NULL;
+    ZERO_TRY(zero_state_local_init(&s.local, &m->table, rank % tp));
+    ZERO_TRY(zero_state_table_extents(&m->table, &s.local, rank / tp, &s.extents, &s.n));
+    ZERO_TRY(zero_new(&s.room, ZERO_STATES * ZERO_EXTENT_MAX, "numbers of a shard"));
+    ZERO_TRY(zero_new(&entries, s.n + 1, "extents of a shard"));
+    snprintf(step, sizeof step, "%" PRId64, m->step);
+    snprintf(number, sizeof number, "%d", rank);
+    snprintf(ranks, sizeof ranks, "%d", m->table.layout.n_ranks);
+    json_auto_t *texts =
+        json_pack("{s:s, s:s, s:s, s:s, s:s}", "format", "zero checkpoint shard", "step",
+                  step, "rank", number, "ranks", ranks, "digest", m->digest);
+    ZERO_TRY(zero_allocated(texts, "no memory for the header of a shard"));
+    /* The header comes first in the file and has the checksums of the data after it.
+     * They are taken before anything is written, so errors of the disk, or on the way
+     * to it, show when the file is read. */
     char name[ZERO_EXTENT_NAME], sum[ZERO_CHECKSUM];
     zero_state_block view;
-    for (int i = 0; i < s->n; i++) {
-        const zero_extent *x = &s->extents[i];
-        if (i % ZERO_STATES == 0) ZERO_TRY(view_extents(s, i, &view));
-        zero_extent_name(&s->manifest->table, s->local.p, x, name);
+    for (int i = 0; i < s.n; i++) {
+        const zero_extent *x = &s.extents[i];
+        if (i % ZERO_STATES == 0) ZERO_TRY(view_extents(&s, i, &view));
+        zero_extent_name(&s.manifest->table, s.local.p, x, name);
         zero_checksum(view.part[x->part], extent_bytes(x), sum);
         ZERO_TRY(zero_allocated(json_object_set_new(texts, name, json_string(sum)) == 0,
                                 "no memory for the checksum of %s", name));
@@ -39,38 +56,9 @@ static zero_status make_header(zero_shard_writer *s, zero_safetensors_entry *ent
             .n_dims = 1,
             .dims = {x->end - x->begin}};
     }
-    ZERO_TRY(zero_safetensors_write_header(s->n, entries, texts, &s->header));
-    s->file.bytes = s->n > 0 ? entries[s->n - 1].end : s->header.len;
-    zero_checksum(s->header.bytes, s->header.len, s->file.checksum);
-    return ZERO_OK;
-}
-
-static zero_status prepare(zero_shard_writer *s)
-{
-    const zero_manifest *m = s->manifest;
-    int tp = m->table.layout.tp, rank = s->source.rank;
-    char step[32], number[16], ranks[16];
-    ZERO_FREED zero_safetensors_entry *entries = NULL;
-    ZERO_TRY(zero_state_local_init(&s->local, &m->table, rank % tp));
-    ZERO_TRY(zero_state_table_extents(&m->table, &s->local, rank / tp, &s->extents, &s->n));
-    ZERO_TRY(zero_new(&s->room, ZERO_STATES * ZERO_EXTENT_MAX, "numbers of a shard"));
-    ZERO_TRY(zero_new(&entries, s->n + 1, "extents of a shard"));
-    snprintf(step, sizeof step, "%" PRId64, m->step);
-    snprintf(number, sizeof number, "%d", rank);
-    snprintf(ranks, sizeof ranks, "%d", m->table.layout.n_ranks);
-    json_auto_t *texts =
-        json_pack("{s:s, s:s, s:s, s:s, s:s}", "format", "zero checkpoint shard", "step",
-                  step, "rank", number, "ranks", ranks, "digest", m->digest);
-    ZERO_TRY(zero_allocated(texts, "no memory for the header of a shard"));
-    return make_header(s, entries, texts);
-}
-
-zero_status zero_shard_prepare(const zero_shard_source *source,
-                               const zero_manifest *manifest, zero_shard_writer *shard)
-{
-    ZERO_AT_END(zero_shard_forget)
-    zero_shard_writer s = {.source = *source, .manifest = manifest};
-    ZERO_TRY(prepare(&s));
+    ZERO_TRY(zero_safetensors_write_header(s.n, entries, texts, &s.header));
+    s.file.bytes = s.n > 0 ? entries[s.n - 1].end : s.header.len;
+    zero_checksum(s.header.bytes, s.header.len, s.file.checksum);
     ZERO_GIVE(shard, s);
     return ZERO_OK;
 }

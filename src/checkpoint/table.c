@@ -65,27 +65,6 @@ static zero_status add_tensor(zero_state_table *t, int i, int64_t *total)
     return ZERO_OK;
 }
 
-static zero_status fill(zero_state_table *t, const zero_tensor *tensors)
-{
-    int64_t total = 0;
-    size_t n = (size_t)t->n_tensors;
-    ZERO_TRY(zero_new(&t->tensors, n, "tensors"));
-    memcpy(t->tensors, tensors, n * sizeof *tensors);
-    for (int i = 0; i < t->n_tensors; i++) ZERO_TRY(add_tensor(t, i, &total));
-    ZERO_FREED const zero_tensor **sorted = NULL;
-    ZERO_TRY(zero_new(&sorted, t->n_tensors, "tensors"));
-    for (int i = 0; i < t->n_tensors; i++) sorted[i] = &t->tensors[i];
-    qsort(sorted, (size_t)t->n_tensors, sizeof *sorted, by_name);
-    const char *twice = sorted[0]->name[0] == '\0' ? "" : NULL;
-    for (int i = 1; i < t->n_tensors && !twice; i++)
-        if (strcmp(sorted[i - 1]->name, sorted[i]->name) == 0) twice = sorted[i]->name;
-    if (!twice) return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_FORMAT,
-        "two tensors are called '%s', or one has no name: expected names that differ",
-        twice);
-}
-
 zero_status zero_state_table_init(zero_state_table *table, int n_tensors,
                                   const zero_tensor *tensors,
                                   const zero_state_layout *layout)
@@ -111,7 +90,23 @@ zero_status zero_state_table_init(zero_state_table *table, int n_tensors,
             "%d tensors on %d ranks, in TP groups of %d: expected at most %" PRId64
             " pieces in all, and %" PRId64 " in a TP group",
             n_tensors, layout->n_ranks, layout->tp, ZERO_PIECES_MOST, ZERO_PARTS_MOST);
-    ZERO_TRY(fill(&t, tensors));
+    int64_t total = 0;
+    size_t n = (size_t)t.n_tensors;
+    ZERO_TRY(zero_new(&t.tensors, n, "tensors"));
+    memcpy(t.tensors, tensors, n * sizeof *tensors);
+    for (int i = 0; i < t.n_tensors; i++) ZERO_TRY(add_tensor(&t, i, &total));
+    ZERO_FREED const zero_tensor **sorted = NULL;
+    ZERO_TRY(zero_new(&sorted, t.n_tensors, "tensors"));
+    for (int i = 0; i < t.n_tensors; i++) sorted[i] = &t.tensors[i];
+    qsort(sorted, (size_t)t.n_tensors, sizeof *sorted, by_name);
+    const char *twice = sorted[0]->name[0] == '\0' ? "" : NULL;
+    for (int i = 1; i < t.n_tensors && !twice; i++)
+        if (strcmp(sorted[i - 1]->name, sorted[i]->name) == 0) twice = sorted[i]->name;
+    if (twice)
+        return zero_fail(
+            ZERO_ERR_FORMAT,
+            "two tensors are called '%s', or one has no name: expected names that differ",
+            twice);
     ZERO_GIVE(table, t);
     return ZERO_OK;
 }

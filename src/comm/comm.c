@@ -25,17 +25,15 @@ static zero_status describe(MPI_Comm mpi, const char *name, zero_comm *comm)
     *limit = found ? *highest : 32767; /* the least that MPI promises */
     /* Every rank learns the lowest rank of each rank's node, and so which ranks share
      * one. */
-    int lowest = comm->rank, *ids = NULL;
+    int lowest = comm->rank;
+    ZERO_FREED int *ids = NULL;
     ZERO_TRY(zero_mpi(MPI_Comm_split_type(comm->mpi, MPI_COMM_TYPE_SHARED, comm->rank,
                                           MPI_INFO_NULL, &comm->node)));
     ZERO_TRY(zero_mpi(MPI_Comm_set_errhandler(comm->node, MPI_ERRORS_RETURN)));
     ZERO_TRY(zero_mpi(MPI_Bcast(&lowest, 1, MPI_INT, 0, comm->node)));
     ZERO_TRY(zero_new(&ids, comm->size, "ranks"));
-    zero_status st =
-        zero_mpi(MPI_Allgather(&lowest, 1, MPI_INT, ids, 1, MPI_INT, comm->mpi));
-    if (st == ZERO_OK) st = zero_layout_init(&comm->layout, comm->size, ids);
-    free(ids);
-    return st;
+    ZERO_TRY(zero_mpi(MPI_Allgather(&lowest, 1, MPI_INT, ids, 1, MPI_INT, comm->mpi)));
+    return zero_layout_init(&comm->layout, comm->size, ids);
 }
 
 zero_status zero_comm_adopt(MPI_Comm mpi, const char *name, zero_comm *out)
@@ -134,15 +132,12 @@ zero_status zero_comm_pretend_nodes(zero_comm *comm, const int *ids)
 
 zero_status zero_comm_pretend_blocks(zero_comm *comm, int n_nodes)
 {
-    zero_layout blocks = {0};
+    ZERO_AT_END(zero_layout_destroy) zero_layout blocks = {0};
     if (n_nodes < 1 || n_nodes > comm->size)
         return zero_fail(ZERO_ERR_INVALID, "--fake-nodes %d: there are only %d ranks",
                          n_nodes, comm->size);
-    zero_status st =
-        zero_agree(comm, zero_layout_init_blocks(&blocks, comm->size, n_nodes));
-    if (st == ZERO_OK) st = zero_comm_pretend_nodes(comm, blocks.node_of);
-    zero_layout_destroy(&blocks);
-    return st;
+    ZERO_TRY(zero_agree(comm, zero_layout_init_blocks(&blocks, comm->size, n_nodes)));
+    return zero_comm_pretend_nodes(comm, blocks.node_of);
 }
 
 zero_status zero_comm_stop_helpers(zero_comm *comm)

@@ -41,14 +41,12 @@ static zero_status make_part(zero_comm *world, zero_comm *part)
     part->member = member;
     part->whole = world;
     /* Gives the part the nodes that the whole has or pretends. */
-    zero_layout nodes = {0};
-    zero_status st =
-        zero_agree(part, zero_member_layout(&part->member, &world->layout, &nodes));
-    if (st == ZERO_OK) st = zero_comm_pretend_nodes(part, nodes.node_of);
-    zero_layout_destroy(&nodes);
+    ZERO_AT_END(zero_layout_destroy) zero_layout nodes = {0};
+    ZERO_TRY(zero_agree(part, zero_member_layout(&part->member, &world->layout, &nodes)));
+    ZERO_TRY(zero_comm_pretend_nodes(part, nodes.node_of));
     part->traffic[ZERO_CONTROL] = (zero_traffic){0}; /* counted from here on */
     part->duration[ZERO_CONTROL] = (zero_duration){0};
-    return st;
+    return ZERO_OK;
 }
 
 zero_status zero_comm_divide(zero_comm *world, int tp, int shard_ranks)

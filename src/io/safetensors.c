@@ -110,55 +110,6 @@ static zero_status check_header(const char *path, uint64_t file_bytes,
 
 /* ---- from JSON to a table ---- */
 
-static zero_status take_tensor(const char *where, const json_t *tensor, uint64_t data,
-                               uint64_t file_bytes, zero_safetensors_entry *entry)
-{
-    static const char *const keys[] = {"dtype", "shape", "data_offsets"};
-    uint64_t bytes = 0;
-    ZERO_TRY(zero_json_text(where, tensor, "dtype", &entry->type));
-    const json_t *shape = NULL;
-    ZERO_TRY(zero_json_array(where, tensor, "shape", &shape));
-    size_t n = json_array_size(shape);
-    if (n > ZERO_SAFETENSORS_DIMS)
-        return zero_fail(ZERO_ERR_FORMAT, "%s: expected at most %d dimensions, found %zu",
-                         where, ZERO_SAFETENSORS_DIMS, n);
-    entry->n_dims = (int)n;
-    for (size_t i = 0; i < n; i++) {
-        const json_t *dim = json_array_get(shape, i);
-        if (!json_is_integer(dim))
-            return zero_fail(
-                ZERO_ERR_FORMAT,
-                "%s: expected whole numbers in \"shape\", but [%zu] is not one", where, i);
-        entry->dims[i] = json_integer_value(dim);
-    }
-    /* Turns offsets in the data into bytes of the file. */
-    const json_t *offsets = NULL;
-    ZERO_TRY(zero_json_array(where, tensor, "data_offsets", &offsets));
-    const json_t *begin = json_array_get(offsets, 0), *end = json_array_get(offsets, 1);
-    if (json_array_size(offsets) != 2 || !json_is_integer(begin) || !json_is_integer(end))
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%s: expected two whole numbers in \"data_offsets\"", where);
-    int64_t from = json_integer_value(begin), to = json_integer_value(end);
-    if (from < 0 || to < from || (uint64_t)to > file_bytes - data)
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%s: \"data_offsets\": expected 0 <= begin <= end <= %" PRIu64
-                         " (the bytes after the header), found [%" PRId64 ", %" PRId64 "]",
-                         where, file_bytes - data, from, to);
-    entry->begin = data + (uint64_t)from;
-    entry->end = data + (uint64_t)to;
-    ZERO_TRY(zero_json_only(where, tensor, 3, keys));
-    const char *wrong = zero_safetensors_measure(entry, &bytes);
-    if (wrong)
-        return zero_fail(ZERO_ERR_FORMAT, "%s, dtype \"%s\": %s", where,
-                         ZERO_SHOWN_SHORT(entry->type), wrong);
-    if (bytes != entry->end - entry->begin)
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%s: %" PRId64 " elements of %s make %" PRIu64
-                         " bytes, but \"data_offsets\" leave %" PRIu64,
-                         where, entry->n, entry->type, bytes, entry->end - entry->begin);
-    return ZERO_OK;
-}
-
 static zero_status check_metadata(const char *path, json_t *metadata)
 {
     const char *key;
@@ -187,7 +138,49 @@ static zero_status take_member(const char *path, const char *name, json_t *value
         return zero_fail(ZERO_ERR_FORMAT,
                          "%s: expected an object of dtype, shape and data_offsets", where);
     zero_safetensors_entry entry = {.name = name};
-    ZERO_TRY(take_tensor(where, value, data, file_bytes, &entry));
+    static const char *const keys[] = {"dtype", "shape", "data_offsets"};
+    uint64_t bytes = 0;
+    ZERO_TRY(zero_json_text(where, value, "dtype", &entry.type));
+    const json_t *shape = NULL;
+    ZERO_TRY(zero_json_array(where, value, "shape", &shape));
+    size_t n = json_array_size(shape);
+    if (n > ZERO_SAFETENSORS_DIMS)
+        return zero_fail(ZERO_ERR_FORMAT, "%s: expected at most %d dimensions, found %zu",
+                         where, ZERO_SAFETENSORS_DIMS, n);
+    entry.n_dims = (int)n;
+    for (size_t i = 0; i < n; i++) {
+        const json_t *dim = json_array_get(shape, i);
+        if (!json_is_integer(dim))
+            return zero_fail(
+                ZERO_ERR_FORMAT,
+                "%s: expected whole numbers in \"shape\", but [%zu] is not one", where, i);
+        entry.dims[i] = json_integer_value(dim);
+    }
+    /* Turns offsets in the data into bytes of the file. */
+    const json_t *offsets = NULL;
+    ZERO_TRY(zero_json_array(where, value, "data_offsets", &offsets));
+    const json_t *begin = json_array_get(offsets, 0), *end = json_array_get(offsets, 1);
+    if (json_array_size(offsets) != 2 || !json_is_integer(begin) || !json_is_integer(end))
+        return zero_fail(ZERO_ERR_FORMAT,
+                         "%s: expected two whole numbers in \"data_offsets\"", where);
+    int64_t from = json_integer_value(begin), to = json_integer_value(end);
+    if (from < 0 || to < from || (uint64_t)to > file_bytes - data)
+        return zero_fail(ZERO_ERR_FORMAT,
+                         "%s: \"data_offsets\": expected 0 <= begin <= end <= %" PRIu64
+                         " (the bytes after the header), found [%" PRId64 ", %" PRId64 "]",
+                         where, file_bytes - data, from, to);
+    entry.begin = data + (uint64_t)from;
+    entry.end = data + (uint64_t)to;
+    ZERO_TRY(zero_json_only(where, value, 3, keys));
+    const char *wrong = zero_safetensors_measure(&entry, &bytes);
+    if (wrong)
+        return zero_fail(ZERO_ERR_FORMAT, "%s, dtype \"%s\": %s", where,
+                         ZERO_SHOWN_SHORT(entry.type), wrong);
+    if (bytes != entry.end - entry.begin)
+        return zero_fail(ZERO_ERR_FORMAT,
+                         "%s: %" PRId64 " elements of %s make %" PRIu64
+                         " bytes, but \"data_offsets\" leave %" PRIu64,
+                         where, entry.n, entry.type, bytes, entry.end - entry.begin);
     table->entries[table->n++] = entry;
     return ZERO_OK;
 }

@@ -106,18 +106,6 @@ static void *run(void *arg)
     return NULL;
 }
 
-static zero_status start_threads(zero_scratch *s, int n)
-{
-    int error = 0;
-    while (error == 0 && s->n_threads < n) {
-        error = zero_helper_thread_start(&s->threads[s->n_threads], 0, run, s);
-        if (error == 0) s->n_threads++;
-    }
-    if (error == 0) return ZERO_OK;
-    return zero_fail(ZERO_ERR_ENV, "cannot start thread %d of %d for a scratch file: %s",
-                     s->n_threads + 1, n, strerror(error));
-}
-
 /* ---- opening and closing ---- */
 
 static void close_at(zero_scratch **s)
@@ -155,7 +143,15 @@ zero_status zero_scratch_open(const zero_scratch_input *input, zero_scratch **ou
     pthread_cond_init(&s->work, NULL);
     pthread_cond_init(&s->ended, NULL);
     s->has_lock = true;
-    ZERO_TRY(start_threads(s, input->threads));
+    int error = 0;
+    while (error == 0 && s->n_threads < input->threads) {
+        error = zero_helper_thread_start(&s->threads[s->n_threads], 0, run, s);
+        if (error == 0) s->n_threads++;
+    }
+    if (error != 0)
+        return zero_fail(ZERO_ERR_ENV,
+                         "cannot start thread %d of %d for a scratch file: %s",
+                         s->n_threads + 1, input->threads, strerror(error));
     ZERO_GIVE(out, s);
     return ZERO_OK;
 }

@@ -6,6 +6,7 @@
 
 #include <linux/magic.h>
 
+#include "base/grow.h"
 #include "base/number.h"
 #include "io/system_call.h"
 #include "io/write_back.h"
@@ -183,7 +184,7 @@ static void choose_direct(zero_scratch_file *file)
 zero_status zero_scratch_file_open(const char *directory, uint64_t bytes,
                                    zero_scratch_file *file)
 {
-    zero_scratch_file new = {.bytes = bytes};
+    ZERO_AT_END(zero_scratch_file_close) zero_scratch_file new = {.bytes = bytes};
     if (bytes == 0 || bytes > MAX_BYTES || !is_aligned(bytes))
         return zero_fail(ZERO_ERR_INVALID,
                          "%s: a scratch file of %" PRIu64
@@ -195,14 +196,10 @@ zero_status zero_scratch_file_open(const char *directory, uint64_t bytes,
                          "%.100s...: expected a path of less than %zu bytes", directory,
                          sizeof new.directory);
     strcpy(new.directory, directory);
-    zero_status st = make(&new);
-    if (st == ZERO_OK) st = reserve(&new);
-    if (st != ZERO_OK) {
-        zero_scratch_file_close(&new);
-        return st;
-    }
+    ZERO_TRY(make(&new));
+    ZERO_TRY(reserve(&new));
     choose_direct(&new);
-    *file = new;
+    ZERO_GIVE(file, new);
     return ZERO_OK;
 }
 

@@ -127,17 +127,6 @@ static void multiply(const blocks *t)
 
 /* ---- blocks ---- */
 
-static void multiply_row_of_blocks(const zero_math *math, blocks *t)
-{
-    pack_a(t);
-    for (t->j = t->left; t->j < t->end; t->j += t->form.step_n) {
-        t->n = zero_min(t->form.step_n, t->end - t->j);
-        pack_b(t);
-        multiply(t);
-        zero_math_poll(math);
-    }
-}
-
 /* All k of a block of rows, for columns [left, end). */
 static void multiply_rows(const zero_math *math, blocks *t)
 {
@@ -145,7 +134,13 @@ static void multiply_rows(const zero_math *math, blocks *t)
     do { /* once even if k = 0: c must then become zero */
         t->k = zero_min(t->form.step_k, t->g->k - t->p);
         t->depth = zero_round_up(t->k, t->kernels->depth);
-        multiply_row_of_blocks(math, t);
+        pack_a(t);
+        for (t->j = t->left; t->j < t->end; t->j += t->form.step_n) {
+            t->n = zero_min(t->form.step_n, t->end - t->j);
+            pack_b(t);
+            multiply(t);
+            zero_math_poll(math);
+        }
         t->p += t->form.step_k;
     } while (t->p < t->g->k);
 }

@@ -258,17 +258,6 @@ static void sum_packed(const zero_math *math, work *t, int64_t end, how meets,
     }
 }
 
-static void sum_leaf(const zero_math *math, work *t, int64_t end, how meets,
-                     const array *out)
-{
-    const int64_t slice = t->plan->slice;
-    const int64_t step = t->plan->group ? slice : t->plan->step;
-    for (t->p = 0; t->p < slice; t->p += step) {
-        t->k = zero_min(step, slice - t->p);
-        sum_packed(math, t, end, t->p > 0 ? CONTINUE : meets, out);
-    }
-}
-
 static void add_array(const work *t, int64_t cols, const array *x, const array *out)
 {
     for (int64_t r = 0; r < t->m; r++) {
@@ -286,7 +275,12 @@ static void sum_slices(const zero_math *math, work *t, int first, int count, int
     const zero_slices_plan *plan = t->plan;
     if (count <= zero_max(plan->group, 1)) {
         t->first = first, t->count = count;
-        sum_leaf(math, t, end, meets, out);
+        const int64_t slice = t->plan->slice;
+        const int64_t step = t->plan->group ? slice : t->plan->step;
+        for (t->p = 0; t->p < slice; t->p += step) {
+            t->k = zero_min(step, slice - t->p);
+            sum_packed(math, t, end, t->p > 0 ? CONTINUE : meets, out);
+        }
         return;
     }
     const int left = (int)zero_tree_left(count), right = count - left;

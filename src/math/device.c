@@ -37,18 +37,6 @@ static const zero_device *device_of(const char *text)
     return d;
 }
 
-static zero_status refuse_name(const char *where)
-{
-    char names[128];
-    size_t at = 0;
-    for (int i = 0; zero_device_name_at(i) && at < sizeof names; i++)
-        at += (size_t)snprintf(names + at, sizeof names - at, "%s%s", i > 0 ? "|" : "",
-                               zero_device_name_at(i));
-    return zero_fail(ZERO_ERR_INVALID,
-                     "%s: expected one of %s, or some devices of a machine, as in cuda:0,2",
-                     where, names);
-}
-
 /* Reads a number of at most four digits and moves *text past it. Returns -1 if the text
  * begins otherwise or has more digits. */
 static int read_number(const char **text)
@@ -95,7 +83,17 @@ zero_status zero_device_read(const char *text, const char *where,
 {
     const zero_device *d = device_of(text);
     const size_t length = strcspn(text, ":");
-    if (!d) return refuse_name(where);
+    if (!d) {
+        char names[128];
+        size_t at = 0;
+        for (int i = 0; zero_device_name_at(i) && at < sizeof names; i++)
+            at += (size_t)snprintf(names + at, sizeof names - at, "%s%s", i > 0 ? "|" : "",
+                                   zero_device_name_at(i));
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "%s: expected one of %s, or some devices of a machine, as in cuda:0,2", where,
+            names);
+    }
     zero_device_choice c = {.name = d->name};
     if (text[length] == ':' && !d->is_plugin)
         return zero_fail(ZERO_ERR_INVALID, "%s: %s has no numbers; leave out '%s'", where,
@@ -147,8 +145,8 @@ zero_status zero_device_count(const zero_plugin *plugin, const zero_device_choic
     for (int i = 0; i < choice->n; i++)
         if (choice->numbers[i] >= n)
             return zero_fail(ZERO_ERR_INVALID,
-                             "there is no device %s:%d: this machine has %d, numbered "
-                             "from 0 (zero info lists them)",
+                             "there is no device %s:%d: this machine has %d, numbered from "
+                             "0 (zero info lists them)",
                              choice->name, choice->numbers[i], n);
     *devices_found = n;
     return ZERO_OK;

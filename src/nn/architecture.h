@@ -111,6 +111,9 @@ enum {
 };
 extern const zero_architecture zero_architectures[ZERO_ARCHITECTURES];
 
+/* The rows of presets.txt; the last one has no name. */
+extern const zero_preset zero_presets[];
+
 /* What a complete shape has. */
 int zero_shape_has(const zero_shape *shape);
 

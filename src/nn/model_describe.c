@@ -154,39 +154,6 @@ static zero_status check_readers(const zero_model *m, bool *is_read)
     return ZERO_OK;
 }
 
-static zero_status add_units(zero_model *m)
-{
-    for (int i = 0; i < m->n_units; i++) {
-        zero_unit *u = &m->units[i];
-        if (!u->sizes || !u->forward || !u->backward)
-            return zero_fail(ZERO_ERR_INVALID,
-                             "unit '%s' lacks its function %s: expected all three", u->name,
-                             !u->sizes     ? "sizes"
-                             : !u->forward ? "forward"
-                                           : "backward");
-        if (u->n_groups < 0 || u->n_groups > ZERO_UNIT_GROUPS)
-            return zero_fail(ZERO_ERR_INVALID,
-                             "unit '%s' reads %d groups: expected 0 to %d", u->name,
-                             u->n_groups, ZERO_UNIT_GROUPS);
-        for (int k = 0; k < u->n_groups; k++) {
-            int g = u->groups[k];
-            if (g < 0 || g >= m->n_groups || (k > 0 && g == u->groups[0]))
-                return zero_fail(
-                    ZERO_ERR_INVALID,
-                    "unit '%s' reads group %d: expected different ones from 0 to %d",
-                    u->name, g, m->n_groups - 1);
-        }
-        u->share = m->share;
-        for (int k = 0; k < u->n_groups; k++)
-            u->tensors[k] = &m->tensors[m->groups[u->groups[k]].first_tensor];
-    }
-    bool *is_read;
-    ZERO_TRY(zero_new(&is_read, m->n_groups, "groups"));
-    zero_status st = check_readers(m, is_read);
-    free(is_read);
-    return st;
-}
-
 /* ---- the whole ---- */
 
 static zero_status check_counts(int tensors, int groups, int units)
@@ -217,7 +184,33 @@ zero_status zero_model_complete(zero_model *m)
         return zero_fail(ZERO_ERR_INVALID,
                          "group '%s' has no tensors: expected at least one",
                          m->groups[reached].name);
-    return add_units(m);
+    for (int i = 0; i < m->n_units; i++) {
+        zero_unit *u = &m->units[i];
+        if (!u->sizes || !u->forward || !u->backward)
+            return zero_fail(ZERO_ERR_INVALID,
+                             "unit '%s' lacks its function %s: expected all three", u->name,
+                             !u->sizes     ? "sizes"
+                             : !u->forward ? "forward"
+                                           : "backward");
+        if (u->n_groups < 0 || u->n_groups > ZERO_UNIT_GROUPS)
+            return zero_fail(ZERO_ERR_INVALID,
+                             "unit '%s' reads %d groups: expected 0 to %d", u->name,
+                             u->n_groups, ZERO_UNIT_GROUPS);
+        for (int k = 0; k < u->n_groups; k++) {
+            int g = u->groups[k];
+            if (g < 0 || g >= m->n_groups || (k > 0 && g == u->groups[0]))
+                return zero_fail(
+                    ZERO_ERR_INVALID,
+                    "unit '%s' reads group %d: expected different ones from 0 to %d",
+                    u->name, g, m->n_groups - 1);
+        }
+        u->share = m->share;
+        for (int k = 0; k < u->n_groups; k++)
+            u->tensors[k] = &m->tensors[m->groups[u->groups[k]].first_tensor];
+    }
+    ZERO_FREED bool *is_read = NULL;
+    ZERO_TRY(zero_new(&is_read, m->n_groups, "groups"));
+    return check_readers(m, is_read);
 }
 
 static zero_status copy_tables(const zero_model_tables *t, zero_model *m)
@@ -245,19 +238,17 @@ zero_status zero_model_describe(const zero_model_tables *t, zero_model *model)
     if (!t->tensors || !t->groups || !t->units)
         return zero_fail(ZERO_ERR_INVALID,
                          "a model without tables: expected tensors, groups and units");
+    ZERO_AT_END(zero_model_destroy)
     zero_model m = {.n_tensors = t->n_tensors,
                     .n_groups = t->n_groups,
                     .n_units = t->n_units,
                     .seq = t->seq,
                     .input_bytes = t->input_bytes,
                     .target_bytes = t->target_bytes};
-    zero_status st = copy_tables(t, &m);
-    if (st == ZERO_OK) st = zero_model_complete(&m);
-    if (st == ZERO_OK)
-        *model = m;
-    else
-        zero_model_destroy(&m);
-    return st;
+    ZERO_TRY(copy_tables(t, &m));
+    ZERO_TRY(zero_model_complete(&m));
+    ZERO_GIVE(model, m);
+    return ZERO_OK;
 }
 
 static bool is_complete(const zero_model *m, const zero_unit *u)

@@ -300,3 +300,38 @@ void zero_shape_frequencies(const zero_shape *s, float *frequency)
             wave > seq / low ? f / factor : (1.0f - smooth) * f / factor + smooth * f;
     }
 }
+
+/* ---- models that have a name ---- */
+
+const zero_preset *zero_model_presets(int *n)
+{
+    int count = 0;
+    while (zero_presets[count].name) count++;
+    if (n) *n = count;
+    return zero_presets;
+}
+
+zero_status zero_model_preset(const char *name, zero_shape *shape)
+{
+    if (!name || !shape)
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "zero_model_preset() with NULL: expected a name and a place for the shape");
+    for (const zero_preset *p = zero_presets; p->name; p++) {
+        if (strcmp(p->name, name) != 0) continue;
+        *shape = p->shape;
+        return ZERO_OK;
+    }
+    return zero_fail(
+        ZERO_ERR_INVALID,
+        "--model %s: no such preset; there are tiny, gpt2, gpt2-medium, gpt2-large, "
+        "gpt2-xl and lesson, of the papers paper-1.5b to paper-170b, paper-1t, "
+        "paper-ddp-1.16b and -1.38b, paper-nomp-1.5b to -13b, turing-nlg-17b and "
+        "gpt3-175b; of other architectures tiny-llama, tiny-mistral, tiny-qwen2, "
+        "tiny-qwen3, tiny-neox, llama2-7b to llama3.2-3b, mistral-7b, mistral-nemo-12b, "
+        "qwen2.5-0.5b to qwen3-32b, smollm2-135m to -1.7b, tinyllama-1.1b and pythia-70m "
+        "to -12b (zero plan --models lists all; --layers, --hidden, --heads, --seq and "
+        "--vocab "
+        "change a preset's shape)",
+        name);
+}

@@ -3,11 +3,6 @@
 #include "io/json_input.h"
 #include "nn/shape.h"
 
-static bool is_gpt2(const zero_shape *s)
-{
-    return !s->kind || s->kind == zero_architectures;
-}
-
 /* A complete shape has this field. */
 static bool has_field(const zero_shape *s, const zero_shape_field *f)
 {
@@ -18,7 +13,7 @@ json_t *zero_shape_facts(const zero_shape *shape)
 {
     const zero_shape s = zero_shape_complete(shape);
     json_t *object = json_object();
-    if (!is_gpt2(&s))
+    if (s.kind && s.kind != zero_architectures)
         json_object_set_new(object, "architecture", json_string(s.kind->name));
     for (const zero_shape_field *f = zero_shape_fields;
          f < zero_shape_fields + ZERO_SHAPE_FIELDS; f++) {
@@ -30,24 +25,6 @@ json_t *zero_shape_facts(const zero_shape *shape)
                                                           : json_real(value));
     }
     return object;
-}
-
-static zero_status read_field(const char *path, const json_t *object,
-                              const zero_shape_field *f, zero_shape *s)
-{
-    int64_t whole = 0;
-    double real = 0.0;
-    bool flag = false;
-    switch (f->kind) {
-    case ZERO_SHAPE_WHOLE:
-        ZERO_TRY(zero_json_whole(path, object, f->name, (int64_t)f->least, (int64_t)f->most,
-                                 &whole));
-        break;
-    case ZERO_SHAPE_REAL: ZERO_TRY(zero_json_real(path, object, f->name, &real)); break;
-    case ZERO_SHAPE_FLAG: ZERO_TRY(zero_json_flag(path, object, f->name, &flag)); break;
-    }
-    zero_shape_set(s, f, f->kind == ZERO_SHAPE_REAL ? real : (double)whole + flag);
-    return ZERO_OK;
 }
 
 zero_status zero_shape_read(const char *path, const json_t *object, bool only,
@@ -64,7 +41,23 @@ zero_status zero_shape_read(const char *path, const json_t *object, bool only,
     for (int i = 0; i < ZERO_SHAPE_FIELDS; i++)
         if (has_field(&s, &zero_shape_fields[i])) {
             keys[n_keys++] = zero_shape_fields[i].name;
-            ZERO_TRY(read_field(path, object, &zero_shape_fields[i], &s));
+            const zero_shape_field *f = &zero_shape_fields[i];
+            int64_t whole = 0;
+            double real = 0.0;
+            bool flag = false;
+            switch (f->kind) {
+            case ZERO_SHAPE_WHOLE:
+                ZERO_TRY(zero_json_whole(path, object, f->name, (int64_t)f->least,
+                                         (int64_t)f->most, &whole));
+                break;
+            case ZERO_SHAPE_REAL:
+                ZERO_TRY(zero_json_real(path, object, f->name, &real));
+                break;
+            case ZERO_SHAPE_FLAG:
+                ZERO_TRY(zero_json_flag(path, object, f->name, &flag));
+                break;
+            }
+            zero_shape_set(&s, f, f->kind == ZERO_SHAPE_REAL ? real : (double)whole + flag);
         }
     if (only) ZERO_TRY(zero_json_only(path, object, n_keys, keys));
     if (zero_shape_check(&s) != ZERO_OK)

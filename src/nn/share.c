@@ -1,6 +1,7 @@
 #include "nn/share.h"
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "base/number.h"
 
 #define GRANULE 64 /* rows: kernels like whole ones */
@@ -31,17 +32,13 @@ zero_run zero_share_run(const zero_tensor *t, int64_t at, int64_t end)
                       zero_min(here - in_part, end - at)};
 }
 
-static zero_run rows_of_whole(const zero_tensor *t, int64_t at, int64_t end)
-{
-    int64_t begin = t->first * t->cols;
-    int64_t from = zero_max(at, begin), to = zero_min(end, begin + t->rows * t->cols);
-    return (zero_run){from - begin, from, zero_max(to - from, 0)};
-}
-
 zero_run zero_share_run_of_whole(const zero_tensor *t, int64_t at, int64_t end)
 {
-    if (t->cut != ZERO_CUT_COLS || t->cols == t->whole_cols)
-        return rows_of_whole(t, at, end);
+    if (t->cut != ZERO_CUT_COLS || t->cols == t->whole_cols) {
+        int64_t begin = t->first * t->cols;
+        int64_t from = zero_max(at, begin), to = zero_min(end, begin + t->rows * t->cols);
+        return (zero_run){from - begin, from, zero_max(to - from, 0)};
+    }
     int64_t here = part_cols(t, t->cols), there = part_cols(t, t->whole_cols);
     int64_t part = at / there, in_part = zero_max(at % there - t->first, 0);
     if (in_part >= here) { /* behind its columns of this part */
@@ -61,38 +58,33 @@ bool zero_share_divides(int ranks, int slices)
            (ranks == 1 || zero_is_power_of_two(slices / ranks));
 }
 
-static zero_status cut_rows(const zero_share *share, zero_tensor *t)
-{
-    int per_rank = share->slices / share->ranks;
-    if (t->rows < share->slices)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--tp-slices %d: '%s' has only %" PRId64
-                         " rows, and each slice needs one",
-                         share->slices, t->name, t->rows);
-    t->first = zero_share_row(t->rows, share->slices, share->rank * per_rank);
-    t->rows = zero_share_row(t->whole_rows, share->slices, (share->rank + 1) * per_rank) -
-              t->first;
-    return ZERO_OK;
-}
-
-static zero_status cut_cols(const zero_share *share, zero_tensor *t)
-{
-    int64_t parts = zero_cut_parts(t), of_part = t->cols / parts;
-    if (of_part % share->slices != 0)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--tp-slices %d does not divide the %" PRId64
-                         " columns of '%s' (%" PRId64 " parts of %" PRId64 ")",
-                         share->slices, t->cols, t->name, parts, of_part);
-    t->cols = parts * (of_part / share->ranks);
-    t->first = of_part / share->ranks * share->rank;
-    return ZERO_OK;
-}
-
 zero_status zero_share_cut(const zero_share *share, zero_tensor *t)
 {
     switch (t->cut) {
-    case ZERO_CUT_ROWS: return cut_rows(share, t);
-    case ZERO_CUT_COLS: return cut_cols(share, t);
+    case ZERO_CUT_ROWS: {
+        int per_rank = share->slices / share->ranks;
+        if (t->rows < share->slices)
+            return zero_fail(ZERO_ERR_INVALID,
+                             "--tp-slices %d: '%s' has only %" PRId64
+                             " rows, and each slice needs one",
+                             share->slices, t->name, t->rows);
+        t->first = zero_share_row(t->rows, share->slices, share->rank * per_rank);
+        t->rows =
+            zero_share_row(t->whole_rows, share->slices, (share->rank + 1) * per_rank) -
+            t->first;
+        return ZERO_OK;
+    }
+    case ZERO_CUT_COLS: {
+        int64_t parts = zero_cut_parts(t), of_part = t->cols / parts;
+        if (of_part % share->slices != 0)
+            return zero_fail(ZERO_ERR_INVALID,
+                             "--tp-slices %d does not divide the %" PRId64
+                             " columns of '%s' (%" PRId64 " parts of %" PRId64 ")",
+                             share->slices, t->cols, t->name, parts, of_part);
+        t->cols = parts * (of_part / share->ranks);
+        t->first = of_part / share->ranks * share->rank;
+        return ZERO_OK;
+    }
     case ZERO_CUT_NONE: break;
     }
     return ZERO_OK;
@@ -149,16 +141,13 @@ static zero_status share(const zero_model *whole, zero_model *m)
 
 zero_status zero_model_share(const zero_model *whole, zero_share with, zero_model *part)
 {
-    zero_model m = *whole;
+    ZERO_AT_END(zero_model_destroy) zero_model m = *whole;
     m.tensors = NULL;
     m.groups = NULL;
     m.units = NULL;
     m.shape = NULL; /* the units' pointers lead to the whole model's */
     m.share = with;
-    zero_status st = share(whole, &m);
-    if (st == ZERO_OK)
-        *part = m;
-    else
-        zero_model_destroy(&m);
-    return st;
+    ZERO_TRY(share(whole, &m));
+    ZERO_GIVE(part, m);
+    return ZERO_OK;
 }

@@ -9,14 +9,6 @@ zero_loss_scale zero_loss_scale_init(zero_type type)
         .type = type, .scale = first, .hysteresis = ZERO_LOSS_SCALE_HYSTERESIS};
 }
 
-static void grow(zero_loss_scale *s)
-{
-    if (++s->clean_steps < ZERO_LOSS_SCALE_WINDOW) return;
-    s->scale = fminf(2.0f * s->scale, ZERO_LOSS_SCALE_MOST);
-    s->hysteresis = ZERO_LOSS_SCALE_HYSTERESIS;
-    s->clean_steps = 0;
-}
-
 zero_status zero_loss_scale_update(zero_loss_scale *s, bool overflow)
 {
     if (overflow) {
@@ -41,6 +33,10 @@ zero_status zero_loss_scale_update(zero_loss_scale *s, bool overflow)
         s->clean_steps = 0;
         return ZERO_OK;
     }
-    if (s->type == ZERO_FP16) grow(s);
+    if (s->type == ZERO_FP16 && ++s->clean_steps >= ZERO_LOSS_SCALE_WINDOW) {
+        s->scale = fminf(2.0f * s->scale, ZERO_LOSS_SCALE_MOST);
+        s->hysteresis = ZERO_LOSS_SCALE_HYSTERESIS;
+        s->clean_steps = 0;
+    }
     return ZERO_OK;
 }
