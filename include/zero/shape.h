@@ -7,7 +7,7 @@
  *
  * Inputs are tokens, targets the tokens that follow; both are int32_t. Tensors have the
  * names and the layouts of Hugging Face's files. What an architecture computes is a row of
- * tables (src/nn/architectures.c). */
+ * tables (src/nn/architectures). */
 #pragma once
 
 #include "zero/model.h"

@@ -105,8 +105,8 @@ static zero_status find_kind(const char *path, const json_t *root,
         const zero_architecture *a = &zero_architectures[i];
         size_t len = strlen(all);
         *kind = a;
-        if (strcmp(name, type ? a->model_type : a->class_name) == 0) return ZERO_OK;
-        snprintf(all + len, sizeof all - len, "%s%s", i > 0 ? ", " : "", a->model_type);
+        if (strcmp(name, type ? a->name : a->class_name) == 0) return ZERO_OK;
+        snprintf(all + len, sizeof all - len, "%s%s", i > 0 ? ", " : "", a->name);
     }
     return zero_fail(ZERO_ERR_UNSUPPORTED,
                      "%s: describes a model of the type %s: this program computes %s", path,
@@ -326,10 +326,9 @@ zero_status zero_hugging_face_make_config(const zero_hugging_face_export *e, jso
     if (!is_kept) made = json_object();
     json_object_del(made, "dtype");
     json_object_del(made, "rope_parameters");
-    bool is_set =
-        json_object_set_new(made, "architectures", json_pack("[s]", s->kind->class_name)) ==
-            0 &&
-        json_object_set_new(made, "model_type", json_string(s->kind->model_type)) == 0;
+    bool is_set = json_object_set_new(made, "architectures",
+                                      json_pack("[s]", s->kind->class_name)) == 0 &&
+                  json_object_set_new(made, "model_type", json_string(s->kind->name)) == 0;
     for (int i = 0; i < ZERO_SHAPE_FIELDS; i++) {
         if (!number_of(s->kind, i, &n)) continue;
         bool is_length = n.field->offset == offsetof(zero_shape, seq);

@@ -1,5 +1,5 @@
 /* architecture.h - what an architecture is: rows of tensors, and a block as a list of
- * layers. A new one is a row of architectures.c and its presets; sizes, parts, memory,
+ * layers. The build makes them of architectures/ and presets.txt; sizes, parts, memory,
  * flops and what tensor parallelism joins follow from the rows (model_build.c, block.c).
  *
  * L layers, C hidden channels, H query heads, K key heads, D channels of a head, F inner
@@ -80,8 +80,9 @@ typedef struct {
 } zero_layer;
 
 struct zero_architecture {
-    const char *name, *about; /* "llama", "Llama (Touvron et al. 2023, ...)" */
-    int has;                  /* always */
+    const char *name; /* "qwen3": also the type in Hugging Face's files */
+    const char *about;
+    int has; /* always */
     /* Tensors by group; those of a block are for each layer. */
     const zero_tensor_row *embedding, *block, *final;
     int n_final;       /* the last may be the head's words */
@@ -90,12 +91,13 @@ struct zero_architecture {
     int n_layers, n_arrays; /* `in` and `out` among them */
     int masks;              /* of a block, if there is dropout */
     /* Usual numbers. */
-    int64_t (*inner)(int64_t hidden);
+    struct {
+        int times, over, multiple; /* times / over of hidden, then up to a multiple */
+    } inner;
     double theta, eps, rotary;
     bool scales_leaving; /* tensors that leave start as N(0, 0.02/sqrt(2 L)) */
     /* Hugging Face's files. */
-    const char *model_type, *class_name,
-        *prefix;                /* "qwen3", "Qwen3ForCausalLM", "model." */
+    const char *class_name, *prefix; /* "Qwen3ForCausalLM", "model." */
     const char *const *ignored; /* ends of names that hold no parameters; NULL ends them */
     const char *const *keys; /* config.json's names of zero_shape_fields, in their order */
 };

@@ -110,7 +110,9 @@ zero_shape zero_shape_complete(const zero_shape *shape)
     const bool has_heads = s.kind->has & ZERO_HAS_HEADS;
     if (!has_heads || s.kv_heads == 0) s.kv_heads = s.heads;
     if (!has_heads || s.head_size == 0) s.head_size = s.heads > 0 ? s.hidden / s.heads : 0;
-    if (!is_open || s.inner == 0) s.inner = s.kind->inner(s.hidden);
+    if (!is_open || s.inner == 0)
+        s.inner = zero_round_up(s.kind->inner.times * s.hidden / s.kind->inner.over,
+                                s.kind->inner.multiple);
     if (!is_open) s.tied = true;
     if (!is_open || s.eps == 0.0) s.eps = s.kind->eps;
     if (s.theta == 0.0) s.theta = s.kind->theta;
