@@ -10,63 +10,6 @@
 #include "checkpoint/hugging_face.h"
 #include "io/json_input.h"
 
-/* ---- members beside the shape's numbers ---- */
-
-typedef enum {
-    EXPECTED, /* another value is another calculation, and a missing one is the first */
-    WRITTEN,
-    TYPE, /* as the numbers: written, also in place of what a kept file has */
-    SEQ,  /* the same */
-    DROPOUT,
-    TOKEN, /* as the tokenizer's files name it */
-} use;
-
-static const struct row {
-    const char *key;
-    use use;
-    int needs, lacks;      /* what shapes with the member have, and have not */
-    const char *values[3]; /* that mean the same */
-} rows[] = {
-    {"n_inner", WRITTEN, ZERO_HAS_POSITIONS, 0, {"null"}},
-    {"n_ctx", SEQ, ZERO_HAS_POSITIONS, 0, {0}},
-    /* Three names of one approximation by tanh. */
-    {"activation_function",
-     EXPECTED,
-     ZERO_HAS_POSITIONS,
-     0,
-     {"\"gelu_new\"", "\"gelu_pytorch_tanh\"", "\"gelu_fast\""}},
-    {"hidden_act", EXPECTED, ZERO_HAS_RMS, 0, {"\"silu\"", "\"swish\""}},
-    {"hidden_act", EXPECTED, ZERO_HAS_ERF, 0, {"\"gelu\""}},
-    {"use_parallel_residual", EXPECTED, ZERO_HAS_ERF, 0, {"true"}},
-    {"layer_norm_epsilon", EXPECTED, ZERO_HAS_POSITIONS, 0, {"1e-5"}},
-    {"initializer_range", WRITTEN, 0, 0, {"0.02"}},
-    {"embd_pdrop", DROPOUT, ZERO_HAS_POSITIONS, 0, {0}},
-    {"attn_pdrop", DROPOUT, ZERO_HAS_POSITIONS, 0, {0}},
-    {"resid_pdrop", DROPOUT, ZERO_HAS_POSITIONS, 0, {0}},
-    {"attention_dropout", DROPOUT, ZERO_HAS_ROTARY, 0, {0}},
-    {"hidden_dropout", DROPOUT, ZERO_HAS_ERF, 0, {0}},
-    {"scale_attn_weights", EXPECTED, ZERO_HAS_POSITIONS, 0, {"true"}},
-    {"scale_attn_by_inverse_layer_idx", EXPECTED, ZERO_HAS_POSITIONS, 0, {"false"}},
-    {"reorder_and_upcast_attn", WRITTEN, ZERO_HAS_POSITIONS, 0, {"false"}},
-    {"tie_word_embeddings", EXPECTED, ZERO_HAS_POSITIONS, 0, {"true"}},
-    {"attention_bias", EXPECTED, ZERO_HAS_RMS, ZERO_HAS_QKV_BIAS, {"false"}},
-    {"attention_bias", EXPECTED, ZERO_HAS_ERF, 0, {"true"}},
-    {"mlp_bias", EXPECTED, ZERO_HAS_RMS, 0, {"false"}},
-    {"sliding_window", WRITTEN, ZERO_HAS_RMS, 0, {"null"}},
-    {"use_sliding_window", WRITTEN, ZERO_HAS_RMS, 0, {"false"}},
-    {"torch_dtype", TYPE, 0, 0, {0}},
-    {"bos_token_id", TOKEN, 0, 0, {"bos_token"}},
-    {"eos_token_id", TOKEN, 0, 0, {"eos_token"}},
-    {"pad_token_id", TOKEN, 0, 0, {"pad_token"}},
-};
-
-enum { N_ROWS = ZERO_COUNT(rows) };
-
-static bool is_of(const struct row *row, const zero_architecture *kind)
-{
-    return (kind->has & row->needs) == row->needs && !(kind->has & row->lacks);
-}
-
 /* A number of the shape: its key in the architecture's files, and the one that it has in
  * others, which transformers takes, too. */
 typedef struct {
@@ -113,16 +56,17 @@ static zero_status find_kind(const char *path, const json_t *root,
                      ZERO_SHOWN_SHORT(name), all);
 }
 
-/* Any of a row's values, or nothing. */
-static zero_status check_row(const char *path, const json_t *root, const struct row *row,
-                             const zero_architecture *kind)
+/* Any of its values, or nothing. */
+static zero_status check_member(const char *path, const json_t *root,
+                                const zero_config_member *row,
+                                const zero_architecture *kind)
 {
     const json_t *found = json_object_get(root, row->key);
     if (!found || json_is_null(found)) return ZERO_OK;
     const size_t flags = JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(15);
     ZERO_FREED char *text = json_dumps(found, flags);
     ZERO_TRY(zero_allocated(text, "no memory for %s", path));
-    for (int i = 0; i < 3 && row->values[i]; i++)
+    for (int i = 0; row->values[i]; i++)
         if (strcmp(text, row->values[i]) == 0) return ZERO_OK;
     return zero_fail(
         ZERO_ERR_UNSUPPORTED,
@@ -210,9 +154,9 @@ static zero_status read_root(const char *path, const json_t *root, zero_shape *s
                          "%s: \"quantization_config\": this program reads F32, F16 and "
                          "BF16: take the model's unquantized files",
                          path);
-    for (int i = 0; i < N_ROWS; i++)
-        if (rows[i].use == EXPECTED && is_of(&rows[i], s.kind))
-            ZERO_TRY(check_row(path, root, &rows[i], s.kind));
+    for (const zero_config_member *m = s.kind->config; m->key; m++)
+        if (m->use == ZERO_CONFIG_EXPECTED && !(s.kind->has & m->lacks))
+            ZERO_TRY(check_member(path, root, m, s.kind));
     if (s.kind->has & ZERO_HAS_ROTARY) s.theta = 1e4; /* transformers', as the next */
     if (s.kind->has & ZERO_HAS_RMS) s.eps = 1e-6;
     /* Tensors show a GPT-2's sizes; another architecture's file must say them. */
@@ -272,24 +216,24 @@ zero_status zero_hugging_face_read_config(const char *path, const zero_bytes *te
 
 /* ---- writing ---- */
 
-static json_t *value_of(const struct row *row, const zero_hugging_face_export *e)
+static json_t *value_of(const zero_config_member *row, const zero_hugging_face_export *e)
 {
     const zero_shape *s = e->model->shape;
     int32_t id = -1;
     char text[32];
     switch (row->use) {
-    case TYPE: return json_string(zero_hugging_face_types[e->type].config);
-    case SEQ: return json_integer(s->seq);
-    case DROPOUT: /* a float has 9 digits */
+    case ZERO_CONFIG_TYPE: return json_string(zero_hugging_face_types[e->type].config);
+    case ZERO_CONFIG_SEQ: return json_integer(s->seq);
+    case ZERO_CONFIG_DROPOUT: /* a float has 9 digits */
         snprintf(text, sizeof text, "%.9g", (double)s->dropout);
         return json_real(strtod(text, NULL));
-    case TOKEN:
+    case ZERO_CONFIG_TOKEN:
         if (zero_hugging_face_special(e->kept, e->tokenizer, s, row->values[0], &id) !=
             ZERO_OK)
             return NULL;
         return id >= 0 ? json_integer(id) : json_null();
-    case EXPECTED:
-    case WRITTEN: break;
+    case ZERO_CONFIG_EXPECTED:
+    case ZERO_CONFIG_WRITTEN: break;
     }
     return json_loads(row->values[0], JSON_DECODE_ANY, NULL);
 }
@@ -337,10 +281,10 @@ zero_status zero_hugging_face_make_config(const zero_hugging_face_export *e, jso
         is_set &= json_object_set_new(made, n.key, number_value(&n, s)) == 0;
     }
     if (turns) is_set &= json_object_set_new(made, "rope_scaling", scaling_value(s)) == 0;
-    for (int i = 0; i < N_ROWS; i++)
-        if (is_of(&rows[i], s->kind) &&
-            (!is_kept || rows[i].use == TYPE || rows[i].use == SEQ))
-            is_set &= json_object_set_new(made, rows[i].key, value_of(&rows[i], e)) == 0;
+    for (const zero_config_member *m = s->kind->config; m->key; m++)
+        if (!(s->kind->has & m->lacks) &&
+            (!is_kept || m->use == ZERO_CONFIG_TYPE || m->use == ZERO_CONFIG_SEQ))
+            is_set &= json_object_set_new(made, m->key, value_of(m, e)) == 0;
     if (json_is_null(json_object_get(made, "pad_token_id")) && !is_kept)
         json_object_del(made, "pad_token_id");
     *root = made;

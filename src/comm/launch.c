@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/fail.h"
+#include "base/number.h"
 #include "comm/comm.h"
 #include "comm/mpi_error.h"
 
@@ -60,8 +61,8 @@ static bool is_typed_in_step(void)
 /* The number of ranks started; -1 without a known launcher. */
 static long count_launched(launcher *found)
 {
-    const size_t slurm = sizeof launchers / sizeof launchers[0] - 1;
-    for (size_t i = 0; i < slurm; i++) {
+    const int slurm = ZERO_COUNT(launchers) - 1;
+    for (int i = 0; i < slurm; i++) {
         *found = launchers[i];
         if (read_number(found->variable) >= 0) return read_number(found->variable);
     }
@@ -95,8 +96,7 @@ static zero_status start(int *argc, char ***argv, int wanted, int *level)
         static const char *const variables[] = {
             "SLURM_STEP_ID", "SLURM_STEPID", "SLURM_PROCID",   "PMI_FD",
             "PMI_SIZE",      "PMI_RANK",     "PMIX_NAMESPACE", "PMIX_RANK"};
-        for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++)
-            unsetenv(variables[i]);
+        for (int i = 0; i < ZERO_COUNT(variables); i++) unsetenv(variables[i]);
     }
 
     int is_up = 0;
@@ -190,7 +190,7 @@ int zero_launch_rank_hint(void)
 {
     static const char *const variables[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
                                             "SLURM_PROCID"};
-    for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
+    for (int i = 0; i < ZERO_COUNT(variables); i++) {
         long rank = read_number(variables[i]);
         if (rank >= 0) return (int)rank;
     }

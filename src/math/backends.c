@@ -6,7 +6,7 @@
 #include "math/cpu_panel.h"
 
 static const zero_backend *const backends[] = {&zero_backend_cpu, &zero_backend_naive};
-#define BACKENDS ((int)(sizeof backends / sizeof backends[0]))
+#define BACKENDS ZERO_COUNT(backends)
 
 zero_status zero_backend_find(const char *name, const zero_backend **found)
 {

@@ -1,12 +1,13 @@
 #include "math/device.h"
 
 #include "base/fail.h"
+#include "base/number.h"
 
 static const zero_device devices[] = {
     {"cpu", NULL, false, true, ZERO_CPU_CHUNK},
     {"cuda", NULL, true, true, ZERO_GPU_CHUNK},
 };
-#define DEVICES ((int)(sizeof devices / sizeof devices[0]))
+#define DEVICES ZERO_COUNT(devices)
 
 /* NULL: past the end. */
 static const zero_device *device_at(int i)

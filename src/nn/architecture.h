@@ -79,6 +79,23 @@ typedef struct {
     int drop;         /* ATTEND, ADD: the mask's number in the block */
 } zero_layer;
 
+/* What config.json has in Hugging Face's files beside the numbers. */
+typedef enum {
+    ZERO_CONFIG_EXPECTED, /* another value is another calculation; none is the first one */
+    ZERO_CONFIG_WRITTEN,
+    ZERO_CONFIG_TYPE, /* as the numbers: written, also in place of what a kept file has */
+    ZERO_CONFIG_SEQ,  /* the same */
+    ZERO_CONFIG_DROPOUT,
+    ZERO_CONFIG_TOKEN, /* as the tokenizer's files name it */
+} zero_config_use;
+
+typedef struct {
+    const char *key;
+    zero_config_use use;
+    int lacks;             /* what shapes with the member have not */
+    const char *values[4]; /* JSON that means the same; NULL ends it */
+} zero_config_member;
+
 struct zero_architecture {
     const char *name; /* "qwen3": also the type in Hugging Face's files */
     const char *about;
@@ -99,6 +116,7 @@ struct zero_architecture {
     /* Hugging Face's files. */
     const char *class_name, *prefix; /* "Qwen3ForCausalLM", "model." */
     const char *const *ignored; /* ends of names that hold no parameters; NULL ends them */
+    const zero_config_member *config; /* the last has no key */
     const char *const *keys; /* config.json's names of zero_shape_fields, in their order */
 };
 

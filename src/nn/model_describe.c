@@ -4,6 +4,7 @@
 
 #include "base/fail.h"
 #include "base/grow.h"
+#include "base/number.h"
 #include "base/utf8.h"
 
 static const int64_t most_params = INT64_C(1) << 62;
@@ -88,8 +89,7 @@ static zero_status check_all_names(const zero_model *m)
         {"group", m->groups->name, sizeof *m->groups, sizeof m->groups->name, m->n_groups},
         {"unit", m->units->name, sizeof *m->units, sizeof m->units->name, m->n_units},
     };
-    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
-        ZERO_TRY(check_names(&lists[i]));
+    for (int i = 0; i < ZERO_COUNT(lists); i++) ZERO_TRY(check_names(&lists[i]));
     return ZERO_OK;
 }
 
@@ -282,7 +282,7 @@ static bool is_sound(const zero_unit_sizes *s)
     const int64_t most = INT64_C(1) << 48;
     const int64_t all[] = {s->out,    s->saved,    s->forward_work, s->backward_work,
                            s->logits, s->row_loss, s->thread_work};
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+    for (int i = 0; i < ZERO_COUNT(all); i++)
         if (all[i] < 0 || all[i] > most) return false;
     return true;
 }
