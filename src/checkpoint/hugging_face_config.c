@@ -103,10 +103,9 @@ static zero_status read_rotary(const char *path, const json_t *root, zero_shape 
     if (rope && !json_is_null(rope)) {
         ZERO_TRY(zero_json_object(path, root, key, &rope));
         ZERO_TRY(zero_json_real(path, rope, "rope_theta", &s->theta));
-        if (s->theta != said && json_object_get(root, "rope_theta"))
-            return zero_fail(ZERO_ERR_FORMAT,
-                             "%s: \"rope_theta\" is %.15g, and %.15g in \"%s\"", path, said,
-                             s->theta, key);
+        ZERO_FAIL_IF(s->theta != said && json_object_get(root, "rope_theta"),
+                     ZERO_ERR_FORMAT, "%s: \"rope_theta\" is %.15g, and %.15g in \"%s\"",
+                     path, said, s->theta, key);
     } else {
         rope = json_object_get(root, key = "rope_scaling");
         if (rope && !json_is_null(rope)) ZERO_TRY(zero_json_object(path, root, key, &rope));
@@ -116,11 +115,10 @@ static zero_status read_rotary(const char *path, const json_t *root, zero_shape 
         const double wanted = part;
         if (!json_object_get(in, "partial_rotary_factor")) continue;
         ZERO_TRY(zero_json_real(path, in, "partial_rotary_factor", &part));
-        if (part != wanted && !(has_part && s->rotary == 0.0))
-            return zero_fail(ZERO_ERR_UNSUPPORTED,
-                             "%s: \"partial_rotary_factor\" is %g: this program turns %s "
-                             "channels of a head",
-                             path, part, has_part ? "\"rotary_pct\" of the" : "all");
+        ZERO_FAIL_IF(
+            part != wanted && !(has_part && s->rotary == 0.0), ZERO_ERR_UNSUPPORTED,
+            "%s: \"partial_rotary_factor\" is %g: this program turns %s channels of a head",
+            path, part, has_part ? "\"rotary_pct\" of the" : "all");
         if (has_part) s->rotary = part;
     }
     if (json_object_get(rope, "rope_type"))
@@ -145,15 +143,14 @@ static zero_status read_rotary(const char *path, const json_t *root, zero_shape 
 static zero_status read_root(const char *path, const json_t *root, zero_shape *shape)
 {
     zero_shape s = {.layers = 0};
-    if (!json_is_object(root))
-        return zero_fail(ZERO_ERR_FORMAT, "%s: expected one JSON object", path);
+    ZERO_FAIL_IF(!json_is_object(root), ZERO_ERR_FORMAT, "%s: expected one JSON object",
+                 path);
     ZERO_TRY(find_kind(path, root, &s.kind));
     const json_t *packed = json_object_get(root, "quantization_config");
-    if (packed && !json_is_null(packed))
-        return zero_fail(ZERO_ERR_UNSUPPORTED,
-                         "%s: \"quantization_config\": this program reads F32, F16 and "
-                         "BF16: take the model's unquantized files",
-                         path);
+    ZERO_FAIL_IF(packed && !json_is_null(packed), ZERO_ERR_UNSUPPORTED,
+                 "%s: \"quantization_config\": this program reads F32, F16 and BF16: take "
+                 "the model's unquantized files",
+                 path);
     for (const zero_config_member *m = s.kind->config; m->key; m++)
         if (m->use == ZERO_CONFIG_EXPECTED && !(s.kind->has & m->lacks))
             ZERO_TRY(check_member(path, root, m, s.kind));
@@ -171,21 +168,17 @@ static zero_status read_root(const char *path, const json_t *root, zero_shape *s
                          at != offsetof(zero_shape, head_size);
         ZERO_TRY(read_number(path, root, n.key, n.field->kind, is_needed, &said));
         ZERO_TRY(read_number(path, root, n.also, n.field->kind, false, &other));
-        if (!isnan(said) && !isnan(other) && said != other)
-            return zero_fail(
-                ZERO_ERR_FORMAT,
-                "%s: \"%s\" is %.15g, but \"%s\", which means the same, is %.15g", path,
-                n.key, said, n.also, other);
+        ZERO_FAIL_IF(!isnan(said) && !isnan(other) && said != other, ZERO_ERR_FORMAT,
+                     "%s: \"%s\" is %.15g, but \"%s\", which means the same, is %.15g",
+                     path, n.key, said, n.also, other);
         if (isnan(said)) said = other;
         if (!isnan(said)) zero_shape_set(&s, n.field, said);
     }
     ZERO_TRY(read_number(path, root, "n_inner", ZERO_SHAPE_WHOLE, false, &said));
-    if (is_gpt2 && !isnan(said) && said != 4.0 * (double)s.hidden)
-        return zero_fail(
-            ZERO_ERR_UNSUPPORTED,
-            "%s: \"n_inner\" is %.15g: this program's blocks have 4 n_embd = %" PRId64
-            " there",
-            path, said, 4 * s.hidden);
+    ZERO_FAIL_IF(
+        is_gpt2 && !isnan(said) && said != 4.0 * (double)s.hidden, ZERO_ERR_UNSUPPORTED,
+        "%s: \"n_inner\" is %.15g: this program's blocks have 4 n_embd = %" PRId64 " there",
+        path, said, 4 * s.hidden);
     if (s.kind->has & ZERO_HAS_ROTARY) {
         ZERO_TRY(read_rotary(path, root, &s));
         /* Where a layer sees the last positions alone, a model of as many positions sees
@@ -198,8 +191,8 @@ static zero_status read_root(const char *path, const json_t *root, zero_shape *s
         bool is_off = json_is_false(json_object_get(root, "use_sliding_window")) ||
                       first >= (double)s.layers;
         if (!is_off && window < (double)s.seq) s.seq = (int64_t)window;
-        if (zero_shape_check(&s) != ZERO_OK)
-            return zero_fail(ZERO_ERR_FORMAT, "%s: %s", path, zero_last_error());
+        ZERO_FAIL_IF(zero_shape_check(&s) != ZERO_OK, ZERO_ERR_FORMAT, "%s: %s", path,
+                     zero_last_error());
         s = zero_shape_complete(&s);
     }
     *shape = s;

@@ -45,12 +45,10 @@ zero_status zero_hugging_face_check_weights(const zero_hugging_face_found *found
         bool is_there = !found->weights[0] && zero_path_look(path) != ZERO_PATH_OF_NOTHING;
         if (is_there || zero_ends_in(found->weights, others[i].name)) {
             const char *file = is_there ? path : found->weights;
-            if (others[i].is_adapter)
-                return zero_fail(
-                    ZERO_ERR_UNSUPPORTED,
-                    "%.200s: %s: merge it into the model with peft's merge_and_unload(), "
-                    "and save that with save_pretrained('OUT')",
-                    file, others[i].what);
+            ZERO_FAIL_IF(others[i].is_adapter, ZERO_ERR_UNSUPPORTED,
+                         "%.200s: %s: merge it into the model with peft's "
+                         "merge_and_unload(), and save that with save_pretrained('OUT')",
+                         file, others[i].what);
             return zero_fail(
                 ZERO_ERR_UNSUPPORTED,
                 "%.200s: %s, and this program reads safetensors: convert the folder with "
@@ -95,11 +93,10 @@ static zero_status find_in_folder(zero_hugging_face_found *found)
         char path[ZERO_STORAGE_FILE_PATH];
         ZERO_AT_END(zero_bytes_destroy) zero_bytes text = {0};
         zero_hugging_face_beside(found, MAIN, path);
-        if (!has(found, MAIN))
-            return zero_fail(ZERO_ERR_IO,
-                             "%s: a folder of the hub's cache without " MAIN
-                             ": give one of the folders in its snapshots/",
-                             found->folder);
+        ZERO_FAIL_IF(!has(found, MAIN), ZERO_ERR_IO,
+                     "%s: a folder of the hub's cache without " MAIN
+                     ": give one of the folders in its snapshots/",
+                     found->folder);
         ZERO_TRY(zero_bytes_read_at_most(&text, path, REVISION_BYTES));
         ZERO_TRY(zero_bytes_append(&text, "", 1));
         char folder[ZERO_STORAGE_FILE_PATH];
@@ -108,8 +105,8 @@ static zero_status find_in_folder(zero_hugging_face_found *found)
         if (is_name)
             is_name = snprintf(folder, sizeof folder, "%s/snapshots/%.*s", found->folder, n,
                                (const char *)text.bytes) < (int)sizeof found->folder;
-        if (!is_name)
-            return zero_fail(ZERO_ERR_FORMAT, "%s: expected the name of a snapshot", path);
+        ZERO_FAIL_IF(!is_name, ZERO_ERR_FORMAT, "%s: expected the name of a snapshot",
+                     path);
         memcpy(found->folder, folder, sizeof found->folder);
     }
     found->is_index =
@@ -124,12 +121,11 @@ zero_status zero_hugging_face_find(const char *path, zero_hugging_face_found *fo
     zero_hugging_face_found f = {.folder = ""};
     ZERO_TRY(zero_storage_check_length(path, ZERO_STORAGE_PATH - REVISION_BYTES - 64));
     const zero_path_kind kind = zero_path_look(path);
-    if (kind == ZERO_PATH_OF_NOTHING && errno == ENOENT)
-        return zero_fail(ZERO_ERR_IO,
-                         "%s: no such file or folder: expected " ZERO_HUGGING_FACE_MODEL
-                         " or its folder; a model of the Hugging Face hub is downloaded "
-                         "first: hf download NAME --local-dir DIR",
-                         path);
+    ZERO_FAIL_IF(kind == ZERO_PATH_OF_NOTHING && errno == ENOENT, ZERO_ERR_IO,
+                 "%s: no such file or folder: expected " ZERO_HUGGING_FACE_MODEL
+                 " or its folder; a model of the Hugging Face hub is downloaded first: hf "
+                 "download NAME --local-dir DIR",
+                 path);
     if (kind == ZERO_PATH_OF_DIRECTORY) {
         size_t n = strlen(path);
         while (n > 1 && path[n - 1] == '/') n--;

@@ -33,10 +33,8 @@ zero_status zero_hugging_face_keep(const zero_hugging_face_found *found, bool ha
         if (text.len == 0) continue;
         bool is_text = !memchr(text.bytes, '\0', text.len);
         json_t *value = is_text ? json_stringn((const char *)text.bytes, text.len) : NULL;
-        if (!value)
-            return zero_fail(ZERO_ERR_FORMAT,
-                             "%s: expected text in UTF-8, which checkpoints can keep",
-                             path);
+        ZERO_FAIL_IF(!value, ZERO_ERR_FORMAT,
+                     "%s: expected text in UTF-8, which checkpoints can keep", path);
         ZERO_TRY(zero_allocated(json_object_set_new(made, names[i], value) == 0,
                                 "no memory to keep %s", path));
     }
@@ -51,10 +49,9 @@ zero_status zero_hugging_face_check_kept(const char *path, const json_t *kept)
         const char *text;
         if (!json_object_get(kept, names[i])) continue;
         ZERO_TRY(zero_json_text(path, kept, names[i], &text));
-        if (strlen(text) > MOST)
-            return zero_fail(ZERO_ERR_FORMAT,
-                             "%s: \"%s\": expected at most %d bytes, found %zu", path,
-                             names[i], MOST, strlen(text));
+        ZERO_FAIL_IF(strlen(text) > MOST, ZERO_ERR_FORMAT,
+                     "%s: \"%s\": expected at most %d bytes, found %zu", path, names[i],
+                     MOST, strlen(text));
     }
     return ZERO_OK;
 }
@@ -118,11 +115,11 @@ static zero_status take_ends(const char *name, const json_t *value, zero_ends *e
     for (size_t i = 0; i < n; i++) {
         const json_t *id = json_is_array(value) ? json_array_get(value, i) : value;
         int64_t token = json_integer_value(id);
-        if (!json_is_integer(id) || token < 0 || token > INT32_MAX || n > ZERO_ENDS)
-            return zero_fail(
-                ZERO_ERR_FORMAT,
-                "the kept %s: \"eos_token_id\": expected a token or a list of at most %d",
-                name, ZERO_ENDS);
+        ZERO_FAIL_IF(
+            !json_is_integer(id) || token < 0 || token > INT32_MAX || n > ZERO_ENDS,
+            ZERO_ERR_FORMAT,
+            "the kept %s: \"eos_token_id\": expected a token or a list of at most %d", name,
+            ZERO_ENDS);
         ends->id[ends->n++] = (int32_t)token;
     }
     return ZERO_OK;

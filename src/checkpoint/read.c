@@ -44,11 +44,10 @@ zero_status zero_checkpoint_open(const char *path, const zero_bytes *text,
     snprintf(name, ZERO_CHECKPOINT_NAME, "%.*s", (int)(end - begin), path + begin);
     /* A directory with the name of another step was swapped, or copied over. */
     int64_t step, own = made.manifest.step;
-    if (zero_checkpoint_is_name(name, &step) && step != own)
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%s: its manifest is that of step %" PRId64
-                         ": the directory was renamed, or its files belong to another",
-                         path, own);
+    ZERO_FAIL_IF(zero_checkpoint_is_name(name, &step) && step != own, ZERO_ERR_FORMAT,
+                 "%s: its manifest is that of step %" PRId64
+                 ": the directory was renamed, or its files belong to another",
+                 path, own);
     made.n_shards = (int)zero_min(2 * (int64_t)tp_of(&made), MOST_OPEN);
     made.n_extents = PER_RANK * ZERO_STATES * tp_of(&made);
     ZERO_TRY(
@@ -251,9 +250,8 @@ zero_status zero_checkpoint_tokenizer(zero_checkpoint *c, zero_tokenizer *tokeni
     const zero_manifest_file *known = &c->manifest.tokenizer;
     char path[ZERO_STORAGE_PATH + 64], found[ZERO_CHECKSUM];
     ZERO_AT_END(zero_bytes_destroy) zero_bytes text = {0};
-    if (!c->manifest.has_tokenizer)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "%s has no tokenizer: the run was trained on tokens", c->dir.path);
+    ZERO_FAIL_IF(!c->manifest.has_tokenizer, ZERO_ERR_INVALID,
+                 "%s has no tokenizer: the run was trained on tokens", c->dir.path);
     snprintf(path, sizeof path, "%s/" ZERO_TOKENIZER_NAME, c->dir.path);
     ZERO_TRY(read_file(c, ZERO_TOKENIZER_NAME, &text));
     zero_checksum(text.bytes, text.len, found);

@@ -101,10 +101,9 @@ static zero_status start(int *argc, char ***argv, int wanted, int *level)
 
     int is_up = 0;
     ZERO_TRY(zero_mpi(MPI_Initialized(&is_up)));
-    if (is_up)
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "MPI is initialized already: it starts once per process; use zero_comm_open()");
+    ZERO_FAIL_IF(
+        is_up, ZERO_ERR_INVALID,
+        "MPI is initialized already: it starts once per process; use zero_comm_open()");
     ZERO_TRY(zero_mpi(MPI_Init_thread(argc, argv, wanted, level)));
     int size = 0;
     ZERO_TRY(zero_mpi(MPI_Comm_size(MPI_COMM_WORLD, &size)));

@@ -34,11 +34,10 @@ static zero_status lay_out(zero_window *w, int n, const size_t bytes[])
     w->n_arrays = n;
     for (int i = 0; i < n; i++) {
         size_t ranks = (size_t)w->local_size;
-        if (bytes[i] > MAX_BYTES / ranks || w->bytes > MAX_BYTES)
-            return zero_fail(ZERO_ERR_INVALID,
-                             "a window of arrays up to %zu bytes for each of %zu ranks: "
-                             "expected no more than 2^46 in all",
-                             bytes[i], ranks);
+        ZERO_FAIL_IF(bytes[i] > MAX_BYTES / ranks || w->bytes > MAX_BYTES, ZERO_ERR_INVALID,
+                     "a window of arrays up to %zu bytes for each of %zu ranks: expected "
+                     "no more than 2^46 in all",
+                     bytes[i], ranks);
         w->offset[i] = w->bytes;
         w->bytes += zero_round_up_size(bytes[i] * ranks, page);
     }

@@ -100,12 +100,11 @@ static zero_status add_tokens(const struct batch *b)
     for (int64_t t = 0; t < b->n; t++) {
         zero_text *text = &b->texts[t];
         if (text->has_ended) continue;
-        if (next[t] < 0)
-            return zero_fail(
-                ZERO_ERR_DIVERGED,
-                "the model's logits after %" PRId64
-                " tokens are not finite: its weights are not finite, or too large for %s",
-                seen_of(b, t), zero_type_name(b->e->schedule.input.type));
+        ZERO_FAIL_IF(
+            next[t] < 0, ZERO_ERR_DIVERGED,
+            "the model's logits after %" PRId64
+            " tokens are not finite: its weights are not finite, or too large for %s",
+            seen_of(b, t), zero_type_name(b->e->schedule.input.type));
         text->tokens[length_of(b, t)] = next[t];
         text->n_drawn++;
         text->has_ended = zero_sampling_ends(b->how, next[t]);

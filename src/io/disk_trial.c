@@ -67,14 +67,14 @@ static void fill(char *block, uint64_t seed)
 zero_status zero_disk_move(const zero_scratch_file *file, const zero_disk_load *load,
                            zero_disk_moved *moved)
 {
-    if (load->threads < 1 || load->threads > ZERO_DISK_THREADS ||
-        load->n_blocks < load->threads || !(load->seconds >= 0.0) ||
-        (uint64_t)load->n_blocks > file->bytes / ZERO_DISK_BLOCK)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "%s: %d threads move %d blocks of a scratch file: expected 1 to "
-                         "%d threads, and as many blocks to %d",
-                         file->directory, load->threads, load->n_blocks, ZERO_DISK_THREADS,
-                         (int)(file->bytes / ZERO_DISK_BLOCK));
+    ZERO_FAIL_IF(load->threads < 1 || load->threads > ZERO_DISK_THREADS ||
+                     load->n_blocks < load->threads || !(load->seconds >= 0.0) ||
+                     (uint64_t)load->n_blocks > file->bytes / ZERO_DISK_BLOCK,
+                 ZERO_ERR_INVALID,
+                 "%s: %d threads move %d blocks of a scratch file: expected 1 to %d "
+                 "threads, and as many blocks to %d",
+                 file->directory, load->threads, load->n_blocks, ZERO_DISK_THREADS,
+                 (int)(file->bytes / ZERO_DISK_BLOCK));
     movement m = {.file = file, .load = load};
     ZERO_FREED mover *movers = NULL;
     ZERO_AT_END(zero_arena_destroy) zero_arena arena = {0};
@@ -96,9 +96,8 @@ zero_status zero_disk_move(const zero_scratch_file *file, const zero_disk_load *
     }
     if (error != 0) movers->movement->has_failed = true; /* the others stop */
     for (int i = 0; i < started; i++) pthread_join(movers[i].thread, NULL);
-    if (error != 0)
-        return zero_fail(ZERO_ERR_ENV, "cannot start thread %d of %d for a disk: %s",
-                         started + 1, n, strerror(error));
+    ZERO_FAIL_IF(error != 0, ZERO_ERR_ENV, "cannot start thread %d of %d for a disk: %s",
+                 started + 1, n, strerror(error));
     int k = 0;
     while (k < n - 1 && movers[k].failure.status == ZERO_OK) k++;
     ZERO_TRY(zero_failure_restore(&movers[k].failure));

@@ -121,9 +121,8 @@ static zero_status allocate(zero_model *m, const zero_shape *s)
 zero_status zero_model_build(const zero_shape *shape, zero_model *model)
 {
     ZERO_TRY(zero_shape_check(shape));
-    if (!model)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "zero_model_build() without a place for the model");
+    ZERO_FAIL_IF(!model, ZERO_ERR_INVALID,
+                 "zero_model_build() without a place for the model");
     const zero_shape s = zero_shape_complete(shape);
     ZERO_AT_END(zero_model_destroy)
     zero_model m = {.vocab = s.vocab,

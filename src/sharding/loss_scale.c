@@ -14,13 +14,11 @@ zero_status zero_loss_scale_update(zero_loss_scale *s, bool overflow)
     if (overflow) {
         bool is_forgiven = s->type == ZERO_FP16 && s->hysteresis > 1;
         if (!is_forgiven && s->scale <= ZERO_LOSS_SCALE_LEAST) {
-            if (s->type == ZERO_FP16)
-                return zero_fail(
-                    ZERO_ERR_DIVERGED,
-                    "a gradient overflows fp16 although the loss scale is down to %g, the "
-                    "smallest: training has diverged; lower --lr, lengthen --warmup, or "
-                    "use --dtype bf16, which has the range of fp32",
-                    (double)s->scale);
+            ZERO_FAIL_IF(s->type == ZERO_FP16, ZERO_ERR_DIVERGED,
+                         "a gradient overflows fp16 although the loss scale is down to %g, "
+                         "the smallest: training has diverged; lower --lr, lengthen "
+                         "--warmup, or use --dtype bf16, which has the range of fp32",
+                         (double)s->scale);
             return zero_fail(ZERO_ERR_DIVERGED,
                              "a gradient is not finite in %s, which needs no loss scale: "
                              "training has diverged; lower --lr or lengthen --warmup",
