@@ -1,9 +1,9 @@
 #include "comm/wait.h"
 
-#include <sched.h>
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/crowd.h"
 #include "base/fail.h"
 #include "comm/family.h"
 #include "comm/flight.h"
@@ -14,7 +14,7 @@
 #include "comm/watch.h"
 
 #define SPINS      200 /* turns before a waiting rank yields the processor */
-#define NAPS_AFTER 4   /* turns before one beside a thread that computes sleeps */
+#define NAPS_AFTER 4 /* turns before one sleeps beside a thread or process that computes */
 
 static void note(zero_comm *comm, zero_watch_state state, const zero_operation *what)
 {
@@ -44,14 +44,17 @@ static zero_status look(zero_comm *comm, const zero_awaited *awaited, bool *ende
     return *ended ? ZERO_OK : zero_watch_turn(comm);
 }
 
-/* Between looks: spins, then yields the processor. */
-static void rest(const zero_awaited *awaited, int turns)
+/* Between looks: spins, then yields the processor; beside others that keep it, sleeps. */
+static void rest(zero_comm *comm, const zero_awaited *awaited, int turns)
 {
     static const struct timespec nap = {.tv_nsec = 50000};
-    if (awaited->naps && turns > NAPS_AFTER)
+    const bool is_soon = turns <= NAPS_AFTER;
+    if (awaited->naps && !is_soon)
         nanosleep(&nap, NULL);
+    else if (!is_soon && zero_crowd_is_there(&comm->crowd))
+        zero_crowd_sleep();
     else if (turns >= SPINS)
-        sched_yield();
+        zero_crowd_yield(&comm->crowd);
 }
 
 /* Between threads of one process it sleeps if nothing could move. */
@@ -80,7 +83,7 @@ zero_status zero_wait_until(zero_comm *group, zero_watch_state state,
         if (comm->local && comm->advanced == advanced)
             st = zero_local_rest(comm, moves);
         else if (!comm->local)
-            rest(awaited, turns);
+            rest(comm, awaited, turns);
         if (st != ZERO_OK) break;
     }
     zero_thread_waits(comm, -1);
