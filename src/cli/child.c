@@ -1,6 +1,5 @@
 #include "cli/child.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/types.h>
@@ -12,7 +11,6 @@
 #endif
 
 #include "base/clock.h"
-#include "base/fail.h"
 #include "base/legible.h"
 #include "cli/requests.h"
 #include "io/file.h"

@@ -1,7 +1,6 @@
 #include "cli/deepspeed.h"
 
 #include <ctype.h>
-#include <math.h>
 
 #include "base/embedded.h"
 #include "base/fail.h"

@@ -1,7 +1,6 @@
 #include "cli/job_options.h"
 
 #include <limits.h>
-#include <math.h>
 
 #include "base/fail.h"
 #include "base/quantity.h"

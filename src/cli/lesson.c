@@ -1,5 +1,4 @@
 /* zero lesson: a course that grades itself. It needs no MPI. */
-#include <errno.h>
 #include <fcntl.h>
 #include <strings.h>
 #include <unistd.h>

@@ -1,7 +1,5 @@
 #include "cli/option.h"
 
-#include <assert.h>
-
 #include "base/quantity.h"
 #include "train/metrics.h"
 

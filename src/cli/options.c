@@ -1,7 +1,5 @@
 #include "cli/options.h"
 
-#include <assert.h>
-
 #include "base/embedded.h"
 #include "base/fail.h"
 #include "base/legible.h"

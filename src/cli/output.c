@@ -1,6 +1,5 @@
 #include "cli/output.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
 

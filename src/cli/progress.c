@@ -1,7 +1,6 @@
 #include "cli/progress.h"
 
 #include <fcntl.h>
-#include <math.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 

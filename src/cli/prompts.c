@@ -1,7 +1,5 @@
 #include "cli/prompts.h"
 
-#include <errno.h>
-
 #include "base/fail.h"
 #include "base/number.h"
 #include "base/type.h"

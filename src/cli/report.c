@@ -2,8 +2,6 @@
 #include "base/grow.h"
 #include "cli/options.h"
 
-#include <math.h>
-
 #include "base/fail.h"
 #include "base/legible.h"
 #include "comm/launch.h"

@@ -1,9 +1,7 @@
 #include "cli/requests.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stddef.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>

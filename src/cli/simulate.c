@@ -1,8 +1,6 @@
 /* zero simulate: a training step of all ranks over a network, without MPI. */
 #include "cli/simulate_options.h"
 
-#include <math.h>
-
 #include "base/fail.h"
 #include "base/quantity.h"
 #include "cli/build.h"

@@ -1,5 +1,4 @@
 /* zero sweep: a scaling study, each point of which is a run of its own. */
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <time.h>

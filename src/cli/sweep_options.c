@@ -1,7 +1,5 @@
 #include "cli/sweep.h"
 
-#include <math.h>
-
 #include "base/fail.h"
 #include "base/quantity.h"
 #include "cli/overwriting.h"

@@ -4,7 +4,6 @@
 #include "cli/saving.h"
 #include "cli/tracing.h"
 
-#include <errno.h>
 #include <strings.h>
 
 #include "base/clock.h"

@@ -1,7 +1,6 @@
 #include "course/answer.h"
 
 #include <ctype.h>
-#include <math.h>
 #include <strings.h>
 
 #include "base/number.h"

@@ -1,6 +1,5 @@
 #include "course/answer_file.h"
 
-#include <errno.h>
 #include <strings.h>
 
 #include "base/fail.h"

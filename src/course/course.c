@@ -1,7 +1,6 @@
 #include "course/course.h"
 
 #include <limits.h>
-#include <math.h>
 
 #include <xxhash.h>
 

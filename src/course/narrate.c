@@ -1,7 +1,5 @@
 #include "course/narrate.h"
 
-#include <math.h>
-
 #include "base/embedded.h"
 #include "facts/form.h"
 #include "sharding/ops.h"

@@ -1,7 +1,5 @@
 #include "data/corpus.h"
 
-#include <assert.h>
-
 #include <xxhash.h>
 
 #include "base/fail.h"

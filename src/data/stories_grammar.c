@@ -1,6 +1,5 @@
 #include "data/stories_grammar.h"
 
-#include <assert.h>
 #include <ctype.h>
 
 #include "base/embedded.h"

@@ -1,7 +1,5 @@
 #include "facts/csv.h"
 
-#include <math.h>
-
 #include "base/legible.h"
 
 void zero_csv_text(const char *text, FILE *out)

@@ -1,7 +1,6 @@
 #include "facts/facts.h"
 
 #include <ctype.h>
-#include <math.h>
 
 #include "base/number.h"
 

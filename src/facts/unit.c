@@ -1,5 +1,4 @@
 /* Numbers as people read them: three or four digits and a unit. */
-#include <math.h>
 
 #include "facts/facts.h"
 

@@ -5,8 +5,6 @@
  * have at most 31 bytes. Members that no row names are ignored: newer versions add some. */
 #pragma once
 
-#include <stdbool.h>
-
 #include "io/json_input.h"
 
 typedef enum {

@@ -3,7 +3,6 @@
  * A run of many steps is thinned to what a screen can show (svg_axis.h): no extreme is
  * lost. Tokens per second also have the median and the quartiles of every 20 steps, so that
  * a disturbed machine is seen. */
-#include <math.h>
 
 #include "base/number.h"
 #include "pages/page_parts.h"

@@ -1,9 +1,5 @@
 #include "pages/page_kind.h"
 
-#include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "base/number.h"
 
 zero_page_kind zero_kind_of(const char *name)

@@ -4,7 +4,6 @@
  * A box that is wide enough has a title, and a label if that fits. What is narrower is
  * drawn by columns: each has the colour of the kind that took most of it. So a page stays
  * small however long the trace is. */
-#include <math.h>
 
 #include "base/number.h"
 #include "pages/breakdown.h"

@@ -1,7 +1,5 @@
 #include "pages/run.h"
 
-#include <math.h>
-
 #include "base/fail.h"
 #include "base/legible.h"
 #include "engine/ranks.h"

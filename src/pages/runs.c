@@ -1,5 +1,4 @@
 /* Several runs: the settings and the figures in which they differ, and their text. */
-#include <math.h>
 
 #include "base/fail.h"
 #include "base/legible.h"

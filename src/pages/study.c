@@ -1,7 +1,5 @@
 #include "pages/study.h"
 
-#include <math.h>
-
 #include "base/fail.h"
 #include "base/legible.h"
 #include "io/json_input.h"

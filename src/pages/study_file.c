@@ -1,6 +1,5 @@
 /* The files of a study: study.csv, written and read, study.json, read, and what a report
  * shows of them. */
-#include <math.h>
 
 #include "base/fail.h"
 #include "base/legible.h"

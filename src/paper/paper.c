@@ -1,7 +1,5 @@
 #include "paper/paper.h"
 
-#include <math.h>
-
 #include "base/embedded.h"
 #include "facts/form.h"
 #include "nn/share.h"

@@ -1,7 +1,5 @@
 #include "paper/runs.h"
 
-#include <math.h>
-
 #include "base/embedded.h"
 #include "facts/facts.h"
 #include "report/json_put.h"

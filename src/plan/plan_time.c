@@ -1,7 +1,5 @@
 #include "plan/plan_time.h"
 
-#include <math.h>
-
 #include "base/fail.h"
 #include "base/grow.h"
 #include "base/number.h"

@@ -1,7 +1,5 @@
 #include "report/live.h"
 
-#include <math.h>
-
 #include "base/number.h"
 #include "train/step_times.h"
 

@@ -1,7 +1,5 @@
 #include "report/plan_pipeline.h"
 
-#include <math.h>
-
 #include "base/fail.h"
 #include "report/json_put.h"
 #include "report/plan_facts.h"

@@ -1,7 +1,5 @@
 #include "report/simulation_report.h"
 
-#include <math.h>
-
 #include "base/fail.h"
 #include "base/grow.h"
 #include "report/json_put.h"

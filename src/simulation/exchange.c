@@ -1,8 +1,5 @@
 #include "simulation/exchange.h"
 
-#include <assert.h>
-#include <math.h>
-
 #include "base/fail.h"
 #include "base/grow.h"
 #include "simulation/parts.h"

@@ -1,7 +1,5 @@
 #include "simulation/limits.h"
 
-#include <math.h>
-
 #include "base/fail.h"
 #include "lists/algorithm.h"
 #include "simulation/agreements.h"

@@ -1,8 +1,5 @@
 #include "simulation/network.h"
 
-#include <assert.h>
-#include <math.h>
-
 #include "base/fail.h"
 #include "base/grow.h"
 #include "simulation/queues.h"

@@ -1,7 +1,5 @@
 #include "trace/run_trace.h"
 
-#include <math.h>
-
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/grow.h"

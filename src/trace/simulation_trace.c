@@ -1,7 +1,5 @@
 #include "trace/simulation_trace.h"
 
-#include <math.h>
-
 #include "base/fail.h"
 #include "base/grow.h"
 #include "lists/algorithm.h"

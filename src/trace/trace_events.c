@@ -1,7 +1,6 @@
 #include "trace/trace_events.h"
 
 #include <limits.h>
-#include <math.h>
 
 #include "base/fail.h"
 #include "base/grow.h"

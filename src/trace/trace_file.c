@@ -1,6 +1,5 @@
 #include "trace/trace_file.h"
 
-#include <math.h>
 #include <stdarg.h>
 
 #include "base/fail.h"

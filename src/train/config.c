@@ -1,7 +1,5 @@
 #include "train/config.h"
 
-#include <math.h>
-
 #include "base/number.h"
 #include "base/type.h"
 #include "data/tokenizer.h"

@@ -1,7 +1,5 @@
 #include "train/metrics.h"
 
-#include <math.h>
-
 #include <sys/resource.h>
 
 #include "base/fail.h"

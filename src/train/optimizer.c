@@ -5,8 +5,6 @@
  * a granule per rank, which goes through a padded copy. */
 #include "zero/optimizer.h"
 
-#include <math.h>
-
 #include <xxhash.h>
 
 #include "base/arena.h"

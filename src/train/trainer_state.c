@@ -1,5 +1,4 @@
 /* zero/train.h: the state of a trainer, saved, loaded, read, written and counted. */
-#include <math.h>
 
 #include <xxhash.h>
 

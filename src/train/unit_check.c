@@ -1,6 +1,5 @@
 /* zero/check.h: what a unit promises, tried out, and its gradients against finite
  * differences. */
-#include <math.h>
 
 #include "base/fail.h"
 #include "base/number.h"

@@ -1,7 +1,5 @@
 #include "train/unit_probe.h"
 
-#include <math.h>
-
 #include <xxhash.h>
 
 #include "base/fail.h"
