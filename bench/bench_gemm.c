@@ -27,6 +27,7 @@
 #include "math/blas.h"
 #include "math/cpu_packed.h"
 #include "math/cpu_state.h"
+#include "math/peak.h"
 
 enum {
     PLAIN,
@@ -277,6 +278,10 @@ static zero_status measure_step(const wish *w, int64_t tokens)
         for (int variant = b.first; variant < b.end; variant++)
             printf("%14.2f", step[PLAIN] / step[variant]);
     }
+    printf("\n%-25s", "of the peak");
+    for (int variant = b.first; variant < b.end; variant++)
+        printf("%14.2f",
+               1e9 * flops / step[variant] / zero_cpu_peak(b.type[variant], 1).flops);
     printf("\n%-25s", "longest gap, ms");
     for (int variant = b.first; variant < b.end; variant++)
         printf("%14.1f", 1e3 * longest[variant]);

@@ -9,6 +9,7 @@
  *
  *     mpirun -n 2 build/bench_kernels --dtype bf16        (and zero train's options) */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -26,6 +27,7 @@
 #include "math/backends.h"
 #include "math/blas.h"
 #include "math/device.h"
+#include "math/peak.h"
 #include "nn/shape.h"
 
 #define LANE         (INT64_C(1) << 24) /* elements at most, 64 MiB */
@@ -45,6 +47,7 @@ typedef struct {
     double rate;      /* bytes or flops per second */
     double reference; /* the measure's rate */
     double ratio;     /* rate / reference */
+    double of_peak;   /* rate / what the cores, or their memory, can do; NAN: unknown */
     bool is_flops;
     bench_series series; /* kernel, measure */
 } row;
@@ -56,7 +59,8 @@ typedef struct {
     bench_lanes lanes;
     bench_products plain, ours; /* one layer's part of all products: sgemm, our backend */
     int64_t per_call[BENCH_UNITS];
-    double per_step[BENCH_UNITS]; /* elements of one unit in a step of this rank */
+    double per_step[BENCH_UNITS];  /* elements of one unit in a step of this rank */
+    double flops_peak, reads_peak; /* per second, of a rank, all at once; NAN on a device */
     bench_clock clock;
     bench_report report;
     row rows[ROWS];
@@ -180,7 +184,20 @@ static zero_status measure_kernel(bench *b, const bench_kernel *k, row *r)
     r->rate = amount / seconds;
     r->reference = reference / bench_seconds(&r->series, 1);
     r->ratio = amount / reference / bench_ratio(&r->series, 0, 1);
+    r->of_peak = r->rate / (r->is_flops ? b->flops_peak : b->reads_peak);
     return ZERO_OK;
+}
+
+/* What this rank's cores and their memory can do while the others try it, too. */
+static zero_status find_peaks(bench *b)
+{
+    const int threads = (int)zero_max(b->lanes.math.threads, 1);
+    const size_t of_all = 512 << 20; /* more than caches have */
+    b->flops_peak = b->reads_peak = NAN;
+    if (is_on_device(b)) return ZERO_OK;
+    b->flops_peak = zero_cpu_peak(b->lanes.type, threads).flops;
+    return zero_cpu_read_rate(of_all / (size_t)(b->world.size * threads), threads,
+                              &b->reads_peak);
 }
 
 static zero_status measure_products(bench *b, row *r)
@@ -198,6 +215,7 @@ static zero_status measure_products(bench *b, row *r)
                .rate = flops / seconds,
                .reference = flops / bench_seconds(&r->series, 1),
                .ratio = 1.0 / bench_ratio(&r->series, 0, 1),
+               .of_peak = flops / seconds / b->flops_peak,
                .series = r->series};
     return ZERO_OK;
 }
@@ -213,17 +231,19 @@ static int longer(const void *a, const void *b)
 static zero_status report_row(bench *b, const row *r, double all)
 {
     const char *what = r->is_flops ? "Gflop/s" : "GB/s";
-    printf("%-22s%12.4f%10.1f%10.1f %-8s%8.2f%12.2f%9.2f\n", r->name, 1e9 * r->element,
-           1e-9 * r->rate, 1e-9 * r->reference, what, r->ratio, 1e3 * r->seconds,
-           100.0 * r->seconds / all);
+    printf("%-22s%12.4f%10.1f%10.1f %-8s%8.2f", r->name, 1e9 * r->element, 1e-9 * r->rate,
+           1e-9 * r->reference, what, r->ratio);
+    bench_print_number("%*.2f", 9, r->of_peak);
+    printf("%12.2f%9.2f\n", 1e3 * r->seconds, 100.0 * r->seconds / all);
     return bench_report_add(
         &b->report,
-        json_pack("{s:s, s:o, s:o, s:o, s:s, s:o, s:o, s:o}", "kernel", r->name,
+        json_pack("{s:s, s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:o}", "kernel", r->name,
                   "seconds_per_element", bench_number(r->element), "rate",
                   bench_number(r->rate), "reference", bench_number(r->reference), "unit",
                   r->is_flops ? "flop/s" : "bytes/s", "of_reference",
-                  bench_number(r->ratio), "seconds_per_step", bench_number(r->seconds),
-                  "share", bench_number(r->seconds / all)));
+                  bench_number(r->ratio), "of_peak", bench_number(r->of_peak),
+                  "seconds_per_step", bench_number(r->seconds), "share",
+                  bench_number(r->seconds / all)));
 }
 
 static zero_status report(bench *b)
@@ -234,10 +254,14 @@ static zero_status report(bench *b)
         share += bench_core_share(&b->rows[i].series);
     }
     qsort(b->rows, ROWS, sizeof b->rows[0], longer);
-    printf("\n%-22s%12s%10s%10s %-8s%8s%12s%9s\n", "", "ns/element", "rate", "measure", "",
-           "ratio", "ms in step", "% of sum");
+    printf("\n%-22s%12s%10s%10s %-8s%8s%9s%12s%9s\n", "", "ns/element", "rate", "measure",
+           "", "ratio", "of peak", "ms in step", "% of sum");
     for (int i = 0; i < ROWS; i++) ZERO_TRY(report_row(b, &b->rows[i], all));
-    printf("%-22s%62.2f\n", "sum", 1e3 * all);
+    printf("%-22s%71.2f\n", "sum", 1e3 * all);
+    if (!is_on_device(b))
+        printf(
+            "\npeak of a rank: %.1f Gflop/s between registers, %.1f GB/s read from memory",
+            1e-9 * b->flops_peak, 1e-9 * b->reads_peak);
     printf(
         "\nproducts of matrices: ns per flop; measure: %s; in the\nworst part of a round a "
         "rank had its core for %.0f %% of the time (all kernels together)\n",
@@ -396,6 +420,7 @@ static zero_status prepare(bench *b)
     b->clock = (bench_clock){.comm = &b->world, .rounds = (int)b->options.rounds};
     count_elements(b);
     ZERO_TRY(init_lanes(b));
+    ZERO_TRY(find_peaks(b));
     return init_products(b);
 }
 

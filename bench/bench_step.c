@@ -9,6 +9,7 @@
  *
  *     mpirun -n 2 build/bench_step --help */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -24,6 +25,7 @@
 #include "data/tokenizer.h"
 #include "math/backends.h"
 #include "math/blas.h"
+#include "math/peak.h"
 #include "nn/shape.h"
 #include "plan/plan.h"
 
@@ -185,9 +187,17 @@ static void print_setup(const bench *b)
            "utilisation = flops / (time of a step * sgemm's rate), of 6 N (the products) "
            "and of all flops;\n"
            "sgemm's rate is that of the same products before and after the steps, on all "
-           "ranks at once\n",
+           "ranks at once;\nof the peak: all flops, beside multiply-adds between "
+           "registers\n",
            1e-9 * products_flops(b), 1e-9 * (model_flops(b) - products_flops(b)),
            1e-6 * zero_shape_multiplied(s));
+}
+
+/* What a rank's cores can do with this type, flops per second; NAN on a device. */
+static double peak_of(const bench *b, const zero_config *c)
+{
+    const int threads = (int)zero_max(c->plan.threads, 1);
+    return b->backend->memory ? NAN : zero_cpu_peak(c->plan.type, threads).flops;
 }
 
 static void print_table_header(const bench *b)
@@ -197,9 +207,9 @@ static void print_table_header(const bench *b)
         "the time\n\n",
         b->series.kept, bench_mark(&b->series), 100.0 * bench_core_share(&b->series));
     printf("%*s%26s%31s\n", 31, "", "Gflop/s per rank", "utilisation");
-    printf("%5s %5s%10s%10s%8s%8s%9s%11s%16s%8s%9s%9s\n", "stage", "dtype", "ms",
+    printf("%5s %5s%10s%10s%8s%8s%9s%11s%16s%8s%9s%9s%9s\n", "stage", "dtype", "ms",
            "tokens/s", "6 N", "all", "sgemm", "of 6 N", "(least..most)", "of all",
-           "x first", "exposed");
+           "of peak", "x first", "exposed");
 }
 
 static zero_status report_engine(bench *b, int i, const bench_shares *shares)
@@ -210,6 +220,7 @@ static zero_status report_engine(bench *b, int i, const bench_shares *shares)
     double model = products.median * model_flops(b) / products_flops(b);
     double flops = model_flops(b);
     double ratio = bench_ratio(&b->series, 2 * i + 1, 1);
+    double of_peak = 1e9 * rank_rate(b, flops, seconds) / peak_of(b, c);
     printf("%5d %5s", c->plan.stage, zero_type_name(c->plan.type));
     bench_print_number("%*.2f", 10, 1e3 * seconds);
     bench_print_number("%*.0f", 10, (double)positions(b) / seconds);
@@ -220,12 +231,13 @@ static zero_status report_engine(bench *b, int i, const bench_shares *shares)
     bench_print_number("%*.3f..", 9, products.least);
     bench_print_number("%-*.3f", 5, products.most);
     bench_print_number("%*.3f", 8, model);
+    bench_print_number("%*.3f", 9, of_peak);
     bench_print_number("%*.3f", 9, ratio);
     printf("%8.2f%%\n", 100.0 * shares->slowest.exposed);
     return bench_report_add(
         &b->report,
-        json_pack("{s:I, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:i, "
-                  "s:i, s:o, s:o}",
+        json_pack("{s:I, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i, "
+                  "s:i, s:i, s:o, s:o}",
                   "stage", (json_int_t)c->plan.stage, "dtype", zero_type_name(c->plan.type),
                   "step_seconds", bench_number(seconds), "tokens_per_second",
                   bench_number((double)positions(b) / seconds), "model_flops_per_step",
@@ -235,10 +247,10 @@ static zero_status report_engine(bench *b, int i, const bench_shares *shares)
                   "products_of_sgemm_least", bench_number(products.least),
                   "products_of_sgemm_most", bench_number(products.most), "core_share",
                   bench_number(bench_core_share(&b->series)), "over_first",
-                  bench_number(ratio), "kept", b->series.kept, "taken", b->series.taken,
-                  "slowest_rank", shares->slowest_rank, "share_rank_0",
-                  bench_share_object(&shares->first), "share_slowest_rank",
-                  bench_share_object(&shares->slowest)));
+                  bench_number(ratio), "of_peak", bench_number(of_peak), "kept",
+                  b->series.kept, "taken", b->series.taken, "slowest_rank",
+                  shares->slowest_rank, "share_rank_0", bench_share_object(&shares->first),
+                  "share_slowest_rank", bench_share_object(&shares->slowest)));
 }
 
 static zero_status report(bench *b)

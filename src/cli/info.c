@@ -21,6 +21,7 @@
 #include "math/backends.h"
 #include "math/blas.h"
 #include "math/device.h"
+#include "math/peak.h"
 #include "math/threads.h"
 #include "report/json_put.h"
 #include "sharding/stages.h"
@@ -29,7 +30,7 @@
 extern const zero_embedded zero_cli_forms[];
 
 typedef struct {
-    bool json, trial;
+    bool json, trial, measure;
     const char *defaults, *offload;
 } info_options;
 
@@ -116,6 +117,42 @@ static zero_status try_products(double *ratio)
     free(t.c);
     free(t.b);
     free(t.a);
+    return st;
+}
+
+/* What the cores and their memory can do, by one thread and by all usable ones at once. */
+static zero_status measure(const zero_topology *t, json_t **found)
+{
+    static const zero_type types[] = {ZERO_FP32, ZERO_BF16};
+    const int all = zero_cpu_has_threads() ? t->usable_threads : 1;
+    const size_t line = 512, share = t->memory_available / 4 / (size_t)all;
+    const struct {
+        const char *from;
+        size_t bytes; /* of each thread */
+    } places[] = {{"L1 cache", 16 << 10},
+                  {"L2 cache", t->l2 / 2},
+                  {"memory", zero_min_size(zero_max_size(64 << 20, 4 * t->l3), share)}};
+    json_t *peaks = json_array(), *reads = json_array();
+    zero_status st = ZERO_OK;
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        zero_cpu_rate one = zero_cpu_peak(types[i], 1),
+                      of_all = zero_cpu_peak(types[i], all);
+        json_array_append_new(
+            peaks, json_pack("{s:s, s:s, s:f, s:f}", "type", zero_type_name(types[i]), "by",
+                             one.by, "one_thread", one.flops, "all", of_all.flops));
+    }
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        const size_t bytes = places[i].bytes / line * line;
+        double one = 0.0, of_all = 0.0;
+        if (bytes == 0) continue;
+        if (st == ZERO_OK) st = zero_cpu_read_rate(bytes, 1, &one);
+        if (st == ZERO_OK) st = zero_cpu_read_rate(bytes, all, &of_all);
+        json_array_append_new(reads, json_pack("{s:s, s:I, s:f, s:f}", "from",
+                                               places[i].from, "bytes", (json_int_t)bytes,
+                                               "one_thread", one, "all", of_all));
+    }
+    *found =
+        json_pack("{s:i, s:o, s:o}", "threads", all, "flops", peaks, "read_bytes", reads);
     return st;
 }
 
@@ -227,13 +264,15 @@ static zero_status run(void *options, const zero_options *given)
         zero_blas_name(blas, sizeof blas);
         zero_blas_set_threads(1); /* as training has it unless told otherwise */
         if (zero_cpu_bf16_name()) ZERO_TRY(try_products(&ratio));
+        json_t *measured = json_null();
+        if (o->measure) ZERO_TRY(measure(&t, &measured));
         json_t *found = gpus(cuda, sizeof cuda), *stages = json_array();
         for (int s = 0; s < ZERO_STAGE_COUNT; s++)
             json_array_append_new(stages, json_integer(s));
         json_t *info = json_pack(
             "{s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:b, s:s, s:o, s:s, s:b, s:s?, s:s?, "
             "s:o, s:s, s:{s:i, s:i}, s:{s:i, s:i}, s:s, s:b, s:i, s:o, s:o, s:o, s:o, s:o, "
-            "s:o, s:o}",
+            "s:o, s:o, s:o}",
             "version", zero_version(), "commit", zero_build_commit(), "build", ZERO_BUILD,
             "mpi", mpi, "mpi_cuda", zero_launch_cuda(), "blas", blas, "backends",
             names(zero_backend_name_at), "devices", device_names(), "cuda",
@@ -248,7 +287,8 @@ static zero_status run(void *options, const zero_options *given)
             t.numa_nodes, "memory_bytes", known(t.machine_memory), "memory_available_bytes",
             known(t.memory_available), "memory_limit_bytes", known(t.memory_limit),
             "shm_available_bytes", known(t.shm_available), "stages", stages, "types",
-            names(zero_type_name_at), "collectives", names(zero_algorithm_name_at));
+            names(zero_type_name_at), "collectives", names(zero_algorithm_name_at),
+            "measured", measured);
         return o->json ? zero_json_print(info, JSON_INDENT(2), stdout)
                        : print(info, "build");
     }

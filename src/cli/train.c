@@ -173,6 +173,8 @@ static zero_status train_steps(zero_session *s, sums *sum)
     sum->run.eval_seconds += zero_clock_seconds() - start;
     /* Gathers and shows the ledgers, the profile and the digest. */
     zero_step_time step_time = zero_step_times_end(&sum->times);
+    step_time.flops = zero_shape_flops(s->model.shape) *
+                      (double)(s->config.global_batch * s->model.seq) / s->world.size;
     char digest[33];
     json_t *facts; /* of the last line, on rank 0 */
     ZERO_TRY(zero_engine_digest(&s->engine, digest));

@@ -12,6 +12,7 @@
 #include <mpi.h>
 #include <pthread.h>
 
+#include "base/crowd.h"
 #include "base/tree.h"
 #include "lists/copier.h"
 #include "lists/member.h"
@@ -80,6 +81,7 @@ struct zero_comm {
     struct zero_collective *active; /* begun and not yet ended, oldest first; borrowed */
     int64_t advanced;               /* (whole) grows when a step runs or a message ends */
 
+    zero_crowd crowd;           /* (whole) beside the threads that wait */
     struct zero_watch *watch;   /* (whole) owned; NULL: no watchdog (watch.h) */
     struct zero_check *check;   /* owned; NULL: ranks do not compare (check.h) */
     struct zero_thread *thread; /* (whole) owned; NULL: no progress thread (thread.h) */

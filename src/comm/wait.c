@@ -1,9 +1,9 @@
 #include "comm/wait.h"
 
-#include <sched.h>
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/crowd.h"
 #include "base/fail.h"
 #include "comm/family.h"
 #include "comm/flight.h"
@@ -14,7 +14,7 @@
 #include "comm/watch.h"
 
 #define SPINS      200 /* turns before a waiting rank yields the processor */
-#define NAPS_AFTER 4   /* turns before one beside a thread that computes sleeps */
+#define NAPS_AFTER 4 /* turns before one sleeps beside a thread or process that computes */
 
 #define OTHERS_EVERY 5e-4 /* seconds between looks at what other threads use */
 #define OTHERS_LEAST 0.05 /* of a processor: they compute */
@@ -72,16 +72,19 @@ static bool others_compute(others *o)
     return compute;
 }
 
-/* Between looks: spins, then yields the processor. A nap takes longer than most messages,
- * so one beside a thread that computes sleeps only while it does: once that waits, too, it
- * waits for this one. */
-static void rest(const zero_awaited *awaited, int turns, others *o)
+/* Between looks: spins, then yields the processor; beside others that keep it, sleeps. A nap
+ * takes longer than most messages, so a wait beside threads that compute naps only while
+ * they do: once they wait, too, they wait for this one. */
+static void rest(zero_comm *comm, const zero_awaited *awaited, int turns, others *o)
 {
     static const struct timespec nap = {.tv_nsec = 50000};
-    if (awaited->naps && turns > NAPS_AFTER && others_compute(o))
+    const bool is_soon = turns <= NAPS_AFTER;
+    if (awaited->naps && !is_soon && others_compute(o))
         nanosleep(&nap, NULL);
+    else if (!is_soon && zero_crowd_is_there(&comm->crowd))
+        zero_crowd_sleep();
     else if (turns >= SPINS)
-        sched_yield();
+        zero_crowd_yield(&comm->crowd);
 }
 
 /* Between threads of one process it sleeps if nothing could move. */
@@ -111,7 +114,7 @@ zero_status zero_wait_until(zero_comm *group, zero_watch_state state,
         if (comm->local && comm->advanced == advanced)
             st = zero_local_rest(comm, moves);
         else if (!comm->local)
-            rest(awaited, turns, &beside);
+            rest(comm, awaited, turns, &beside);
         if (st != ZERO_OK) break;
     }
     zero_thread_waits(comm, -1);

@@ -47,6 +47,7 @@ struct zero_math {
     zero_bits bits; /* likewise; zeroed: ZERO_BITS_AUTO */
     const void *state[ZERO_MATH_STATE]; /* private to the backend; set by its open() */
     struct zero_team *team; /* its threads while they are held (math/threads.h); or NULL */
+    double crowded_until;   /* what those threads have found (base/crowd.h); starts as 0 */
 };
 
 /* The word of a changed parameter with this number; the largest word counts, and 0 is

@@ -80,6 +80,25 @@ static void multiply_part(int64_t k, const void *a, const void *b, int64_t b_fro
                  b_k * ZERO_AMX_LANES, add, c, ldc);
 }
 
+static float in_registers(int64_t tiles)
+{
+    float sum[ZERO_AMX_LANES * ZERO_AMX_LANES];
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    _tile_zero(3);
+    _tile_zero(4);
+    _tile_zero(5);
+    for (; tiles > 0; tiles--) {
+        _tile_dpbf16ps(0, 4, 5);
+        _tile_dpbf16ps(1, 4, 5);
+        _tile_dpbf16ps(2, 4, 5);
+        _tile_dpbf16ps(3, 4, 5);
+    }
+    _tile_stored(0, sum, 4 * ZERO_AMX_LANES);
+    return sum[0];
+}
+
 const zero_packed_kernels zero_bgemm_amx = {
     .name = "AMX-BF16",
     .block_m = 512,
@@ -89,5 +108,6 @@ const zero_packed_kernels zero_bgemm_amx = {
     .end = end,
     .multiply = multiply,
     .multiply_part = multiply_part,
+    .in_registers = in_registers,
     ZERO_BGEMM_FORM,
 };

@@ -67,6 +67,22 @@ static void multiply(int64_t k, const void *a, const void *b, bool add, float *c
     multiply_part(k, a, b, 0, k, add, c, ldc);
 }
 
+static float in_registers(int64_t tiles)
+{
+    enum { PAIRS = ZERO_BGEMM_TILE * ZERO_BGEMM_TILE * ZERO_AMX_DEPTH / 2 };
+    __m512 sum[ROWS][2];
+    const volatile int any = 0x3f003f00; /* as if the compiler could not know it */
+    const __m512bh pair = (__m512bh)_mm512_set1_epi32(any);
+    for (int r = 0; r < ROWS; r++) /* none is another one's */
+        for (int h = 0; h < 2; h++) sum[r][h] = _mm512_set1_ps((float)(2 * r + h));
+    for (int64_t i = tiles * (PAIRS / (16 * 2 * ROWS)); i > 0; i--)
+        for (int r = 0; r < ROWS; r++)
+            for (int h = 0; h < 2; h++) sum[r][h] = _mm512_dpbf16_ps(sum[r][h], pair, pair);
+    __m512 all = {0};
+    for (int r = 0; r < ROWS; r++) all += sum[r][0] + sum[r][1];
+    return all[0];
+}
+
 const zero_packed_kernels zero_bgemm_avx512 = {
     .name = "AVX512-BF16",
     .block_m = 672,
@@ -76,5 +92,6 @@ const zero_packed_kernels zero_bgemm_avx512 = {
     .end = nothing,
     .multiply = multiply,
     .multiply_part = multiply_part,
+    .in_registers = in_registers,
     ZERO_BGEMM_FORM,
 };

@@ -65,6 +65,9 @@ typedef struct {
                           int64_t b_k, bool add, float *c, int64_t ldc);
     /* c[rows, cols] += x[rows, cols], dense */
     void (*add)(const float *x, float *c, int64_t ldc);
+    /* The multiply-adds of as many tiles of one depth, between registers alone. Returns one
+     * of the sums. Between begin and end. */
+    float (*in_registers)(int64_t tiles);
 } zero_packed_kernels;
 
 #define ZERO_PACKED_TILE 1024 /* elements of a tile, at most */

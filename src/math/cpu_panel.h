@@ -20,7 +20,11 @@ typedef struct {
     int few;
     void (*multiply_few)(int64_t k, const float *a, int64_t a_row, int64_t a_k,
                          const float *b, bool add, float *c, int64_t ldc);
+    /* The sum of x[n], in any order; n is a multiple of ZERO_PANEL_READ. */
+    float (*read)(int64_t n, const float *x);
 } zero_panel_kernels;
+
+#define ZERO_PANEL_READ 128
 
 /* The largest tiles; those of all kernels divide them. */
 #define ZERO_PANEL_ROWS 12

@@ -1,6 +1,5 @@
 #include "math/meet.h"
 
-#include <sched.h>
 #include <stdbool.h>
 
 #include "base/clock.h"
@@ -15,6 +14,7 @@ int zero_meet_init(zero_meet *m)
     error = pthread_cond_init(&m->changed, NULL);
     if (error) pthread_mutex_destroy(&m->lock);
     atomic_init(&m->sleepers, 0);
+    m->crowd = (zero_crowd){0};
     return error;
 }
 
@@ -48,13 +48,13 @@ static bool look(zero_meet_number *number, unsigned value)
     return false;
 }
 
-static bool yield(zero_meet_number *number, unsigned value)
+static bool yield(zero_meet *m, zero_meet_number *number, unsigned value)
 {
     const double end = zero_clock_seconds() + PATIENCE;
     do {
-        sched_yield();
+        zero_crowd_yield(&m->crowd);
         if (is_set(number, value)) return true;
-    } while (zero_clock_seconds() < end);
+    } while (zero_clock_seconds() < end && !zero_crowd_is_there(&m->crowd));
     return false;
 }
 
@@ -71,7 +71,10 @@ static void sleep_until(zero_meet *m, zero_meet_number *number, unsigned value)
 
 void zero_meet_wait(zero_meet *m, zero_meet_number *number, unsigned value)
 {
-    if (!look(number, value) && !yield(number, value)) sleep_until(m, number, value);
+    if (is_set(number, value)) return;
+    if (!zero_crowd_is_there(&m->crowd) && (look(number, value) || yield(m, number, value)))
+        return;
+    sleep_until(m, number, value);
 }
 
 void zero_meet_set(zero_meet *m, zero_meet_number *number, unsigned value)

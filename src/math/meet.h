@@ -13,10 +13,13 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/crowd.h"
+
 typedef struct {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     atomic_int sleepers;
+    zero_crowd crowd;
 } zero_meet;
 
 /* A number that only grows, in a cache line of its own. */

@@ -204,7 +204,9 @@ void zero_team_hold(zero_math *math, void (*work)(void *arg), void *arg)
         work(arg);
         return;
     }
+    atomic_store(&team.meet.crowd.until, math->crowded_until);
     hold(math, &team, work, arg);
+    math->crowded_until = atomic_load(&team.meet.crowd.until);
     zero_meet_destroy(&team.meet);
 }
 

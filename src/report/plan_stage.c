@@ -65,9 +65,8 @@ static zero_status put_partition(const zero_plan_report *r, zero_plan_input in,
 }
 
 /* The same step with --reproducible toggled. */
-static zero_status put_price(const zero_plan_stage *stage)
+static zero_status put_price(zero_plan_input in, const zero_plan_stage *stage)
 {
-    zero_plan_input in = stage->schedule.input;
     zero_plan_ledger l;
     const char *key = in.reproducible ? "without_reproducible" : "with_reproducible";
     in.reproducible = !in.reproducible;
@@ -132,11 +131,11 @@ static zero_status put_disk(const zero_plan_report *r, const zero_plan_stage *st
     return ZERO_OK;
 }
 
-static zero_status put_fitted(const zero_plan_report *r, const zero_plan_room *room,
-                              const zero_plan_stage *stage)
+static zero_status put_fitted(const zero_plan_report *r, const zero_plan_input *in,
+                              const zero_plan_room *room, const zero_plan_stage *stage)
 {
     zero_plan_fitted f;
-    ZERO_TRY(zero_plan_fit(&r->shape, &stage->schedule.input, room, &f));
+    ZERO_TRY(zero_plan_fit(&r->shape, in, room, &f));
     json_t *object =
         json_pack("{s:I, s:I, s:I, s:b}", "layers", f.layers, "parameters", f.n_params,
                   "needed", f.needed, "is_deepest", f.layers == ZERO_MOST_LAYERS);
@@ -180,10 +179,9 @@ size_t zero_plan_host_room(const zero_plan_report *r)
 }
 
 /* The run with the stage's largest micro batch; if none fits, both batches are 0. */
-static zero_status put_batch(const zero_plan_report *r, const zero_plan_room *room,
-                             zero_plan_stage *stage)
+static zero_status put_batch(const zero_plan_report *r, zero_plan_input in,
+                             const zero_plan_room *room, zero_plan_stage *stage)
 {
-    zero_plan_input in = stage->schedule.input;
     zero_plan_batch *b = &stage->batch;
     const bool grows = zero_plan_batch_grows(r);
     if (grows) in.accumulation = 1;
@@ -201,6 +199,8 @@ static zero_status put_batch(const zero_plan_report *r, const zero_plan_room *ro
     return ZERO_OK;
 }
 
+/* Other plans begin with what was asked: a schedule's input has no texts where this model's
+ * steps have no memory for their caches. */
 zero_status zero_plan_stage_make(zero_plan_report *r, int number, zero_plan_stage *stage)
 {
     const zero_plan_request *o = &r->request;
@@ -214,7 +214,7 @@ zero_status zero_plan_stage_make(zero_plan_report *r, int number, zero_plan_stag
     json_object_set_new(stage->facts, "partitions", partitions);
     for (int k = 0; k < ZERO_PARTITION_SCHEMES; k++)
         ZERO_TRY(put_partition(r, in, (zero_partition_scheme)k, partitions));
-    if (in.accumulation > 1) ZERO_TRY(put_price(stage));
+    if (in.accumulation > 1) ZERO_TRY(put_price(in, stage));
     if (o->has_time) {
         ZERO_TRY(zero_plan_time_step(&stage->schedule, &o->machine, &stage->time));
         json_object_set_new(stage->facts, "time", zero_plan_time_facts(r, &stage->time));
@@ -226,9 +226,9 @@ zero_status zero_plan_stage_make(zero_plan_report *r, int number, zero_plan_stag
         .host = zero_plan_host_room(r),
         .disk = (size_t)o->fit_disk,
     };
-    if (o->fit > 0) ZERO_TRY(put_fitted(r, &room, stage));
+    if (o->fit > 0) ZERO_TRY(put_fitted(r, &in, &room, stage));
     if (o->ablation) ZERO_TRY(put_ablation(stage));
-    if (o->fit_batch) ZERO_TRY(put_batch(r, &room, stage));
+    if (o->fit_batch) ZERO_TRY(put_batch(r, in, &room, stage));
     if (!o->peers) return ZERO_OK;
     ZERO_TRY(zero_plan_peers_make(r, number, &stage->peers));
     json_object_set_new(stage->facts, "peers", zero_plan_peers_json(r, stage));

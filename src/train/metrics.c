@@ -10,6 +10,7 @@
 
 #include "base/fail.h"
 #include "engine/file_ledger.h"
+#include "math/peak.h"
 #include "sharding/schedule_exchange.h"
 
 #define FINAL_PATIENCE 2.0 /* seconds for the reader of a pipe */
@@ -320,6 +321,19 @@ json_t *zero_metrics_rank_seconds(const zero_rank_seconds *s)
 
 /* ---- the last line ---- */
 
+/* What this rank's cores could do, and the share of it that the model's products have in
+ * the median step; NULL: a device's rate is not known. */
+static json_t *peak(const zero_engine *e, const zero_step_time *t)
+{
+    const zero_plan_input *in = &e->schedule.input;
+    const int threads = (int)zero_plan_threads(in);
+    if (e->runner.backend->memory || !(t->median > 0.0)) return NULL;
+    const zero_cpu_rate could = zero_cpu_peak(in->type, threads);
+    return json_pack("{s:f, s:s, s:i, s:f}", "flops_per_second", could.flops, "by",
+                     could.by, "threads", threads, "share",
+                     t->flops / t->median / could.flops);
+}
+
 static zero_status final_facts(const zero_engine *e, const zero_comm *comm, bool fake_nodes,
                                const zero_step_time *t, const char *digest,
                                const zero_profile_ranks *profiles,
@@ -350,15 +364,16 @@ static zero_status final_facts(const zero_engine *e, const zero_comm *comm, bool
                       "arena_bytes", s->host_bytes));
     }
     *facts = json_pack(
-        "{s:b, s:s, s:i, s:o, s:{s:o, s:o, s:o, s:I, s:I, s:I}, s:o, s:o, s:o, s:o*, s:o*, "
-        "s:o}",
+        "{s:b, s:s, s:i, s:o, s:{s:o, s:o, s:o, s:I, s:I, s:I}, s:o*, s:o, s:o, s:o, s:o*, "
+        "s:o*, s:o}",
         "final", 1, "digest", digest, "ranks", comm->size, "nodes",
         zero_metrics_nodes(&comm->layout, fake_nodes), "step_time", "median",
         zero_metrics_real(t->median), "lower_quartile", zero_metrics_real(t->lower),
         "upper_quartile", zero_metrics_real(t->upper), "steps", t->n,
-        "first_steps_left_out", t->first, "later_steps_left_out", t->before, "memory",
-        memory, "communication", traffic_ledger(e, comm), "profile", profile(e, profiles),
-        "file", zero_plan_uses_file(&e->schedule.input) ? file_ledger(e) : NULL, "peers",
+        "first_steps_left_out", t->first, "later_steps_left_out", t->before, "peak",
+        peak(e, t), "memory", memory, "communication", traffic_ledger(e, comm), "profile",
+        profile(e, profiles), "file",
+        zero_plan_uses_file(&e->schedule.input) ? file_ledger(e) : NULL, "peers",
         bytes->n > 0 ? peers(bytes, &comm->layout) : NULL, "rank_seconds",
         zero_metrics_rank_seconds(seconds));
     return *facts ? ZERO_OK : zero_fail(ZERO_ERR_NOMEM, "no memory for the last line");

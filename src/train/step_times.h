@@ -19,6 +19,7 @@ typedef struct {
     double median, lower, upper; /* seconds; the quartiles */
     int64_t n;                   /* steps that count */
     int64_t first, before;       /* steps left out at the beginning, and after those */
+    double flops;                /* of the model in a rank's part of a step; 0: unknown */
 } zero_step_time;
 
 /* For a run of that many steps. ZERO_ERR_NOMEM; release with _destroy. */

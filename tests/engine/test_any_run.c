@@ -580,7 +580,7 @@ TEST(between_the_needs_of_two_stages_only_the_higher_one_trains)
     all_fail(zero_engine_init(&e, &spec, comm), ZERO_ERR_NOMEM, "are available");
     spec.plan.stage = 2;
     all_ok(zero_engine_init(&e, &spec, comm));
-    outcome out;
+    outcome out = {0}; /* its text begins with token 0 */
     all_ok(walk_everything(&e, &(drawn){.plan = spec.plan, .whole = model}, &out));
     zero_engine_destroy(&e);
     zero_model_destroy(&model);

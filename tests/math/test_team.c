@@ -52,10 +52,15 @@ TEST(threads_wait_for_each_other_awake_or_asleep)
     for (size_t i = 0; i < COUNT(teams); i++) {
         zero_math math = {.threads = teams[i]};
         sitting s = {.math = &math};
-        zero_team_hold(&math, sit_once_more, &s);
-        assert_int_equal(s.table.seen, CALLS * teams[i]);
-        s.table.seen = 0;
-        sit(&s); /* OpenMP waits */
+        for (int in_a_crowd = 0; in_a_crowd < 2;
+             in_a_crowd++) { /* then they sleep at once */
+            if (in_a_crowd) math.crowded_until = 1e300;
+            zero_team_hold(&math, sit_once_more, &s);
+            assert_int_equal(s.table.seen, CALLS * teams[i]);
+            s.table.seen = 0;
+        }
+        assert_true(math.crowded_until == 1e300); /* the next hold knows it, too */
+        sit(&s);                                  /* OpenMP waits */
         assert_int_equal(s.table.seen, CALLS * teams[i]);
     }
 }

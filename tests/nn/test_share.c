@@ -177,6 +177,17 @@ TEST(a_share_that_cannot_be_is_refused_with_the_numbers_and_a_remedy)
     expect_refusal(few, 2, 32, "at most 17, the number of words");
     expect_refusal(few, 2, 32, "give --tp-slices 16");
     expect_refusal(few, 32, 32, "give --tp 16");
+    zero_shape odd = {.kind = &zero_architectures[ZERO_LLAMA],
+                      .layers = 1,
+                      .hidden = 45,
+                      .heads = 4,
+                      .head_size = 10,
+                      .inner = 8,
+                      .seq = 31,
+                      .vocab = 50};
+    expect_refusal(odd, 4, 4, "--seq 31 times --hidden 45 numbers; give --hidden 48");
+    odd.seq = 32;
+    assert_ok(zero_shape_check_share(&odd, 4, 4));
     six.heads = 5;
     expect_refusal(six, 1, 1, "--hidden 36 is not a multiple of --heads 5");
 }

@@ -38,6 +38,22 @@ is_json out
 says '"fits_batch"' out
 refuses 2 'no micro batch fits' 0 plan $model --ranks 3 --memory-limit 49M --fit batch
 
+# plans KEY OPTIONS...: the first "needed" after this key of a plan, in $needed.
+plans() {
+    key=$1
+    shift
+    runs 0 plan $model --ranks 3 --stage 3 --recompute --micro-batch 4 --json "$@"
+    needed=$(sed -n "/\"$key\"/,\$ s/^ *\"needed\": \([0-9]*\).*/\1/p" out | head -n 1)
+}
+
+# The depth that fits needs what its own plan says: its samples have a cache, for which a step of two
+# layers has no room.
+plans fits --fit 64M
+fits=$needed
+layers=$(sed -n '/"fits"/,$ s/^ *"layers": \([0-9]*\).*/\1/p' out)
+plans memory --layers "$layers"
+[ "$needed" -eq "$fits" ] || complain "$words: needs $needed, and --fit says $fits"
+
 runs 0 plan $model --ranks 3 --stage 2 --recompute --ablation
 narrow 100 out
 for word in 'without --recompute' 'stage 1' 'a fused fp32 buffer, 4 Psi' 'alive at once'; do
