@@ -38,6 +38,9 @@ ZERO_API_BEGIN
  * up, and opens the group of all ranks. Once per process. ZERO_ERR_ENV if the launcher
  * started several ranks and each finds itself alone. */
 ZERO_NODISCARD zero_status zero_world_open(double watchdog, zero_comm **world);
+/* From now on its watchdog waits for so many seconds. Local: ranks should say the same. Any
+ * thread. ZERO_ERR_INVALID unless they are more than 0 and `world` was opened with more. */
+ZERO_NODISCARD zero_status zero_world_set_watchdog(zero_comm *world, double watchdog);
 /* Closes the group, after all others, and ends MPI if zero_world_open() started it.
  * Collective: ZERO_ERR_STALLED if a rank does not come, and any failure of works before;
  * then only an abort is left. Accepts NULL and the address of a NULL. */
@@ -135,7 +138,7 @@ ZERO_NODISCARD zero_status zero_barrier_begin(zero_comm *comm, zero_work **work)
 ZERO_NODISCARD zero_status zero_work_test(zero_work *work, bool *done);
 /* Waits until it has ended, or for so many seconds; 0: without a limit but the watchdog's.
  * The first spins and yields the processor; the second, for threads beside one that
- * computes, sleeps between looks. */
+ * computes, sleeps between looks while that one does. */
 ZERO_NODISCARD zero_status zero_work_wait(zero_work *work, double seconds, bool *done);
 ZERO_NODISCARD zero_status zero_work_wait_beside(zero_work *work, double seconds,
                                                  bool *done);

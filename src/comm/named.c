@@ -7,6 +7,7 @@
 #include "comm/mpi_error.h"
 #include "comm/thread.h"
 #include "comm/wait.h"
+#include "comm/watch.h"
 #include "comm/works.h"
 
 /* ---- the world of a program without MPI calls of its own ---- */
@@ -18,6 +19,20 @@ zero_status zero_world_open(double watchdog, zero_comm **world)
     ZERO_TRY(zero_comm_open(MPI_COMM_WORLD, watchdog, world));
     (*world)->started_mpi = !was_up;
     return zero_works_start(*world);
+}
+
+zero_status zero_world_set_watchdog(zero_comm *world, double watchdog)
+{
+    ZERO_TRY(zero_works_start(world));
+    if (!(watchdog > 0.0) || world->whole || (!world->watch && world->size > 1))
+        return zero_fail(ZERO_ERR_INVALID,
+                         "a watchdog of %g s for group '%s': expected more than 0, and the "
+                         "group of all ranks, opened with a watchdog",
+                         watchdog, world->name);
+    zero_thread_lock(world);
+    zero_watch_set_limit(world, watchdog);
+    zero_thread_unlock(world);
+    return ZERO_OK;
 }
 
 zero_status zero_world_close(zero_comm **world)

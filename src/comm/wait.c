@@ -16,6 +16,9 @@
 #define SPINS      200 /* turns before a waiting rank yields the processor */
 #define NAPS_AFTER 4 /* turns before one sleeps beside a thread or process that computes */
 
+#define OTHERS_EVERY 5e-4 /* seconds between looks at what other threads use */
+#define OTHERS_LEAST 0.05 /* of a processor: they compute */
+
 static void note(zero_comm *comm, zero_watch_state state, const zero_operation *what)
 {
     zero_thread_lock(comm);
@@ -44,12 +47,39 @@ static zero_status look(zero_comm *comm, const zero_awaited *awaited, bool *ende
     return *ended ? ZERO_OK : zero_watch_turn(comm);
 }
 
-/* Between looks: spins, then yields the processor; beside others that keep it, sleeps. */
-static void rest(zero_comm *comm, const zero_awaited *awaited, int turns)
+/* What the other threads of this process have used of processors. */
+typedef struct {
+    double when, used; /* at the last look */
+    bool compute;      /* between the last two: more than next to nothing */
+} others;
+
+static double processor_seconds(clockid_t clock)
+{
+    struct timespec used = {0};
+    clock_gettime(clock, &used);
+    return (double)used.tv_sec + 1e-9 * (double)used.tv_nsec;
+}
+
+/* True at first. */
+static bool others_compute(others *o)
+{
+    double now = zero_clock_seconds();
+    if (now - o->when < OTHERS_EVERY) return o->compute;
+    double used = processor_seconds(CLOCK_PROCESS_CPUTIME_ID) -
+                  processor_seconds(CLOCK_THREAD_CPUTIME_ID);
+    bool compute = o->when == 0.0 || used - o->used > OTHERS_LEAST * (now - o->when);
+    *o = (others){now, used, compute};
+    return compute;
+}
+
+/* Between looks: spins, then yields the processor; beside others that keep it, sleeps. A nap
+ * takes longer than most messages, so a wait beside threads that compute naps only while
+ * they do: once they wait, too, they wait for this one. */
+static void rest(zero_comm *comm, const zero_awaited *awaited, int turns, others *o)
 {
     static const struct timespec nap = {.tv_nsec = 50000};
     const bool is_soon = turns <= NAPS_AFTER;
-    if (awaited->naps && !is_soon)
+    if (awaited->naps && !is_soon && others_compute(o))
         nanosleep(&nap, NULL);
     else if (!is_soon && zero_crowd_is_there(&comm->crowd))
         zero_crowd_sleep();
@@ -65,6 +95,7 @@ zero_status zero_wait_until(zero_comm *group, zero_watch_state state,
     zero_comm *comm = zero_family_whole(group);
     zero_status st = ZERO_OK;
     zero_sigterm sigterm = {.last_look = 0.0};
+    others beside = {.when = 0.0};
     *ended = false;
     note(comm, state, what);
     zero_thread_waits(comm, 1);
@@ -83,7 +114,7 @@ zero_status zero_wait_until(zero_comm *group, zero_watch_state state,
         if (comm->local && comm->advanced == advanced)
             st = zero_local_rest(comm, moves);
         else if (!comm->local)
-            rest(comm, awaited, turns);
+            rest(comm, awaited, turns, &beside);
         if (st != ZERO_OK) break;
     }
     zero_thread_waits(comm, -1);

@@ -18,7 +18,7 @@ typedef struct {
     const zero_collective *op;
     const zero_comm *idle;
     double until; /* on the clock (base/clock.h); 0: without a limit */
-    bool naps;    /* beside a thread that computes: sleeps between looks */
+    bool naps;    /* beside threads that compute: sleeps between looks while they do */
 } zero_awaited;
 
 /* *ended: false if the limit of time came first. A caller that holds the lock keeps it. */

@@ -344,7 +344,16 @@ void zero_watch_free(struct zero_watch *w)
     free(w);
 }
 
-static zero_status make(int size, double limit, struct zero_watch **out)
+void zero_watch_set_limit(zero_comm *comm, double seconds)
+{
+    struct zero_watch *w = comm->watch;
+    if (!w) return;
+    w->limit = seconds;
+    w->longest_turn = fmin(LONGEST_TURN, seconds / 8.0);
+    w->grace = fmin(GRACE, seconds / 4.0);
+}
+
+static zero_status make(int size, struct zero_watch **out)
 {
     size_t n = (size_t)size;
     static const char what[] = "ranks that a watchdog asks";
@@ -356,11 +365,8 @@ static zero_status make(int size, double limit, struct zero_watch **out)
     ZERO_TRY(zero_new(&w->requests, TAGS * n, what));
     ZERO_TRY(zero_new(&w->class_of, n, what));
     for (size_t i = 0; i < TAGS * n; i++) w->requests[i] = MPI_REQUEST_NULL;
-    w->limit = limit;
     w->work = "work";
     w->work_number = -1;
-    w->longest_turn = fmin(LONGEST_TURN, limit / 8.0);
-    w->grace = fmin(GRACE, limit / 4.0);
     return ZERO_OK;
 }
 
@@ -374,7 +380,7 @@ zero_status zero_watch_start(zero_comm *comm, double seconds)
                          seconds);
     if (seconds <= 0.0 || comm->size <= 1) return ZERO_OK;
     struct zero_watch *w;
-    zero_status st = zero_agree(comm, make(comm->size, seconds, &w));
+    zero_status st = zero_agree(comm, make(comm->size, &w));
     if (st == ZERO_OK) st = zero_mpi(MPI_Comm_dup(comm->mpi, &w->mpi));
     if (st != ZERO_OK) {
         zero_watch_free(w);
@@ -382,6 +388,7 @@ zero_status zero_watch_start(zero_comm *comm, double seconds)
     }
     zero_thread_lock(comm);
     comm->watch = w;
+    zero_watch_set_limit(comm, seconds);
     w->advanced = comm->advanced;
     zero_watch_note(comm, ZERO_WATCH_COMPUTING, &none);
     zero_thread_wake(comm);

@@ -66,4 +66,6 @@ ZERO_NODISCARD zero_status zero_watch_look(zero_comm *comm);
  * long. */
 ZERO_NODISCARD zero_status zero_watch_turn(zero_comm *comm);
 
+void zero_watch_set_limit(zero_comm *comm, double seconds); /* more than 0 */
+
 void zero_watch_free(struct zero_watch *w); /* accepts NULL; without the lock */

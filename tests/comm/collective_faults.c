@@ -154,7 +154,8 @@ static const struct {
 int main(int argc, char **argv)
 {
     if (argc != 3) return 1;
-    zero_status st = zero_world_open(atof(argv[2]), &world);
+    zero_status st = zero_world_open(1000.0, &world);
+    if (st == ZERO_OK) st = zero_world_set_watchdog(world, atof(argv[2]));
     rank = zero_comm_rank(world);
     size = zero_comm_size(world);
     for (size_t i = 0; st == ZERO_OK && i < sizeof modes / sizeof modes[0]; i++)

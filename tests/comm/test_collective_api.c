@@ -276,6 +276,7 @@ TEST(refused_with_the_reason)
     all_fail(zero_reduce_begin(world, ZERO_SUM, ZERO_NUMBER_FP32, 1, test_size, x, &work),
              ZERO_ERR_INVALID, "root");
     all_fail(zero_broadcast_begin(world, 4, 0, NULL, &work), ZERO_ERR_INVALID, "NULL");
+    all_fail(zero_world_set_watchdog(world, 0.0), ZERO_ERR_INVALID, "watchdog of 0 s");
     all_fail(zero_all_gather_begin(NULL, 4, x, x, &work), ZERO_ERR_INVALID, "NULL");
     all_fail(
         zero_exchange_begin(world, 1, &(zero_message){test_size, true, 0, x, 4}, &work),

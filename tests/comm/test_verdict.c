@@ -64,7 +64,8 @@ static void expect(const job *j, const char *suspects, const char *state)
 {
     char start[256];
     snprintf(start, sizeof start,
-             "no progress for 2.5 s, longer than --watchdog allows; %s. State: ", suspects);
+             "no progress for 2.5 s, longer than %s allows; %s. State: ",
+             j->all[0].n_groups > 0 ? "the watchdog" : "--watchdog", suspects);
     bool right = strncmp(j->text.chars, start, strlen(start)) == 0 &&
                  strstr(j->text.chars, state) != NULL;
     if (!right) print_error("expected: %s%s\nfound: %s\n", start, state, j->text.chars);
@@ -225,4 +226,85 @@ TEST(a_group_that_was_never_divided_reads_as_ever)
     j.all[2].reached = 5;
     judge(&j);
     expect(&j, "rank 1 is elsewhere, rank 2 is behind", "ranks 0,3: in step 17");
+}
+
+/* ---- works: groups of the program's choice ---- */
+
+/* The rank has begun so many operations of two of its groups. It waits for operation `number` of
+ * the first, which it has then begun, or, with a number below 0, computes. */
+static void stand_among(job *j, int rank, int64_t number, const char *first, int in_first,
+                        const char *second, int in_second)
+{
+    zero_standing at = {.state = number < 0 ? ZERO_WATCH_COMPUTING : ZERO_WATCH_WAITING,
+                        .sequence = number < 0 ? in_first - 1 : number,
+                        .kind = ZERO_ALL_REDUCE,
+                        .unit = ZERO_NO_UNIT,
+                        .work = -1,
+                        .count = 100,
+                        .seconds = 3.0,
+                        .n_groups = 2};
+    snprintf(at.group, sizeof at.group, "%s", first);
+    at.groups[0] = (zero_group_count){zero_operation_group_hash(first), (uint32_t)in_first};
+    at.groups[1] =
+        (zero_group_count){zero_operation_group_hash(second), (uint32_t)in_second};
+    j->all[rank] = at;
+}
+
+/* A mesh of 2 x 2: all others wait for rank 3, or for one that does. */
+TEST(the_rank_that_waits_for_nobody_is_behind)
+{
+    job j = {.divided = {4, 1, 4}};
+    stand_among(&j, 0, 7, "shard 0", 8, "replicas 0", 7);
+    stand_among(&j, 1, 6, "replicas 1", 7, "shard 0", 7);
+    stand_among(&j, 2, 7, "shard 1", 8, "replicas 0", 7);
+    stand_among(&j, 3, -1, "shard 1", 7, "replicas 1", 6);
+    snprintf(j.all[3].place, sizeof j.all[3].place, "load_batch, train.py:57");
+    judge(&j);
+    expect(&j, "rank 3 is behind",
+           "rank 3: computing after all-reduce 6 of 100 fp32 in group 'shard 1' (3 s), at "
+           "load_batch, train.py:57");
+    expect(&j, "rank 3 is behind",
+           "rank 1: waiting for all-reduce 6 of 100 fp32 in group 'replicas 1'");
+    j.all[3] = (zero_standing){.state = ZERO_WATCH_SILENT};
+    judge(&j);
+    expect(&j, "rank 3 does not answer", "rank 3: no answer");
+}
+
+/* Nobody is behind in numbers; of two ranks the higher one is named. */
+TEST(a_rank_in_another_operation_than_most_is_elsewhere)
+{
+    job j = {.divided = {3, 1, 3}};
+    for (int r = 0; r < 3; r++) stand_among(&j, r, 4, "world", 5, "mesh", 0);
+    j.all[1].count = 50;
+    judge(&j);
+    expect(&j, "rank 1 is elsewhere", "rank 1: waiting for all-reduce 4 of 50 fp32");
+    j.divided = (zero_division){2, 1, 2};
+    judge(&j);
+    expect(&j, "rank 1 is elsewhere", "rank 0: waiting for all-reduce 4 of 100 fp32");
+}
+
+TEST(ranks_that_wait_in_a_circle_are_named)
+{
+    job j = {.divided = {3, 1, 3}};
+    stand_among(&j, 0, 2, "a", 3, "b", 5);
+    stand_among(&j, 1, 5, "b", 6, "a", 2);
+    stand_among(&j, 2, 1, "c", 2, "d", 0);
+    judge(&j);
+    expect(&j,
+           "rank 0 waits while others wait for it, rank 1 waits while others wait for it",
+           "in group 'a'");
+}
+
+/* Ranks that are not in a group are not awaited there. */
+TEST(a_rank_that_computes_while_others_open_a_group_is_behind)
+{
+    job j = {.divided = {3, 1, 3}};
+    for (int r = 0; r < 3; r++) stand_among(&j, r, r == 1 ? -1 : 0, "mesh", 0, "world", 2);
+    for (int r = 0; r < 3; r += 2) j.all[r].kind = ZERO_OPERATION_OPENING;
+    judge(&j);
+    expect(&j, "rank 1 is behind", "ranks 0,2: waiting for opening");
+    for (int r = 0; r < 3; r++) stand_among(&j, r, r == 1 ? -1 : 3, "pair", 4, "world", 2);
+    j.all[1].groups[0].name = zero_operation_group_hash("another");
+    judge(&j);
+    expect(&j, "no rank is behind, so a message is missing", "ranks 0,2: waiting for");
 }

@@ -1,12 +1,13 @@
-"""The last rank does something wrong between a reduce-scatter and the next one: faults.py WHAT."""
+"""The last rank does something wrong between a reduce-scatter and the next one: faults.py WHAT [SECONDS]."""
+import datetime
 import os
 import sys
 import time
 
 from common import dist, start, torch
 
-rank, size = start()
-what = sys.argv[1]
+what, *limit = sys.argv[1:]
+rank, size = start(**({"timeout": datetime.timedelta(seconds=int(limit[0]))} if limit else {}))
 out, whole = torch.empty(1000), torch.ones(1000 * size)
 
 

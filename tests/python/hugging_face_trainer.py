@@ -1,5 +1,6 @@
 """Run by hand: an unchanged script, Hugging Face's Trainer on a tiny GPT-2. It prints the mean loss. On CPUs
-accelerate 1.15 takes DDP, whatever `fsdp` says.
+accelerate 1.15 takes DDP, whatever `fsdp` says: MULTI_CPU is not among the types that FSDP may take the place of in
+AcceleratorState.__init__. With it there, FSDP2 ends with the same losses.
 
     ZERO_TORCH_AS=gloo mpirun -n 2 python -m zero_torch hugging_face_trainer.py FOLDER [fsdp|ddp]"""
 import sys

@@ -22,13 +22,17 @@ class Job:
         self.exit_code = 0            # once something has failed, all ranks end with it
         self.closers = []             # called before MPI ends, last first
 
-    def start(self, limit=1800.0):
-        """Starts MPI. If nothing moves for `limit` seconds (ZERO_TORCH_WATCHDOG overrides it) the job ends and
-        says which rank is behind. Once per process; later calls do nothing."""
+    def start(self, limit=None):
+        """Starts MPI, once per process. If nothing moves for `limit` seconds, the first that are given, the job ends
+        and says which rank is behind. ZERO_TORCH_WATCHDOG overrides it."""
+        limit = float(os.environ.get("ZERO_TORCH_WATCHDOG") or limit or 0)
         if self.world:
+            if limit and not self.limit:
+                check(lib.zero_world_set_watchdog(self.world, limit))
+                self.limit = limit
             return
-        world, limit = ctypes.c_void_p(), float(os.environ.get("ZERO_TORCH_WATCHDOG") or limit)
-        check(lib.zero_world_open(limit, ctypes.byref(world)))
+        world = ctypes.c_void_p()
+        check(lib.zero_world_open(limit or 1800.0, ctypes.byref(world)))
         self.world, self.pid, self.limit = world, os.getpid(), limit
         self.rank, self.size = lib.zero_comm_rank(world), lib.zero_comm_size(world)
         self.tell = Tell(_tell)  # kept: the library calls it

@@ -49,7 +49,7 @@ FUNCTIONS = """
     zero_reduce_scatter_begin spiinppP  zero_all_gather_begin spzppP    zero_all_reduce_begin spiinpP
     zero_reduce_begin spiinipP          zero_broadcast_begin spzipP     zero_exchange_begin spiMP
     zero_barrier_begin spP              zero_work_wait spdB             zero_work_wait_beside spdB
-    zero_work_close -P""".split()
+    zero_work_close -P                  zero_world_set_watchdog spd""".split()
 
 
 def _load():
