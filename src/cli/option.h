@@ -9,8 +9,8 @@
 
 #include <jansson.h>
 
-#include "base/field.h"
 #include "base/fail.h"
+#include "base/field.h"
 
 typedef enum {
     ZERO_OPTION_TEXT, /* const char *: any text but the empty one */

@@ -6,10 +6,10 @@
 
 #include <jansson.h>
 
+#include "base/fail.h"
 #include "data/tokenizer.h"
 #include "nn/model.h"
 #include "state/told.h"
-#include "base/fail.h"
 
 #define ZERO_NARRATE_PARAMS 10000 /* parameters of a model whose numbers are shown */
 #define ZERO_NARRATE_WIDTH  80    /* columns, at most */

@@ -7,8 +7,8 @@
  * one pattern at the same time. */
 #pragma once
 
-#include "data/pattern_known.h"
 #include "base/fail.h"
+#include "data/pattern_known.h"
 
 typedef struct zero_pattern zero_pattern;
 

@@ -143,8 +143,7 @@ static zero_status order(zero_trace_reader *r)
             return zero_fail(
                 ZERO_ERR_FORMAT,
                 "%.500s, line %" PRId64 ": rank %d: expected a wait at the beginning of an "
-                                        "instruction and within it, found one from %" PRId64
-                " to %" PRId64 " ns",
+                "instruction and within it, found one from %" PRId64 " to %" PRId64 " ns",
                 r->trace->path, wait->line, rank->rank, wait->begin, wait->end);
         span->waited = wait->end - wait->begin;
     }
