@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Llama, Mistral, Qwen2, Qwen3 and GPT-NeoX beside transformers: the same steps, and how long steps take.
 
-    python3 bench/transformers_steps.py build/zero             ten steps of AdamW from the same weights:
-                                                               losses and gradient norms compared
-    python3 bench/transformers_steps.py build/zero --time bf16 steps of SmolLM2-135M's shape, by turns,
-                                                               PyTorch compiled against zero
+    python3 bench/transformers_steps.py build/zero
+        ten steps of AdamW from the same weights: losses and gradient norms compared
+    python3 bench/transformers_steps.py build/zero --time fp32 bf16 --layers 6 30
+        steps of SmolLM2-135M's shape, by turns, PyTorch compiled against zero: each type, each depth
 
 The first makes small models with random weights, writes them as transformers does, and trains them on
-random tokens here, in fp32, and by zero on two ranks in stage 3. Needs torch and transformers.
+random tokens here, in fp32, and by zero on two ranks in stage 3. It needs torch and transformers; the
+second needs torch.
 """
 import argparse
 import json
@@ -20,7 +21,6 @@ import time
 
 import numpy as np
 import torch
-import transformers as tr
 
 T, B, STEPS = 32, 4, 10
 KINDS = {
@@ -33,7 +33,7 @@ KINDS = {
 }
 
 
-def random_model(kind):
+def random_model(tr, kind):
     torch.manual_seed(1)
     own = {} if kind == "GPTNeoX" else dict(num_key_value_heads=2, rms_norm_eps=1e-5, rope_theta=1e4)
     config = getattr(tr, kind + "Config")(
@@ -65,8 +65,8 @@ def lines_of(command, metrics):
     return [json.loads(line) for line in open(metrics)]
 
 
-def compare(zero, kind, tokens):
-    model = random_model(kind)
+def compare(zero, tr, kind, tokens):
+    model = random_model(tr, kind)
     shutil.rmtree("model", ignore_errors=True)
     model.save_pretrained("model")
     command = ["mpirun", "-n", "2", "--map-by", ":OVERSUBSCRIBE", "--bind-to", "none", zero, "train", "--init-from",
@@ -139,8 +139,9 @@ def time_steps(zero, dtype, layers, steps):
     command = [zero, "train", "--model", "smollm2-135m", "--layers", str(layers), "--seq", "1024", "--data",
                "stories:4M", "--tokenizer", "byte", "--vocab", "49152", "--threads", "2", "--dtype", dtype,
                "--global-batch", "1", "--steps", str(steps), "--eval-every", "0", "--sample", "0", "--metrics", "zero"]
-    both = [[], []]
+    rounds = []
     for turn in range(3):
+        theirs = []
         for i in range(steps):
             began = time.time()
             with torch.autocast("cpu", dtype=torch.bfloat16, enabled=dtype == "bf16"):
@@ -150,31 +151,37 @@ def time_steps(zero, dtype, layers, steps):
             adam.step()
             adam.zero_grad(set_to_none=True)
             if i > 0:
-                both[0].append(time.time() - began)
-        seconds = [line["step_seconds"] for line in lines_of(command, "zero") if "step_seconds" in line]
-        both[1] += seconds[1:]
-    pytorch, ours = (1e3 * statistics.median(times) for times in both)
+                theirs.append(time.time() - began)
+        ours = [line["step_seconds"] for line in lines_of(command, "zero") if "step_seconds" in line]
+        rounds.append((statistics.median(theirs), statistics.median(ours[1:])))
+    pytorch, zeros = (1e3 * statistics.median(times) for times in zip(*rounds))
+    ratios = [a / b for a, b in rounds]
     print(f"{layers} layers of SmolLM2-135M's shape, 1024 tokens, {dtype}: PyTorch {torch.__version__} compiled "
-          f"{pytorch:.0f} ms, zero {ours:.0f} ms ({pytorch / ours:.2f} x)")
+          f"{pytorch:.0f} ms, zero {zeros:.0f} ms ({statistics.median(ratios):.2f} x, of rounds "
+          f"{min(ratios):.2f} to {max(ratios):.2f})", flush=True)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("zero")
-    parser.add_argument("--time", choices=["fp32", "bf16"])
-    parser.add_argument("--layers", type=int, default=30)
+    parser.add_argument("--time", choices=["fp32", "bf16"], nargs="+")
+    parser.add_argument("--layers", type=int, nargs="+", default=[30])
     parser.add_argument("--steps", type=int, default=4)
     args = parser.parse_args()
     zero = os.path.abspath(args.zero)
     os.chdir(tempfile.mkdtemp())
     if args.time:
-        time_steps(zero, args.time, args.layers, args.steps)
+        for layers in args.layers:
+            for dtype in args.time:
+                torch.compiler.reset()
+                time_steps(zero, dtype, layers, args.steps)
         return
+    import transformers as tr
     tr.logging.set_verbosity_error()
     tokens = np.random.default_rng(3).integers(0, 256, 3 * B * T * STEPS + 1, dtype=np.uint16)
     tokens.tofile("tokens.bin")
     for kind in [kind for kind in KINDS if hasattr(tr, kind + "Config")]:
-        compare(zero, kind, tokens.astype(np.int64))
+        compare(zero, tr, kind, tokens.astype(np.int64))
 
 
 if __name__ == "__main__":
