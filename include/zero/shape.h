@@ -7,7 +7,7 @@
  *
  * Inputs are tokens, targets the tokens that follow; both are int32_t. Tensors have the
  * names and the layouts of Hugging Face's files. What an architecture computes is a row of
- * tables (src/nn/architectures.c). */
+ * tables (src/nn/architectures). */
 #pragma once
 
 #include "zero/model.h"
@@ -49,7 +49,7 @@ ZERO_NODISCARD zero_status zero_architecture_find(const char *name,
 /* The name; NULL is GPT-2. */
 const char *zero_architecture_name(const zero_architecture *kind);
 
-/* A named model. The table is in src/nn/presets.c. */
+/* A named model. The table is src/nn/presets.txt. */
 typedef struct {
     const char *name;
     const char *source; /* the paper that describes it, or its purpose */

@@ -1,9 +1,5 @@
 #include "base/arena.h"
 
-#include <errno.h>
-#include <stdint.h>
-#include <string.h>
-
 #include <sys/mman.h>
 
 #include "base/fail.h"
@@ -61,12 +57,10 @@ zero_status zero_arena_init(zero_arena *arena, size_t bytes)
     size_t mapped = bytes <= SIZE_MAX - HUGE_PAGE ? bytes + HUGE_PAGE : SIZE_MAX;
     void *mapping =
         mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (mapping == MAP_FAILED)
-        return zero_fail(
-            ZERO_ERR_NOMEM,
-            "no memory for the %.1f MiB that this rank's plan needs (%s): use more ranks, "
-            "a smaller --micro-batch, a shorter --seq or a smaller model",
-            (double)bytes / 0x1p20, strerror(errno));
+    ZERO_FAIL_IF(mapping == MAP_FAILED, ZERO_ERR_NOMEM,
+                 "no memory for the %.1f MiB that this rank's plan needs (%s): use more "
+                 "ranks, a smaller --micro-batch, a shorter --seq or a smaller model",
+                 (double)bytes / 0x1p20, strerror(errno));
     uintptr_t base = ((uintptr_t)mapping + HUGE_PAGE - 1) & ~(uintptr_t)(HUGE_PAGE - 1);
     /* Advice only: if it fails, the run is slower. */
     (void)madvise((void *)base, bytes, MADV_HUGEPAGE);

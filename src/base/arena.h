@@ -9,9 +9,7 @@
  * frees too early. */
 #pragma once
 
-#include <stddef.h>
-
-#include "zero/status.h"
+#include "base/fail.h"
 
 typedef struct {
     char *base; /* zeroed */

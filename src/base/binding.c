@@ -1,19 +1,18 @@
 #include "base/binding.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include <hwloc.h>
 
 #include "base/claim.h"
 #include "base/fail.h"
+#include "base/number.h"
 #include "base/topology.h"
 
 /* Whether the environment has one of those variables. */
-static bool has_any(size_t n, const char *const *names)
+static bool has_any(int n, const char *const *names)
 {
-    size_t i = 0;
+    int i = 0;
     while (i < n && !getenv(names[i])) i++;
     return i < n;
 }
@@ -30,7 +29,7 @@ static const char *const wishes_to_mpirun[] = {"OMPI_MCA_hwloc_base_binding_poli
                                                "OMPI_MCA_orte_rankfile",
                                                "OMPI_MCA_rmaps_rank_file_path"};
 
-#define HAS_ANY(names) has_any(sizeof(names) / sizeof *(names), (names))
+#define HAS_ANY(names) has_any(ZERO_COUNT(names), (names))
 
 /* The core of `set` with this number, of those that share a thread with it, or NULL. */
 static hwloc_obj_t core_of(hwloc_topology_t machine, hwloc_const_bitmap_t set, int number)

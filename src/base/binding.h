@@ -20,9 +20,7 @@
  * Nothing here is collective. */
 #pragma once
 
-#include <stdbool.h>
-
-#include "zero/status.h"
+#include "base/fail.h"
 
 typedef struct {
     void *machine, *set; /* hwloc's; NULL: closed */

@@ -1,8 +1,5 @@
 #include "base/cpu_level.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/fail.h"
 
 #if defined(__x86_64__)
@@ -99,13 +96,12 @@ zero_status zero_cpu_level_check(void)
                      variable, name);
 #endif
     const zero_cpu_level asked = level_named(name);
-    if (asked == ZERO_CPU_LEVELS)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "%s is '%s', which is no level of kernels; choose base, v3, v4, "
-                         "bf16 or amx",
-                         variable, name);
-    if (asked > highest)
-        return zero_fail(ZERO_ERR_INVALID, "%s is %s, but this CPU runs no more than %s",
-                         variable, name, names[highest]);
+    ZERO_FAIL_IF(
+        asked == ZERO_CPU_LEVELS, ZERO_ERR_INVALID,
+        "%s is '%s', which is no level of kernels; choose base, v3, v4, bf16 or amx",
+        variable, name);
+    ZERO_FAIL_IF(asked > highest, ZERO_ERR_INVALID,
+                 "%s is %s, but this CPU runs no more than %s", variable, name,
+                 names[highest]);
     return ZERO_OK;
 }

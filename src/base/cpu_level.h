@@ -5,9 +5,7 @@
  * is levels[zero_cpu_best_level(n)], and it runs all below that as well. */
 #pragma once
 
-#include <stdbool.h>
-
-#include "zero/status.h"
+#include "base/fail.h"
 
 /* Each level includes those before it. AMX is the CPU's: the system has to grant its
  * tiles. */

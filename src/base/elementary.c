@@ -1,7 +1,5 @@
 #include "base/elementary.h"
 
-#include <math.h>
-
 /* ln 2 in two parts: products of the first with integers below 2^11 are exact. */
 #define LN2_HIGH 0x1.62e42fefa38p-1
 #define LN2_LOW  0x1.ef35793c7673p-45

@@ -7,8 +7,7 @@
  * value rounded, but for a few in 10^9. What takes part in a digest uses these. */
 #pragma once
 
-#include <stdint.h>
-#include <string.h>
+#include "base/fail.h"
 
 /* As in the C library: of 0 it is -infinity, of negative numbers NaN. */
 double zero_log(double x);

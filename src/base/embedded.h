@@ -1,8 +1,7 @@
 /* embedded.h - text files that the build puts into the program (cmake/EmbedTexts.cmake). */
 #pragma once
 
-#include <stddef.h>
-#include <string.h>
+#include "base/fail.h"
 
 typedef struct {
     const char *name; /* of the file, without folder and ending */

@@ -1,5 +1,7 @@
 #include "base/ending.h"
 
+#include "base/number.h"
+
 #include <signal.h>
 #include <stddef.h>
 #include <unistd.h>
@@ -33,6 +35,6 @@ void zero_end_by(int which)
 void zero_ending_begin(void)
 {
     const int signals[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
-    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
+    for (int i = 0; i < ZERO_COUNT(signals); i++)
         if (zero_ends_on(signals[i])) zero_end_on(signals[i]);
 }

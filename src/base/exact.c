@@ -1,10 +1,6 @@
 #include "base/exact.h"
 
-#include <assert.h>
-#include <math.h>
-#include <stdbool.h>
-#include <string.h>
-
+#include "base/fail.h"
 #include "base/number.h"
 #include "base/type.h"
 #include "base/vector.h"

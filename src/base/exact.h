@@ -14,8 +14,6 @@
  * Nothing here allocates. */
 #pragma once
 
-#include <stdint.h>
-
 #include "zero/type.h"
 
 #define ZERO_EXACT_DIGITS 20

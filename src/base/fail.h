@@ -7,7 +7,10 @@
  * that include it, also by other headers, need not name them. */
 #pragma once
 
+#include <assert.h>
+#include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -35,6 +38,12 @@ zero_status zero_check_whole(const char *name, int64_t value, int64_t least, int
     do { \
         zero_status st_ = (call); \
         if (st_ != ZERO_OK) return st_; \
+    } while (0)
+
+/* Leaves the function with this failure if the condition holds. */
+#define ZERO_FAIL_IF(condition, code, ...) \
+    do { \
+        if (condition) return zero_fail(code, __VA_ARGS__); \
     } while (0)
 
 /* A failure, to keep while something else may fail, or to send. It has no pointers: it may

@@ -1,8 +1,6 @@
 #include "base/field.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include "base/fail.h"
 
 static void write_real(double real, char *text, size_t size)
 {

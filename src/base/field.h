@@ -4,9 +4,7 @@
  * structs agree, what differs, and how their values read come from that one table. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "base/fail.h"
 
 typedef enum {
     ZERO_FIELD_FLAG,  /* bool */

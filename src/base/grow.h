@@ -2,13 +2,7 @@
  * scope. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "zero/status.h"
+#include "base/fail.h"
 
 /* Sets a pointer to n zeroed items, to be freed with free(); NULL and a failure without
  * memory: "no memory for 12 parts of a text", or "no memory for a tokenizer" if n is 1. */

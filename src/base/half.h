@@ -10,8 +10,6 @@
  * zero. */
 #pragma once
 
-#include <stdint.h>
-
 #include "zero/type.h"
 
 float zero_from_bf16(uint16_t x);

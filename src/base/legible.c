@@ -1,7 +1,6 @@
 #include "base/legible.h"
 
-#include <string.h>
-
+#include "base/number.h"
 #include "base/utf8.h"
 
 #define MOST_SHOWN 16 /* bytes for one character, with a zero */
@@ -16,7 +15,7 @@ static const struct {
 
 bool zero_legible_hides(uint32_t character)
 {
-    for (size_t i = 0; i < sizeof hidden / sizeof hidden[0]; i++)
+    for (int i = 0; i < ZERO_COUNT(hidden); i++)
         if (character >= hidden[i].first && character <= hidden[i].last) return true;
     return false;
 }

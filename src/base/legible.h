@@ -6,10 +6,7 @@
  * and bytes that are not UTF-8 as \x{9B}. What was made legible once stays as it is. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
+#include "base/fail.h"
 
 /* True for characters that are shown by their number. */
 bool zero_legible_hides(uint32_t character);

@@ -1,8 +1,6 @@
 #include "base/listener.h"
 
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/fail.h"
 #include "base/legible.h"

@@ -1,12 +1,6 @@
 #include "base/memory_limit.h"
 
-#include <errno.h>
-#include <inttypes.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "base/fail.h"
 
 #define PATH_SIZE 4352 /* a group's path, of 4096 bytes at most, below `root` */
 

@@ -1,9 +1,7 @@
 /* number.h - small arithmetic on counts and sizes. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "base/fail.h"
 
 /* Elements of an array. */
 #define ZERO_COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))

@@ -1,9 +1,7 @@
 #include "base/quantity.h"
 
-#include <errno.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
+#include "base/fail.h"
+#include "base/number.h"
 
 #define FRACTION_DIGITS 6 /* at most: times 1024^4 they fit 63 bits */
 
@@ -101,7 +99,7 @@ bool zero_quantity_seconds(const char *text, double *seconds)
     double read;
     const char *end;
     if (!read_decimal(text, "KMGTsmun", &read, &end)) return false;
-    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+    for (int i = 0; i < ZERO_COUNT(units); i++) {
         if (strcmp(end, units[i].suffix) != 0) continue;
         *seconds = read / units[i].divisor;
         return true;

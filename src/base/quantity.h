@@ -7,8 +7,7 @@
  * Numbers are decimal: no hexadecimal, no inf, no nan. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "base/fail.h"
 
 /* "64", "-1", "2M", "1.5GiB": a whole number after the suffix is applied, else false. */
 bool zero_quantity_whole(const char *text, int64_t *number);

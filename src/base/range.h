@@ -1,8 +1,6 @@
 /* range.h - arithmetic on ranges [begin, end). */
 #pragma once
 
-#include <stdbool.h>
-
 #include "base/half.h"
 #include "base/number.h"
 #include "zero/range.h"

@@ -1,8 +1,5 @@
 #include "base/reduction.h"
 
-#include <math.h>
-#include <string.h>
-
 #include "base/fail.h"
 #include "base/number.h"
 
@@ -12,11 +9,10 @@ zero_status zero_reduction_check(zero_reduction reduction, zero_number number)
 {
     static const char *const names[] = {"sum",      "mean", "product", "least",
                                         "greatest", "and",  "or",      "xor"};
-    if (zero_number_size(number) == 0 || (unsigned)reduction > ZERO_XOR)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "reduction %d of numbers of type %d: expected those of "
-                         "zero/number.h",
-                         (int)reduction, (int)number);
+    ZERO_FAIL_IF(zero_number_size(number) == 0 || (unsigned)reduction > ZERO_XOR,
+                 ZERO_ERR_INVALID,
+                 "reduction %d of numbers of type %d: expected those of zero/number.h",
+                 (int)reduction, (int)number);
     bool is_float = number <= ZERO_NUMBER_FP64;
     if (is_float ? reduction < ZERO_AND : reduction != ZERO_MEAN) return ZERO_OK;
     return zero_fail(ZERO_ERR_UNSUPPORTED, "the %s of %s: expected sum, %s",

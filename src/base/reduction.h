@@ -2,12 +2,9 @@
  * follow the tree (tree.h); all others take one term after the other. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
+#include "base/fail.h"
 #include "base/tree.h"
 #include "zero/number.h"
-#include "zero/status.h"
 
 /* ZERO_ERR_INVALID for what is no number or no reduction; ZERO_ERR_UNSUPPORTED, with what is
  * possible, for two that do not go together. */

@@ -1,8 +1,5 @@
 #include "base/rng.h"
 
-#include <math.h>
-#include <string.h>
-
 #include <Random123/philox.h>
 
 #include "base/elementary.h"

@@ -7,8 +7,6 @@
  * SC'11 (Random123). */
 #pragma once
 
-#include <stdint.h>
-
 #include "base/vector.h"
 
 typedef enum {

@@ -1,7 +1,4 @@
-#include <inttypes.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/fail.h"
 #include "base/legible.h"

@@ -1,6 +1,5 @@
 #include "base/stream.h"
 
-#include <stdint.h>
 #include <string.h>
 
 #include "base/vector.h"

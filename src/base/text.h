@@ -1,8 +1,7 @@
 /* text.h - how texts end. */
 #pragma once
 
-#include <stdbool.h>
-#include <string.h>
+#include "base/fail.h"
 
 static inline bool zero_ends_in(const char *text, const char *end)
 {

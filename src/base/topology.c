@@ -1,9 +1,5 @@
 #include "base/topology.h"
 
-#include <errno.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/statvfs.h>
 
 #include <hwloc.h>
@@ -77,8 +73,8 @@ static void read_machine(hwloc_topology_t machine, hwloc_cpuset_t set, zero_topo
 
 zero_status zero_topology_init(hwloc_topology_t *machine)
 {
-    if (hwloc_topology_init(machine) != 0)
-        return zero_fail(ZERO_ERR_ENV, "hwloc does not start: %s", strerror(errno));
+    ZERO_FAIL_IF(hwloc_topology_init(machine) != 0, ZERO_ERR_ENV,
+                 "hwloc does not start: %s", strerror(errno));
     /* Without the flag hwloc hides cores that a container forbids. */
     hwloc_topology_set_flags(*machine, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
     return ZERO_OK;

@@ -10,9 +10,7 @@
  * unknown. Source: hwloc; /proc and /sys on Linux. */
 #pragma once
 
-#include <stddef.h>
-
-#include "zero/status.h"
+#include "base/fail.h"
 
 typedef struct {
     char cpu[128]; /* model name, empty if unknown */

@@ -1,7 +1,5 @@
 #include "base/tree.h"
 
-#include <assert.h>
-
 #include "base/number.h"
 #include "base/stream.h"
 #include "base/type.h"

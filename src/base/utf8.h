@@ -1,9 +1,7 @@
 /* utf8.h - UTF-8, read strictly, and written. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "base/fail.h"
 
 /* Reads the character at text, of which `room` > 0 bytes exist, and returns its bytes. 0 if
  * it is invalid: longer than necessary, one half of a surrogate pair, beyond U+10FFFF, or

@@ -1,9 +1,8 @@
 /* vector_dispatch.c - the kernels of vector_kernels.c by level. */
 #include "base/vector.h"
 
-#include <stddef.h>
-
 #include "base/cpu_level.h"
+#include "base/number.h"
 
 extern const zero_vector_kernels zero_vector_kernels_base;
 
@@ -20,7 +19,7 @@ static const zero_vector_kernels *const levels[] = {
 #else
 static const zero_vector_kernels *const levels[] = {&zero_vector_kernels_base};
 #endif
-#define LEVELS ((int)(sizeof levels / sizeof levels[0]))
+#define LEVELS ZERO_COUNT(levels)
 
 const zero_vector_kernels *zero_vector_kernels_best(void)
 {

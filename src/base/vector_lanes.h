@@ -5,11 +5,7 @@
  * instruction plain integer arithmetic does the same, number for number as half.c. */
 #pragma once
 
-#include <math.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <string.h>
-
+#include "base/fail.h"
 #include "base/half.h"
 
 #if defined(__x86_64__)

@@ -1,7 +1,5 @@
 #include "base/waiting.h"
 
-#include <stdio.h>
-
 #include <pthread.h>
 
 #include "base/clock.h"

@@ -12,8 +12,7 @@
  * whole. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "base/fail.h"
 
 /* On the caller's stack. */
 typedef struct zero_waiting {

@@ -18,9 +18,8 @@ static zero_status open_first(const char *path, zero_directory_wish wish,
     const bool must_exist = wish == ZERO_DIRECTORY_MUST_EXIST;
     zero_status st = must_exist ? zero_storage_open(path, &d->dir)
                                 : zero_storage_open_or_make(path, &d->dir);
-    if (st != ZERO_OK)
-        return zero_fail(ZERO_ERR_INVALID, "%s%s", zero_last_error(),
-                         must_exist ? ", so there is nothing to resume" : "");
+    ZERO_FAIL_IF(st != ZERO_OK, ZERO_ERR_INVALID, "%s%s", zero_last_error(),
+                 must_exist ? ", so there is nothing to resume" : "");
     if (must_exist) ZERO_TRY(zero_storage_sync_parent(&d->dir));
     /* Elsewhere a checkpoint may be given by its path; here it would get checkpoints
      * inside. */
@@ -55,11 +54,10 @@ static zero_status wait_a_turn(waiting *w)
                            wish->place);
     if (!w->waits) return ZERO_OK;
     double waited = zero_clock_seconds() - w->start;
-    if (waited >= wish->patience)
-        return zero_fail(ZERO_ERR_ENV,
-                         "%s: %s %s, and did not end within %.3g s: wait for it, end it, "
-                         "or give another %s",
-                         wish->place, holder, wish->deed, wish->patience, wish->option);
+    ZERO_FAIL_IF(
+        waited >= wish->patience, ZERO_ERR_ENV,
+        "%s: %s %s, and did not end within %.3g s: wait for it, end it, or give another %s",
+        wish->place, holder, wish->deed, wish->patience, wish->option);
     if (!w->told && waited > 4 * TURN) {
         zero_listener_tell(&wish->listener, "%s: waiting up to %.3g s for %s, which %s",
                            wish->place, wish->patience, holder, wish->deed);
@@ -151,17 +149,15 @@ static zero_status find_probe(const char *path, const char *probe, int rank,
 {
     ZERO_AT_END(zero_storage_close) zero_storage_dir inner = {0};
     zero_status st = zero_storage_open(path, dir);
-    if (st == ZERO_ERR_IO)
-        return zero_fail(ZERO_ERR_ENV,
-                         "%s, and rank 0 has it open: all nodes need the same directory, "
-                         "open to all ranks",
-                         zero_last_error());
+    ZERO_FAIL_IF(
+        st == ZERO_ERR_IO, ZERO_ERR_ENV,
+        "%s, and rank 0 has it open: all nodes need the same directory, open to all ranks",
+        zero_last_error());
     ZERO_TRY(st);
-    if (!zero_storage_has(dir, probe))
-        return zero_fail(ZERO_ERR_ENV,
-                         "%s is another directory here than on rank 0: all nodes need the "
-                         "same directory",
-                         path);
+    ZERO_FAIL_IF(
+        !zero_storage_has(dir, probe), ZERO_ERR_ENV,
+        "%s is another directory here than on rank 0: all nodes need the same directory",
+        path);
     ZERO_TRY(zero_storage_enter(dir, probe, &inner));
     return say_no(write_part(&inner, rank));
 }

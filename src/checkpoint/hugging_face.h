@@ -9,7 +9,7 @@
  *     special_tokens_map.json, chat_template.jinja and others
  *
  * Only the first two decide anything here; the others are kept, and written again. Names
- * and layouts of tensors are theirs (nn/architectures.c), after a prefix:
+ * and layouts of tensors are theirs (nn/architectures), after a prefix:
  *
  *     ours                          theirs
  *     wte.weight          [V, C]    transformer.wte.weight; the head is this matrix

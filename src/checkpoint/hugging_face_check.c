@@ -232,14 +232,12 @@ zero_status zero_hugging_face_shape(const char *path, const zero_safetensors *ta
     bool has_names = read_names(table, kind, &names);
     const zero_safetensors_entry *wte = find(&names, words), *wpe = find(&names, positions);
     bool has_wpe = !has_positions || (wpe && wpe->n_dims == 2);
-    if (!has_names || wte->n_dims != 2 || !has_wpe)
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%s: not the weights of a %s: expected matrices %s%s%s, after any "
-                         "one prefix; its first tensor is %s%s",
-                         path, kind->about, words, has_positions ? " and " : "", positions,
-                         table->n > 0 ? ZERO_SHOWN_SHORT(table->entries[0].name) : "none",
-                         has_positions ? "; other architectures need their config.json"
-                                       : "");
+    ZERO_FAIL_IF(!has_names || wte->n_dims != 2 || !has_wpe, ZERO_ERR_FORMAT,
+                 "%s: not the weights of a %s: expected matrices %s%s%s, after any one "
+                 "prefix; its first tensor is %s%s",
+                 path, kind->about, words, has_positions ? " and " : "", positions,
+                 table->n > 0 ? ZERO_SHOWN_SHORT(table->entries[0].name) : "none",
+                 has_positions ? "; other architectures need their config.json" : "");
     zero_shape s = {.kind = kind, .vocab = wte->dims[0], .hidden = wte->dims[1]};
     if (has_positions) s.seq = wpe->dims[0];
     for (int i = 0; i < table->n; i++)
@@ -284,11 +282,10 @@ zero_status zero_hugging_face_compare(const char *path, const zero_shape *found,
 {
     struct differences d;
     zero_shape read = *found;
-    if (found->kind != wanted->kind)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "%s holds a model of the architecture %s, and this run's is %s: "
-                         "give --architecture %s, or leave it out",
-                         path, found->kind->name, wanted->kind->name, found->kind->name);
+    ZERO_FAIL_IF(found->kind != wanted->kind, ZERO_ERR_INVALID,
+                 "%s holds a model of the architecture %s, and this run's is %s: give "
+                 "--architecture %s, or leave it out",
+                 path, found->kind->name, wanted->kind->name, found->kind->name);
     if (wanted->seq < read.seq) read.seq = 0; /* the first positions are read */
     if (!differ(&read, wanted, &d)) return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,

@@ -3,70 +3,12 @@
  * transformers 4 has "rope_theta", "rope_scaling" and "torch_dtype" where 5 has
  * "rope_parameters" and "dtype". Both are read. The old ones are written: 5 reads them,
  * too, and 4 would take its own theta where it knows none of the keys. */
-#include <math.h>
 
 #include "base/fail.h"
 #include "base/grow.h"
 #include "base/number.h"
 #include "checkpoint/hugging_face.h"
 #include "io/json_input.h"
-
-/* ---- members beside the shape's numbers ---- */
-
-typedef enum {
-    EXPECTED, /* another value is another calculation, and a missing one is the first */
-    WRITTEN,
-    TYPE, /* as the numbers: written, also in place of what a kept file has */
-    SEQ,  /* the same */
-    DROPOUT,
-    TOKEN, /* as the tokenizer's files name it */
-} use;
-
-static const struct row {
-    const char *key;
-    use use;
-    int needs, lacks;      /* what shapes with the member have, and have not */
-    const char *values[3]; /* that mean the same */
-} rows[] = {
-    {"n_inner", WRITTEN, ZERO_HAS_POSITIONS, 0, {"null"}},
-    {"n_ctx", SEQ, ZERO_HAS_POSITIONS, 0, {0}},
-    /* Three names of one approximation by tanh. */
-    {"activation_function",
-     EXPECTED,
-     ZERO_HAS_POSITIONS,
-     0,
-     {"\"gelu_new\"", "\"gelu_pytorch_tanh\"", "\"gelu_fast\""}},
-    {"hidden_act", EXPECTED, ZERO_HAS_RMS, 0, {"\"silu\"", "\"swish\""}},
-    {"hidden_act", EXPECTED, ZERO_HAS_ERF, 0, {"\"gelu\""}},
-    {"use_parallel_residual", EXPECTED, ZERO_HAS_ERF, 0, {"true"}},
-    {"layer_norm_epsilon", EXPECTED, ZERO_HAS_POSITIONS, 0, {"1e-5"}},
-    {"initializer_range", WRITTEN, 0, 0, {"0.02"}},
-    {"embd_pdrop", DROPOUT, ZERO_HAS_POSITIONS, 0, {0}},
-    {"attn_pdrop", DROPOUT, ZERO_HAS_POSITIONS, 0, {0}},
-    {"resid_pdrop", DROPOUT, ZERO_HAS_POSITIONS, 0, {0}},
-    {"attention_dropout", DROPOUT, ZERO_HAS_ROTARY, 0, {0}},
-    {"hidden_dropout", DROPOUT, ZERO_HAS_ERF, 0, {0}},
-    {"scale_attn_weights", EXPECTED, ZERO_HAS_POSITIONS, 0, {"true"}},
-    {"scale_attn_by_inverse_layer_idx", EXPECTED, ZERO_HAS_POSITIONS, 0, {"false"}},
-    {"reorder_and_upcast_attn", WRITTEN, ZERO_HAS_POSITIONS, 0, {"false"}},
-    {"tie_word_embeddings", EXPECTED, ZERO_HAS_POSITIONS, 0, {"true"}},
-    {"attention_bias", EXPECTED, ZERO_HAS_RMS, ZERO_HAS_QKV_BIAS, {"false"}},
-    {"attention_bias", EXPECTED, ZERO_HAS_ERF, 0, {"true"}},
-    {"mlp_bias", EXPECTED, ZERO_HAS_RMS, 0, {"false"}},
-    {"sliding_window", WRITTEN, ZERO_HAS_RMS, 0, {"null"}},
-    {"use_sliding_window", WRITTEN, ZERO_HAS_RMS, 0, {"false"}},
-    {"torch_dtype", TYPE, 0, 0, {0}},
-    {"bos_token_id", TOKEN, 0, 0, {"bos_token"}},
-    {"eos_token_id", TOKEN, 0, 0, {"eos_token"}},
-    {"pad_token_id", TOKEN, 0, 0, {"pad_token"}},
-};
-
-enum { N_ROWS = ZERO_COUNT(rows) };
-
-static bool is_of(const struct row *row, const zero_architecture *kind)
-{
-    return (kind->has & row->needs) == row->needs && !(kind->has & row->lacks);
-}
 
 /* A number of the shape: its key in the architecture's files, and the one that it has in
  * others, which transformers takes, too. */
@@ -106,24 +48,25 @@ static zero_status find_kind(const char *path, const json_t *root,
         const zero_architecture *a = &zero_architectures[i];
         size_t len = strlen(all);
         *kind = a;
-        if (strcmp(name, type ? a->model_type : a->class_name) == 0) return ZERO_OK;
-        snprintf(all + len, sizeof all - len, "%s%s", i > 0 ? ", " : "", a->model_type);
+        if (strcmp(name, type ? a->name : a->class_name) == 0) return ZERO_OK;
+        snprintf(all + len, sizeof all - len, "%s%s", i > 0 ? ", " : "", a->name);
     }
     return zero_fail(ZERO_ERR_UNSUPPORTED,
                      "%s: describes a model of the type %s: this program computes %s", path,
                      ZERO_SHOWN_SHORT(name), all);
 }
 
-/* Any of a row's values, or nothing. */
-static zero_status check_row(const char *path, const json_t *root, const struct row *row,
-                             const zero_architecture *kind)
+/* Any of its values, or nothing. */
+static zero_status check_member(const char *path, const json_t *root,
+                                const zero_config_member *row,
+                                const zero_architecture *kind)
 {
     const json_t *found = json_object_get(root, row->key);
     if (!found || json_is_null(found)) return ZERO_OK;
     const size_t flags = JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(15);
     ZERO_FREED char *text = json_dumps(found, flags);
     ZERO_TRY(zero_allocated(text, "no memory for %s", path));
-    for (int i = 0; i < 3 && row->values[i]; i++)
+    for (int i = 0; row->values[i]; i++)
         if (strcmp(text, row->values[i]) == 0) return ZERO_OK;
     return zero_fail(
         ZERO_ERR_UNSUPPORTED,
@@ -160,10 +103,9 @@ static zero_status read_rotary(const char *path, const json_t *root, zero_shape 
     if (rope && !json_is_null(rope)) {
         ZERO_TRY(zero_json_object(path, root, key, &rope));
         ZERO_TRY(zero_json_real(path, rope, "rope_theta", &s->theta));
-        if (s->theta != said && json_object_get(root, "rope_theta"))
-            return zero_fail(ZERO_ERR_FORMAT,
-                             "%s: \"rope_theta\" is %.15g, and %.15g in \"%s\"", path, said,
-                             s->theta, key);
+        ZERO_FAIL_IF(s->theta != said && json_object_get(root, "rope_theta"),
+                     ZERO_ERR_FORMAT, "%s: \"rope_theta\" is %.15g, and %.15g in \"%s\"",
+                     path, said, s->theta, key);
     } else {
         rope = json_object_get(root, key = "rope_scaling");
         if (rope && !json_is_null(rope)) ZERO_TRY(zero_json_object(path, root, key, &rope));
@@ -173,11 +115,10 @@ static zero_status read_rotary(const char *path, const json_t *root, zero_shape 
         const double wanted = part;
         if (!json_object_get(in, "partial_rotary_factor")) continue;
         ZERO_TRY(zero_json_real(path, in, "partial_rotary_factor", &part));
-        if (part != wanted && !(has_part && s->rotary == 0.0))
-            return zero_fail(ZERO_ERR_UNSUPPORTED,
-                             "%s: \"partial_rotary_factor\" is %g: this program turns %s "
-                             "channels of a head",
-                             path, part, has_part ? "\"rotary_pct\" of the" : "all");
+        ZERO_FAIL_IF(
+            part != wanted && !(has_part && s->rotary == 0.0), ZERO_ERR_UNSUPPORTED,
+            "%s: \"partial_rotary_factor\" is %g: this program turns %s channels of a head",
+            path, part, has_part ? "\"rotary_pct\" of the" : "all");
         if (has_part) s->rotary = part;
     }
     if (json_object_get(rope, "rope_type"))
@@ -202,18 +143,17 @@ static zero_status read_rotary(const char *path, const json_t *root, zero_shape 
 static zero_status read_root(const char *path, const json_t *root, zero_shape *shape)
 {
     zero_shape s = {.layers = 0};
-    if (!json_is_object(root))
-        return zero_fail(ZERO_ERR_FORMAT, "%s: expected one JSON object", path);
+    ZERO_FAIL_IF(!json_is_object(root), ZERO_ERR_FORMAT, "%s: expected one JSON object",
+                 path);
     ZERO_TRY(find_kind(path, root, &s.kind));
     const json_t *packed = json_object_get(root, "quantization_config");
-    if (packed && !json_is_null(packed))
-        return zero_fail(ZERO_ERR_UNSUPPORTED,
-                         "%s: \"quantization_config\": this program reads F32, F16 and "
-                         "BF16: take the model's unquantized files",
-                         path);
-    for (int i = 0; i < N_ROWS; i++)
-        if (rows[i].use == EXPECTED && is_of(&rows[i], s.kind))
-            ZERO_TRY(check_row(path, root, &rows[i], s.kind));
+    ZERO_FAIL_IF(packed && !json_is_null(packed), ZERO_ERR_UNSUPPORTED,
+                 "%s: \"quantization_config\": this program reads F32, F16 and BF16: take "
+                 "the model's unquantized files",
+                 path);
+    for (const zero_config_member *m = s.kind->config; m->key; m++)
+        if (m->use == ZERO_CONFIG_EXPECTED && !(s.kind->has & m->lacks))
+            ZERO_TRY(check_member(path, root, m, s.kind));
     if (s.kind->has & ZERO_HAS_ROTARY) s.theta = 1e4; /* transformers', as the next */
     if (s.kind->has & ZERO_HAS_RMS) s.eps = 1e-6;
     /* Tensors show a GPT-2's sizes; another architecture's file must say them. */
@@ -228,21 +168,17 @@ static zero_status read_root(const char *path, const json_t *root, zero_shape *s
                          at != offsetof(zero_shape, head_size);
         ZERO_TRY(read_number(path, root, n.key, n.field->kind, is_needed, &said));
         ZERO_TRY(read_number(path, root, n.also, n.field->kind, false, &other));
-        if (!isnan(said) && !isnan(other) && said != other)
-            return zero_fail(
-                ZERO_ERR_FORMAT,
-                "%s: \"%s\" is %.15g, but \"%s\", which means the same, is %.15g", path,
-                n.key, said, n.also, other);
+        ZERO_FAIL_IF(!isnan(said) && !isnan(other) && said != other, ZERO_ERR_FORMAT,
+                     "%s: \"%s\" is %.15g, but \"%s\", which means the same, is %.15g",
+                     path, n.key, said, n.also, other);
         if (isnan(said)) said = other;
         if (!isnan(said)) zero_shape_set(&s, n.field, said);
     }
     ZERO_TRY(read_number(path, root, "n_inner", ZERO_SHAPE_WHOLE, false, &said));
-    if (is_gpt2 && !isnan(said) && said != 4.0 * (double)s.hidden)
-        return zero_fail(
-            ZERO_ERR_UNSUPPORTED,
-            "%s: \"n_inner\" is %.15g: this program's blocks have 4 n_embd = %" PRId64
-            " there",
-            path, said, 4 * s.hidden);
+    ZERO_FAIL_IF(
+        is_gpt2 && !isnan(said) && said != 4.0 * (double)s.hidden, ZERO_ERR_UNSUPPORTED,
+        "%s: \"n_inner\" is %.15g: this program's blocks have 4 n_embd = %" PRId64 " there",
+        path, said, 4 * s.hidden);
     if (s.kind->has & ZERO_HAS_ROTARY) {
         ZERO_TRY(read_rotary(path, root, &s));
         /* Where a layer sees the last positions alone, a model of as many positions sees
@@ -255,8 +191,8 @@ static zero_status read_root(const char *path, const json_t *root, zero_shape *s
         bool is_off = json_is_false(json_object_get(root, "use_sliding_window")) ||
                       first >= (double)s.layers;
         if (!is_off && window < (double)s.seq) s.seq = (int64_t)window;
-        if (zero_shape_check(&s) != ZERO_OK)
-            return zero_fail(ZERO_ERR_FORMAT, "%s: %s", path, zero_last_error());
+        ZERO_FAIL_IF(zero_shape_check(&s) != ZERO_OK, ZERO_ERR_FORMAT, "%s: %s", path,
+                     zero_last_error());
         s = zero_shape_complete(&s);
     }
     *shape = s;
@@ -273,24 +209,24 @@ zero_status zero_hugging_face_read_config(const char *path, const zero_bytes *te
 
 /* ---- writing ---- */
 
-static json_t *value_of(const struct row *row, const zero_hugging_face_export *e)
+static json_t *value_of(const zero_config_member *row, const zero_hugging_face_export *e)
 {
     const zero_shape *s = e->model->shape;
     int32_t id = -1;
     char text[32];
     switch (row->use) {
-    case TYPE: return json_string(zero_hugging_face_types[e->type].config);
-    case SEQ: return json_integer(s->seq);
-    case DROPOUT: /* a float has 9 digits */
+    case ZERO_CONFIG_TYPE: return json_string(zero_hugging_face_types[e->type].config);
+    case ZERO_CONFIG_SEQ: return json_integer(s->seq);
+    case ZERO_CONFIG_DROPOUT: /* a float has 9 digits */
         snprintf(text, sizeof text, "%.9g", (double)s->dropout);
         return json_real(strtod(text, NULL));
-    case TOKEN:
+    case ZERO_CONFIG_TOKEN:
         if (zero_hugging_face_special(e->kept, e->tokenizer, s, row->values[0], &id) !=
             ZERO_OK)
             return NULL;
         return id >= 0 ? json_integer(id) : json_null();
-    case EXPECTED:
-    case WRITTEN: break;
+    case ZERO_CONFIG_EXPECTED:
+    case ZERO_CONFIG_WRITTEN: break;
     }
     return json_loads(row->values[0], JSON_DECODE_ANY, NULL);
 }
@@ -327,10 +263,9 @@ zero_status zero_hugging_face_make_config(const zero_hugging_face_export *e, jso
     if (!is_kept) made = json_object();
     json_object_del(made, "dtype");
     json_object_del(made, "rope_parameters");
-    bool is_set =
-        json_object_set_new(made, "architectures", json_pack("[s]", s->kind->class_name)) ==
-            0 &&
-        json_object_set_new(made, "model_type", json_string(s->kind->model_type)) == 0;
+    bool is_set = json_object_set_new(made, "architectures",
+                                      json_pack("[s]", s->kind->class_name)) == 0 &&
+                  json_object_set_new(made, "model_type", json_string(s->kind->name)) == 0;
     for (int i = 0; i < ZERO_SHAPE_FIELDS; i++) {
         if (!number_of(s->kind, i, &n)) continue;
         bool is_length = n.field->offset == offsetof(zero_shape, seq);
@@ -339,10 +274,10 @@ zero_status zero_hugging_face_make_config(const zero_hugging_face_export *e, jso
         is_set &= json_object_set_new(made, n.key, number_value(&n, s)) == 0;
     }
     if (turns) is_set &= json_object_set_new(made, "rope_scaling", scaling_value(s)) == 0;
-    for (int i = 0; i < N_ROWS; i++)
-        if (is_of(&rows[i], s->kind) &&
-            (!is_kept || rows[i].use == TYPE || rows[i].use == SEQ))
-            is_set &= json_object_set_new(made, rows[i].key, value_of(&rows[i], e)) == 0;
+    for (const zero_config_member *m = s->kind->config; m->key; m++)
+        if (!(s->kind->has & m->lacks) &&
+            (!is_kept || m->use == ZERO_CONFIG_TYPE || m->use == ZERO_CONFIG_SEQ))
+            is_set &= json_object_set_new(made, m->key, value_of(m, e)) == 0;
     if (json_is_null(json_object_get(made, "pad_token_id")) && !is_kept)
         json_object_del(made, "pad_token_id");
     *root = made;

@@ -108,8 +108,8 @@ static zero_status describe(const struct copies *c, int block, const double *run
     const char *name = f->model->tensors[tensor].name;
     char where[200] = "";
     int model = most_frequent(c, &n);
-    if (n == c->world->size)
-        return zero_fail(ZERO_ERR_IO, "%s: changed while it was read, in %s", path, name);
+    ZERO_FAIL_IF(n == c->world->size, ZERO_ERR_IO, "%s: changed while it was read, in %s",
+                 path, name);
     if (c->of[rank] == c->of[model]) return ZERO_OK;
     for (int k = 0; k < 2 && !where[0]; k++) {
         const double *run = runs + 3 * (k == 0 ? rank : model);

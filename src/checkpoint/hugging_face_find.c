@@ -1,6 +1,5 @@
 /* The files of a model, by what a user names: a folder, a file, or a folder of the hub's
  * cache. */
-#include <errno.h>
 
 #include "base/fail.h"
 #include "base/grow.h"
@@ -46,12 +45,10 @@ zero_status zero_hugging_face_check_weights(const zero_hugging_face_found *found
         bool is_there = !found->weights[0] && zero_path_look(path) != ZERO_PATH_OF_NOTHING;
         if (is_there || zero_ends_in(found->weights, others[i].name)) {
             const char *file = is_there ? path : found->weights;
-            if (others[i].is_adapter)
-                return zero_fail(
-                    ZERO_ERR_UNSUPPORTED,
-                    "%.200s: %s: merge it into the model with peft's merge_and_unload(), "
-                    "and save that with save_pretrained('OUT')",
-                    file, others[i].what);
+            ZERO_FAIL_IF(others[i].is_adapter, ZERO_ERR_UNSUPPORTED,
+                         "%.200s: %s: merge it into the model with peft's "
+                         "merge_and_unload(), and save that with save_pretrained('OUT')",
+                         file, others[i].what);
             return zero_fail(
                 ZERO_ERR_UNSUPPORTED,
                 "%.200s: %s, and this program reads safetensors: convert the folder with "
@@ -87,21 +84,6 @@ zero_status zero_hugging_face_check_weights(const zero_hugging_face_found *found
 #define MAIN           "refs/main"
 #define REVISION_BYTES 200
 
-static zero_status take_revision(zero_hugging_face_found *found, const char *path,
-                                 const zero_bytes *text)
-{
-    char folder[ZERO_STORAGE_FILE_PATH];
-    int n = (int)strcspn((const char *)text->bytes, "/\r\n");
-    bool is_name = n > 0 && text->bytes[0] != '.' && text->bytes[n] != '/';
-    if (is_name)
-        is_name = snprintf(folder, sizeof folder, "%s/snapshots/%.*s", found->folder, n,
-                           (const char *)text->bytes) < (int)sizeof found->folder;
-    if (!is_name)
-        return zero_fail(ZERO_ERR_FORMAT, "%s: expected the name of a snapshot", path);
-    memcpy(found->folder, folder, sizeof found->folder);
-    return ZERO_OK;
-}
-
 /* ---- what was named ---- */
 
 static zero_status find_in_folder(zero_hugging_face_found *found)
@@ -111,14 +93,21 @@ static zero_status find_in_folder(zero_hugging_face_found *found)
         char path[ZERO_STORAGE_FILE_PATH];
         ZERO_AT_END(zero_bytes_destroy) zero_bytes text = {0};
         zero_hugging_face_beside(found, MAIN, path);
-        if (!has(found, MAIN))
-            return zero_fail(ZERO_ERR_IO,
-                             "%s: a folder of the hub's cache without " MAIN
-                             ": give one of the folders in its snapshots/",
-                             found->folder);
+        ZERO_FAIL_IF(!has(found, MAIN), ZERO_ERR_IO,
+                     "%s: a folder of the hub's cache without " MAIN
+                     ": give one of the folders in its snapshots/",
+                     found->folder);
         ZERO_TRY(zero_bytes_read_at_most(&text, path, REVISION_BYTES));
         ZERO_TRY(zero_bytes_append(&text, "", 1));
-        ZERO_TRY(take_revision(found, path, &text));
+        char folder[ZERO_STORAGE_FILE_PATH];
+        int n = (int)strcspn((const char *)text.bytes, "/\r\n");
+        bool is_name = n > 0 && text.bytes[0] != '.' && text.bytes[n] != '/';
+        if (is_name)
+            is_name = snprintf(folder, sizeof folder, "%s/snapshots/%.*s", found->folder, n,
+                               (const char *)text.bytes) < (int)sizeof found->folder;
+        ZERO_FAIL_IF(!is_name, ZERO_ERR_FORMAT, "%s: expected the name of a snapshot",
+                     path);
+        memcpy(found->folder, folder, sizeof found->folder);
     }
     found->is_index =
         !has(found, ZERO_HUGGING_FACE_MODEL) && has(found, ZERO_HUGGING_FACE_INDEX);
@@ -132,12 +121,11 @@ zero_status zero_hugging_face_find(const char *path, zero_hugging_face_found *fo
     zero_hugging_face_found f = {.folder = ""};
     ZERO_TRY(zero_storage_check_length(path, ZERO_STORAGE_PATH - REVISION_BYTES - 64));
     const zero_path_kind kind = zero_path_look(path);
-    if (kind == ZERO_PATH_OF_NOTHING && errno == ENOENT)
-        return zero_fail(ZERO_ERR_IO,
-                         "%s: no such file or folder: expected " ZERO_HUGGING_FACE_MODEL
-                         " or its folder; a model of the Hugging Face hub is downloaded "
-                         "first: hf download NAME --local-dir DIR",
-                         path);
+    ZERO_FAIL_IF(kind == ZERO_PATH_OF_NOTHING && errno == ENOENT, ZERO_ERR_IO,
+                 "%s: no such file or folder: expected " ZERO_HUGGING_FACE_MODEL
+                 " or its folder; a model of the Hugging Face hub is downloaded first: hf "
+                 "download NAME --local-dir DIR",
+                 path);
     if (kind == ZERO_PATH_OF_DIRECTORY) {
         size_t n = strlen(path);
         while (n > 1 && path[n - 1] == '/') n--;

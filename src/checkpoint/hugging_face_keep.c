@@ -19,31 +19,25 @@ enum {
     MOST = 4 << 20 /* bytes of one */
 };
 
-static zero_status keep_file(const zero_hugging_face_found *found, const char *name,
-                             json_t *kept)
-{
-    char path[ZERO_STORAGE_FILE_PATH];
-    ZERO_AT_END(zero_bytes_destroy) zero_bytes text = {0};
-    zero_hugging_face_beside(found, name, path);
-    if (zero_path_look(path) == ZERO_PATH_OF_NOTHING) return ZERO_OK;
-    ZERO_TRY(zero_bytes_read_at_most(&text, path, MOST));
-    if (text.len == 0) return ZERO_OK;
-    bool is_text = !memchr(text.bytes, '\0', text.len);
-    json_t *value = is_text ? json_stringn((const char *)text.bytes, text.len) : NULL;
-    if (!value)
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%s: expected text in UTF-8, which checkpoints can keep", path);
-    return zero_allocated(json_object_set_new(kept, name, value) == 0,
-                          "no memory to keep %s", path);
-}
-
 zero_status zero_hugging_face_keep(const zero_hugging_face_found *found, bool has_model,
                                    json_t **kept)
 {
     json_auto_t *made = json_object();
     ZERO_TRY(zero_allocated(made, "no memory to keep what is beside weights"));
-    for (int i = has_model ? 0 : OF_MODEL; i < N_NAMES; i++)
-        ZERO_TRY(keep_file(found, names[i], made));
+    for (int i = has_model ? 0 : OF_MODEL; i < N_NAMES; i++) {
+        char path[ZERO_STORAGE_FILE_PATH];
+        ZERO_AT_END(zero_bytes_destroy) zero_bytes text = {0};
+        zero_hugging_face_beside(found, names[i], path);
+        if (zero_path_look(path) == ZERO_PATH_OF_NOTHING) continue;
+        ZERO_TRY(zero_bytes_read_at_most(&text, path, MOST));
+        if (text.len == 0) continue;
+        bool is_text = !memchr(text.bytes, '\0', text.len);
+        json_t *value = is_text ? json_stringn((const char *)text.bytes, text.len) : NULL;
+        ZERO_FAIL_IF(!value, ZERO_ERR_FORMAT,
+                     "%s: expected text in UTF-8, which checkpoints can keep", path);
+        ZERO_TRY(zero_allocated(json_object_set_new(made, names[i], value) == 0,
+                                "no memory to keep %s", path));
+    }
     if (json_object_size(made) > 0) *kept = json_incref(made);
     return ZERO_OK;
 }
@@ -55,10 +49,9 @@ zero_status zero_hugging_face_check_kept(const char *path, const json_t *kept)
         const char *text;
         if (!json_object_get(kept, names[i])) continue;
         ZERO_TRY(zero_json_text(path, kept, names[i], &text));
-        if (strlen(text) > MOST)
-            return zero_fail(ZERO_ERR_FORMAT,
-                             "%s: \"%s\": expected at most %d bytes, found %zu", path,
-                             names[i], MOST, strlen(text));
+        ZERO_FAIL_IF(strlen(text) > MOST, ZERO_ERR_FORMAT,
+                     "%s: \"%s\": expected at most %d bytes, found %zu", path, names[i],
+                     MOST, strlen(text));
     }
     return ZERO_OK;
 }
@@ -122,11 +115,11 @@ static zero_status take_ends(const char *name, const json_t *value, zero_ends *e
     for (size_t i = 0; i < n; i++) {
         const json_t *id = json_is_array(value) ? json_array_get(value, i) : value;
         int64_t token = json_integer_value(id);
-        if (!json_is_integer(id) || token < 0 || token > INT32_MAX || n > ZERO_ENDS)
-            return zero_fail(
-                ZERO_ERR_FORMAT,
-                "the kept %s: \"eos_token_id\": expected a token or a list of at most %d",
-                name, ZERO_ENDS);
+        ZERO_FAIL_IF(
+            !json_is_integer(id) || token < 0 || token > INT32_MAX || n > ZERO_ENDS,
+            ZERO_ERR_FORMAT,
+            "the kept %s: \"eos_token_id\": expected a token or a list of at most %d", name,
+            ZERO_ENDS);
         ends->id[ends->n++] = (int32_t)token;
     }
     return ZERO_OK;

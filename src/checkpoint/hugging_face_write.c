@@ -1,4 +1,3 @@
-#include <math.h>
 
 #include "base/fail.h"
 #include "base/grow.h"
@@ -178,11 +177,10 @@ static zero_status split(const char *path, char parent[ZERO_STORAGE_PATH],
     while (begin > 0 && path[begin - 1] != '/') begin--;
     size_t n = end - begin;
     bool is_dots = n <= 2 && strncmp(path + begin, "..", n) == 0;
-    if (n == 0 || n > NAME_MAX_BYTES || is_dots || begin + 1 >= ZERO_STORAGE_PATH)
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "%.200s: expected the name of a directory to make, of at most %d bytes", path,
-            NAME_MAX_BYTES);
+    ZERO_FAIL_IF(n == 0 || n > NAME_MAX_BYTES || is_dots || begin + 1 >= ZERO_STORAGE_PATH,
+                 ZERO_ERR_INVALID,
+                 "%.200s: expected the name of a directory to make, of at most %d bytes",
+                 path, NAME_MAX_BYTES);
     snprintf(name, NAME_MAX_BYTES + 1, "%.*s", (int)n, path + begin);
     if (begin > 1) begin--; /* without its slash */
     snprintf(parent, ZERO_STORAGE_PATH, "%.*s", (int)begin, path);

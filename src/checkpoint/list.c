@@ -1,7 +1,5 @@
 #include "checkpoint/list.h"
 
-#include <errno.h>
-
 #include "base/fail.h"
 #include "base/grow.h"
 #include "checkpoint/manifest.h"
@@ -42,8 +40,8 @@ static zero_status add_step(void *arg, const char *name)
     struct steps *s = arg;
     int64_t step;
     if (!zero_checkpoint_is_name(name, &step)) return ZERO_OK;
-    if (!zero_grow(s->list, s->n, &s->capacity))
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for %" PRId64 " checkpoints", s->n + 1);
+    ZERO_FAIL_IF(!zero_grow(s->list, s->n, &s->capacity), ZERO_ERR_NOMEM,
+                 "no memory for %" PRId64 " checkpoints", s->n + 1);
     s->list[s->n++] = step;
     return ZERO_OK;
 }
@@ -180,11 +178,10 @@ zero_status zero_checkpoint_find(const char *path, char *found, size_t size)
         return ZERO_OK;
     }
     ZERO_TRY(zero_checkpoint_list(&dir, &steps, &n));
-    if (n == 0)
-        return zero_fail(ZERO_ERR_IO,
-                         "%s: holds no checkpoint: expected " ZERO_MANIFEST_NAME
-                         ", or directories such as step-00000100",
-                         dir.path);
+    ZERO_FAIL_IF(n == 0, ZERO_ERR_IO,
+                 "%s: holds no checkpoint: expected " ZERO_MANIFEST_NAME
+                 ", or directories such as step-00000100",
+                 dir.path);
     zero_checkpoint_name(steps[n - 1], name);
     snprintf(found, size, "%s/%s", dir.path, name);
     return ZERO_OK;

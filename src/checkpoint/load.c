@@ -73,19 +73,18 @@ static zero_status fetch_own(zero_engine *e, zero_checkpoint *c)
     for (int i = 0; i < n && i < model->n_tensors; i++) {
         const zero_tensor *theirs = &c->manifest.table.tensors[i];
         const zero_tensor *ours = &model->tensors[i];
-        if (strcmp(theirs->name, ours->name) != 0 || theirs->rows != ours->whole_rows ||
-            theirs->cols != ours->whole_cols || theirs->group != ours->group)
-            return zero_fail(
-                ZERO_ERR_INVALID,
-                "%s is of another model: its tensor %d is '%s' [%" PRId64 ", %" PRId64
-                "] of group %d, this model's '%s' [%" PRId64 ", %" PRId64 "] of group %d",
-                c->dir.path, i, theirs->name, theirs->rows, theirs->cols, theirs->group,
-                ours->name, ours->whole_rows, ours->whole_cols, ours->group);
+        ZERO_FAIL_IF(
+            strcmp(theirs->name, ours->name) != 0 || theirs->rows != ours->whole_rows ||
+                theirs->cols != ours->whole_cols || theirs->group != ours->group,
+            ZERO_ERR_INVALID,
+            "%s is of another model: its tensor %d is '%s' [%" PRId64 ", %" PRId64
+            "] of group %d, this model's '%s' [%" PRId64 ", %" PRId64 "] of group %d",
+            c->dir.path, i, theirs->name, theirs->rows, theirs->cols, theirs->group,
+            ours->name, ours->whole_rows, ours->whole_cols, ours->group);
     }
-    if (n != model->n_tensors)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "%s is of another model: it has %d tensors, this model %d",
-                         c->dir.path, n, model->n_tensors);
+    ZERO_FAIL_IF(n != model->n_tensors, ZERO_ERR_INVALID,
+                 "%s is of another model: it has %d tensors, this model %d", c->dir.path, n,
+                 model->n_tensors);
     ZERO_FREED zero_range *wishes = NULL;
     ZERO_TRY(zero_new(&wishes, model->n_groups, "groups"));
     for (int g = 0; g < model->n_groups; g++) wishes[g] = zero_states_held(&e->schedule, g);

@@ -51,12 +51,10 @@ static zero_status take_tensor(const char *path, const json_t *value, int i, boo
         sound = sound && json_is_integer(numbers[k]);
     }
     json_int_t group = json_integer_value(numbers[2]);
-    if (!sound || group < 0 || group > i)
-        return zero_fail(
-            ZERO_ERR_FORMAT,
-            "%s: tensor %d: expected [name, rows, columns, group%s], a name of at most %zu "
-            "bytes without control characters, and no group above %d",
-            path, i, is_shared ? ", cut, parts" : "", sizeof t->name - 1, i);
+    ZERO_FAIL_IF(!sound || group < 0 || group > i, ZERO_ERR_FORMAT,
+                 "%s: tensor %d: expected [name, rows, columns, group%s], a name of at "
+                 "most %zu bytes without control characters, and no group above %d",
+                 path, i, is_shared ? ", cut, parts" : "", sizeof t->name - 1, i);
     *t = (zero_tensor){.rows = json_integer_value(numbers[0]),
                        .cols = json_integer_value(numbers[1]),
                        .group = (int)group};
@@ -71,13 +69,12 @@ static zero_status take_tensor(const char *path, const json_t *value, int i, boo
            strcmp(zero_manifest_cuts[cut], cut_name) != 0)
         cut++;
     int64_t most = cut == ZERO_CUT_COLS ? t->cols : 1;
-    if (!cut_name || cut == ZERO_MANIFEST_CUTS || !json_is_integer(parts) || n < 1 ||
-        n > most || n > INT32_MAX)
-        return zero_fail(
-            ZERO_ERR_FORMAT,
-            "%s: tensor %d: expected [name, rows, columns, group, cut, parts], a cut none, "
-            "rows or cols, and 1 part, or as many as divide cols",
-            path, i);
+    ZERO_FAIL_IF(!cut_name || cut == ZERO_MANIFEST_CUTS || !json_is_integer(parts) ||
+                     n < 1 || n > most || n > INT32_MAX,
+                 ZERO_ERR_FORMAT,
+                 "%s: tensor %d: expected [name, rows, columns, group, cut, parts], a cut "
+                 "none, rows or cols, and 1 part, or as many as divide cols",
+                 path, i);
     t->cut = (zero_cut)cut;
     t->cut_parts = (int)n;
     return ZERO_OK;
@@ -87,8 +84,8 @@ static zero_status take_tensors(const char *path, const json_t *list, zero_manif
 {
     const zero_state_layout layout = m->table.layout;
     size_t n = json_array_size(list);
-    if (n < 1 || n > INT32_MAX)
-        return zero_fail(ZERO_ERR_FORMAT, "%s: \"tensors\": expected at least one", path);
+    ZERO_FAIL_IF(n < 1 || n > INT32_MAX, ZERO_ERR_FORMAT,
+                 "%s: \"tensors\": expected at least one", path);
     ZERO_FREED zero_tensor *tensors = NULL;
     ZERO_TRY(zero_new(&tensors, n, "tensors"));
     for (size_t i = 0; i < n; i++)
@@ -110,12 +107,10 @@ static zero_status check_bytes_of(const char *path, const zero_manifest *m, int 
     ZERO_TRY(zero_state_add_elements(&m->table, &local, elements));
     for (int rank = p; rank < l->n_ranks; rank += l->tp) {
         uint64_t n = elements[rank / l->tp], bytes = m->shards[rank].bytes;
-        if (n > UINT64_MAX / size || bytes < size * n)
-            return zero_fail(ZERO_ERR_FORMAT,
-                             "%s: shard %d has %" PRIu64 " bytes, but the %" PRIu64
-                             " parameters that its rank owned take %" PRIu64
-                             " and a header",
-                             path, rank, bytes, n, size * n);
+        ZERO_FAIL_IF(n > UINT64_MAX / size || bytes < size * n, ZERO_ERR_FORMAT,
+                     "%s: shard %d has %" PRIu64 " bytes, but the %" PRIu64
+                     " parameters that its rank owned take %" PRIu64 " and a header",
+                     path, rank, bytes, n, size * n);
     }
     return ZERO_OK;
 }
@@ -127,9 +122,8 @@ static zero_status take_shards(const char *path, const json_t *list, zero_manife
 {
     size_t n = json_array_size(list);
     const zero_state_layout *layout = &m->table.layout;
-    if (n != (size_t)layout->n_ranks)
-        return zero_fail(ZERO_ERR_FORMAT, "%s: %zu shards, but \"ranks\" is %d", path, n,
-                         layout->n_ranks);
+    ZERO_FAIL_IF(n != (size_t)layout->n_ranks, ZERO_ERR_FORMAT,
+                 "%s: %zu shards, but \"ranks\" is %d", path, n, layout->n_ranks);
     ZERO_TRY(zero_new(&m->shards, n, "shards"));
     for (size_t i = 0; i < n; i++)
         ZERO_TRY(take_object(path, json_array_get(list, i), of_file, &m->shards[i]));
@@ -175,9 +169,8 @@ static zero_status take_copy(const char *path, const json_t *root, const field *
     if (f->kind == KEPT) return ZERO_OK;
     json_object_foreach(*to, key, value)
     {
-        if (!is_plain(key))
-            return zero_fail(ZERO_ERR_FORMAT,
-                             "%s: \"%s\" has a key with control characters", path, f->key);
+        ZERO_FAIL_IF(!is_plain(key), ZERO_ERR_FORMAT,
+                     "%s: \"%s\" has a key with control characters", path, f->key);
         ZERO_TRY(take_plain(path, *to, key, &text));
     }
     return ZERO_OK;
@@ -219,10 +212,10 @@ static zero_status take(const char *path, const json_t *object, const field *f, 
             return zero_fail(ZERO_ERR_FORMAT,
                              "%s: \"%s\": expected at most %zu bytes, found %zu", path,
                              f->key, most, len);
-        if (!is_checksum && (f->kind == CHECKSUM || (f->kind == DATA && len > 0)))
-            return zero_fail(ZERO_ERR_FORMAT,
-                             "%s: \"%s\": expected 32 hexadecimal digits, found '%.40s'",
-                             path, f->key, text);
+        ZERO_FAIL_IF(!is_checksum && (f->kind == CHECKSUM || (f->kind == DATA && len > 0)),
+                     ZERO_ERR_FORMAT,
+                     "%s: \"%s\": expected 32 hexadecimal digits, found '%.40s'", path,
+                     f->key, text);
         memcpy(to, text, len + 1);
         return ZERO_OK;
     }
@@ -248,24 +241,6 @@ static zero_status take_object(const char *path, const json_t *object, const fie
     ZERO_TRY(zero_json_only(path, object, n, keys));
     for (int i = 0; i < n; i++) ZERO_TRY(take(path, object, &fields[i], to));
     return ZERO_OK;
-}
-
-/* A later version may differ in anything, so this is checked before all else. */
-static zero_status check_format(const char *path, const json_t *root)
-{
-    const char *format = json_string_value(json_object_get(root, "format"));
-    if (!format || strcmp(format, ZERO_MANIFEST_FORMAT) != 0)
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%s: not the manifest of a checkpoint: expected \"format\": "
-                         "\"" ZERO_MANIFEST_FORMAT "\"",
-                         path);
-    int64_t version;
-    ZERO_TRY(zero_json_whole(path, root, "version", 1, INT64_MAX, &version));
-    if (version <= ZERO_MANIFEST_VERSION) return ZERO_OK;
-    return zero_fail(ZERO_ERR_FORMAT,
-                     "%s: a checkpoint of version %" PRId64
-                     ", and this program reads versions up to %d: use a newer zero",
-                     path, version, ZERO_MANIFEST_VERSION);
 }
 
 static zero_status check_tail(const char *path, const unsigned char *bytes, size_t len)
@@ -310,7 +285,19 @@ zero_status zero_manifest_parse(const char *path, const void *bytes, size_t len,
     json_auto_t *root = NULL;
     ZERO_AT_END(zero_manifest_destroy) zero_manifest made = {0};
     ZERO_TRY(zero_json_parse(path, bytes, len, &root));
-    ZERO_TRY(check_format(path, root));
+    /* A later version may differ in anything, so this is checked before all else. */
+    const char *format = json_string_value(json_object_get(root, "format"));
+    ZERO_FAIL_IF(
+        !format || strcmp(format, ZERO_MANIFEST_FORMAT) != 0, ZERO_ERR_FORMAT,
+        "%s: not the manifest of a checkpoint: expected \"format\": \"" ZERO_MANIFEST_FORMAT
+        "\"",
+        path);
+    int64_t version;
+    ZERO_TRY(zero_json_whole(path, root, "version", 1, INT64_MAX, &version));
+    ZERO_FAIL_IF(version > ZERO_MANIFEST_VERSION, ZERO_ERR_FORMAT,
+                 "%s: a checkpoint of version %" PRId64
+                 ", and this program reads versions up to %d: use a newer zero",
+                 path, version, ZERO_MANIFEST_VERSION);
     ZERO_TRY(check_tail(path, bytes, len));
     ZERO_TRY(take_all(path, root, &made));
     ZERO_GIVE(m, made);

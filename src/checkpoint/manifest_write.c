@@ -101,26 +101,22 @@ zero_status zero_manifest_write(const zero_manifest *m, zero_bytes *out)
                                   [IF_SHARED] = is_shared,
                                   [IF_KEPT] = m->kept != NULL};
     char text[128];
-    *out = (zero_bytes){0};
+    ZERO_AT_END(zero_bytes_destroy) zero_bytes made = {0};
     int n = snprintf(text, sizeof text, "{\n \"format\": \"%s\",\n \"version\": %d,\n",
                      ZERO_MANIFEST_FORMAT,
                      is_other    ? 4
                      : m->kept   ? 3
                      : is_shared ? 2
                                  : 1);
-    zero_status st = zero_bytes_append(out, text, (size_t)n);
-    for (const field *f = members; st == ZERO_OK && f->key; f++) {
-        if (!is_there[f->when]) continue;
-        json_t *value = value_of(f, m, m);
-        st = append_member(out, f->key, value);
-        json_decref(value);
+    ZERO_TRY(zero_bytes_append(&made, text, (size_t)n));
+    for (const field *f = members; f->key; f++) {
+        json_auto_t *value = is_there[f->when] ? value_of(f, m, m) : NULL;
+        if (is_there[f->when]) ZERO_TRY(append_member(&made, f->key, value));
     }
-    if (st == ZERO_OK) {
-        zero_manifest_tail(out->bytes, out->len, text);
-        st = zero_bytes_append(out, text, strlen(text));
-    }
-    if (st != ZERO_OK) zero_bytes_destroy(out);
-    return st;
+    zero_manifest_tail(made.bytes, made.len, text);
+    ZERO_TRY(zero_bytes_append(&made, text, strlen(text)));
+    ZERO_GIVE(out, made);
+    return ZERO_OK;
 }
 
 void zero_manifest_destroy(zero_manifest *m)

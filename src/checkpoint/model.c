@@ -6,11 +6,10 @@
 
 zero_status zero_checkpoint_describe(const zero_checkpoint *c, zero_model *model)
 {
-    if (!c->manifest.has_shape)
-        return zero_fail(ZERO_ERR_UNSUPPORTED,
-                         "%s holds a model that another program described: only that "
-                         "program can compute it",
-                         c->dir.path);
+    ZERO_FAIL_IF(
+        !c->manifest.has_shape, ZERO_ERR_UNSUPPORTED,
+        "%s holds a model that another program described: only that program can compute it",
+        c->dir.path);
     ZERO_AT_END(zero_model_destroy) zero_model made = {0};
     ZERO_TRY(zero_model_build(&c->manifest.shape, &made));
     /* The manifest has both, and one may have been changed without the other. */
@@ -21,11 +20,10 @@ zero_status zero_checkpoint_describe(const zero_checkpoint *c, zero_model *model
         same = strcmp(a->name, b->name) == 0 && a->rows == b->rows && a->cols == b->cols &&
                a->group == b->group && a->offset == b->offset;
     }
-    if (!same)
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%s: its manifest describes a GPT-2 of %d tensors and lists %d of "
-                         "another model",
-                         c->dir.path, made.n_tensors, table->n_tensors);
+    ZERO_FAIL_IF(
+        !same, ZERO_ERR_FORMAT,
+        "%s: its manifest describes a GPT-2 of %d tensors and lists %d of another model",
+        c->dir.path, made.n_tensors, table->n_tensors);
     ZERO_GIVE(model, made);
     return ZERO_OK;
 }

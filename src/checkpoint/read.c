@@ -26,13 +26,16 @@ static zero_status read_file(const zero_checkpoint *c, const char *name, zero_by
     return zero_bytes_read_file(text, &file, MANIFEST_MOST);
 }
 
-static zero_status open_with(const char *path, zero_checkpoint *c)
+zero_status zero_checkpoint_open(const char *path, const zero_bytes *text,
+                                 zero_checkpoint *c)
 {
+    ZERO_AT_END(zero_checkpoint_close) zero_checkpoint made = {0};
+    if (text) ZERO_TRY(zero_bytes_append(&made.text, text->bytes, text->len));
     char name[ZERO_STORAGE_PATH + 64];
-    ZERO_TRY(zero_storage_open(path, &c->dir));
-    if (!c->text.bytes) ZERO_TRY(read_file(c, ZERO_MANIFEST_NAME, &c->text));
+    ZERO_TRY(zero_storage_open(path, &made.dir));
+    if (!made.text.bytes) ZERO_TRY(read_file(&made, ZERO_MANIFEST_NAME, &made.text));
     snprintf(name, sizeof name, "%s/" ZERO_MANIFEST_NAME, path);
-    ZERO_TRY(zero_manifest_parse(name, c->text.bytes, c->text.len, &c->manifest));
+    ZERO_TRY(zero_manifest_parse(name, made.text.bytes, made.text.len, &made.manifest));
     /* The path's last name; trailing slashes (shell completion) are ignored. */
     size_t end = strlen(path);
     while (end > 0 && path[end - 1] == '/') end--;
@@ -40,26 +43,18 @@ static zero_status open_with(const char *path, zero_checkpoint *c)
     while (begin > 0 && path[begin - 1] != '/') begin--;
     snprintf(name, ZERO_CHECKPOINT_NAME, "%.*s", (int)(end - begin), path + begin);
     /* A directory with the name of another step was swapped, or copied over. */
-    int64_t step, own = c->manifest.step;
-    if (zero_checkpoint_is_name(name, &step) && step != own)
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%s: its manifest is that of step %" PRId64
-                         ": the directory was renamed, or its files belong to another",
-                         path, own);
-    c->n_shards = (int)zero_min(2 * (int64_t)tp_of(c), MOST_OPEN);
-    c->n_extents = PER_RANK * ZERO_STATES * tp_of(c);
-    ZERO_TRY(zero_new(&c->block, ZERO_STATES * ZERO_EXTENT_MAX, "numbers of a checkpoint"));
-    ZERO_TRY(zero_new(&c->shards, c->n_shards, "shards"));
-    ZERO_TRY(zero_new(&c->extents, c->n_extents, "extents"));
-    return zero_new(&c->locals, tp_of(c), "parts of a model");
-}
-
-zero_status zero_checkpoint_open(const char *path, const zero_bytes *text,
-                                 zero_checkpoint *c)
-{
-    ZERO_AT_END(zero_checkpoint_close) zero_checkpoint made = {0};
-    if (text) ZERO_TRY(zero_bytes_append(&made.text, text->bytes, text->len));
-    ZERO_TRY(open_with(path, &made));
+    int64_t step, own = made.manifest.step;
+    ZERO_FAIL_IF(zero_checkpoint_is_name(name, &step) && step != own, ZERO_ERR_FORMAT,
+                 "%s: its manifest is that of step %" PRId64
+                 ": the directory was renamed, or its files belong to another",
+                 path, own);
+    made.n_shards = (int)zero_min(2 * (int64_t)tp_of(&made), MOST_OPEN);
+    made.n_extents = PER_RANK * ZERO_STATES * tp_of(&made);
+    ZERO_TRY(
+        zero_new(&made.block, ZERO_STATES * ZERO_EXTENT_MAX, "numbers of a checkpoint"));
+    ZERO_TRY(zero_new(&made.shards, made.n_shards, "shards"));
+    ZERO_TRY(zero_new(&made.extents, made.n_extents, "extents"));
+    ZERO_TRY(zero_new(&made.locals, tp_of(&made), "parts of a model"));
     ZERO_GIVE(c, made);
     return ZERO_OK;
 }
@@ -255,9 +250,8 @@ zero_status zero_checkpoint_tokenizer(zero_checkpoint *c, zero_tokenizer *tokeni
     const zero_manifest_file *known = &c->manifest.tokenizer;
     char path[ZERO_STORAGE_PATH + 64], found[ZERO_CHECKSUM];
     ZERO_AT_END(zero_bytes_destroy) zero_bytes text = {0};
-    if (!c->manifest.has_tokenizer)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "%s has no tokenizer: the run was trained on tokens", c->dir.path);
+    ZERO_FAIL_IF(!c->manifest.has_tokenizer, ZERO_ERR_INVALID,
+                 "%s has no tokenizer: the run was trained on tokens", c->dir.path);
     snprintf(path, sizeof path, "%s/" ZERO_TOKENIZER_NAME, c->dir.path);
     ZERO_TRY(read_file(c, ZERO_TOKENIZER_NAME, &text));
     zero_checksum(text.bytes, text.len, found);

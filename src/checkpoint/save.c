@@ -81,17 +81,14 @@ static zero_status make_temporary(struct save *s)
 {
     if (!zero_comm_is_root(s->comm)) return ZERO_OK;
     ZERO_TRY(zero_storage_check_place(s->dir));
-    if (zero_storage_has(s->dir, s->name))
-        return zero_fail(ZERO_ERR_INVALID, "%s/%s exists: nothing was written",
-                         s->dir->path, s->name);
+    ZERO_FAIL_IF(zero_storage_has(s->dir, s->name), ZERO_ERR_INVALID,
+                 "%s/%s exists: nothing was written", s->dir->path, s->name);
     uint64_t room;
     ZERO_TRY(zero_storage_room(s->dir, &room));
-    if (room < s->bytes)
-        return zero_fail(ZERO_ERR_ENV,
-                         "%s: no space for a checkpoint: it takes %.1f MiB and %.1f MiB "
-                         "are free: free some, or keep fewer (--keep)",
-                         s->dir->path, (double)s->bytes / MEBIBYTE,
-                         (double)room / MEBIBYTE);
+    ZERO_FAIL_IF(room < s->bytes, ZERO_ERR_ENV,
+                 "%s: no space for a checkpoint: it takes %.1f MiB and %.1f MiB are free: "
+                 "free some, or keep fewer (--keep)",
+                 s->dir->path, (double)s->bytes / MEBIBYTE, (double)room / MEBIBYTE);
     ZERO_TRY(zero_checkpoint_temporary_name(s->dir, s->in->step, s->temporary_name));
     return zero_storage_make(s->dir, s->temporary_name, &s->temporary);
 }
@@ -137,11 +134,10 @@ static zero_status publish(struct save *s)
     char name[64];
     for (int r = 0; r < s->comm->size; r++) {
         zero_shard_name(r, s->comm->size, name);
-        if (!zero_storage_has(&s->temporary, name))
-            return zero_fail(ZERO_ERR_ENV,
-                             "%s/%s is not seen from rank 0, though rank %d has written "
-                             "it: all nodes need the same directory",
-                             s->temporary.path, name, writer_of(s, r));
+        ZERO_FAIL_IF(!zero_storage_has(&s->temporary, name), ZERO_ERR_ENV,
+                     "%s/%s is not seen from rank 0, though rank %d has written it: all "
+                     "nodes need the same directory",
+                     s->temporary.path, name, writer_of(s, r));
     }
     zero_bytes text = {0};
     zero_manifest *m = &s->manifest;

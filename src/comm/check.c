@@ -1,7 +1,5 @@
 #include "comm/check.h"
 
-#include <stdlib.h>
-
 #include "base/fail.h"
 #include "base/grow.h"
 #include "comm/control.h"
@@ -123,7 +121,7 @@ zero_status zero_check_start(zero_comm *comm)
         zero_comm *group = groups[i];
         struct zero_check *c = NULL;
         if (group->size <= 1) continue; /* one rank has nothing to compare */
-        if (group->check) return zero_fail(ZERO_ERR_INVALID, "the group checks already");
+        ZERO_FAIL_IF(group->check, ZERO_ERR_INVALID, "the group checks already");
         zero_status st = zero_agree(group, make(group->size, &c));
         if (st == ZERO_OK) st = zero_mpi(MPI_Comm_dup(group->mpi, &c->mpi));
         if (st != ZERO_OK) {

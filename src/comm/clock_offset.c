@@ -1,8 +1,5 @@
 #include "comm/clock_offset.h"
 
-#include <math.h>
-#include <stdlib.h>
-
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/grow.h"
@@ -52,21 +49,18 @@ static zero_status exchange(zero_comm *comm, zero_clock_reading *mine)
 
 zero_status zero_clock_offset_read(zero_comm *comm, zero_clock_reading *mine, double *worst)
 {
-    zero_clock_reading reading = {.at = 0.0}, *all;
+    zero_clock_reading reading = {.at = 0.0};
+    ZERO_FREED zero_clock_reading *all = NULL;
     const int numbers = sizeof reading / sizeof(double);
-    zero_status st = zero_agree(comm, zero_new(&all, comm->size, "readings of clocks"));
-    if (st == ZERO_OK) st = exchange(comm, &reading);
-    if (st == ZERO_OK)
-        st = zero_comm_all_gather_doubles(comm, numbers, &reading.at, &all->at);
-    if (st == ZERO_OK) {
-        /* Neighbours have the clock of the rank that speaks for their node. */
-        *mine = all[speaker(&comm->layout, comm->rank)];
-        *worst = 0.0;
-        for (int rank = 0; rank < comm->size; rank++)
-            *worst = fmax(*worst, all[rank].uncertainty);
-    }
-    free(all);
-    return st;
+    ZERO_TRY(zero_agree(comm, zero_new(&all, comm->size, "readings of clocks")));
+    ZERO_TRY(exchange(comm, &reading));
+    ZERO_TRY(zero_comm_all_gather_doubles(comm, numbers, &reading.at, &all->at));
+    /* Neighbours have the clock of the rank that speaks for their node. */
+    *mine = all[speaker(&comm->layout, comm->rank)];
+    *worst = 0.0;
+    for (int rank = 0; rank < comm->size; rank++)
+        *worst = fmax(*worst, all[rank].uncertainty);
+    return ZERO_OK;
 }
 
 double zero_clock_offset_align(const zero_clock_reading *first,

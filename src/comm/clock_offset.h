@@ -11,8 +11,8 @@
  * exactly. */
 #pragma once
 
+#include "base/fail.h"
 #include "comm/group.h"
-#include "zero/status.h"
 
 typedef struct {
     double at;          /* this rank's clock */

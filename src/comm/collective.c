@@ -1,8 +1,5 @@
 #include "comm/collective.h"
 
-#include <assert.h>
-#include <stdlib.h>
-
 #include <xxhash.h>
 
 #include "base/clock.h"
@@ -25,12 +22,11 @@ static zero_status allocate_messages(zero_collective *op)
 {
     const zero_collective_spec *spec = &op->steps.spec;
     if (!op->comm->local) return ZERO_OK;
-    if (spec->algorithm != ZERO_ALGORITHM_P2P || spec->on_device)
-        return zero_fail(ZERO_ERR_UNSUPPORTED,
-                         "%s%s between ranks that are threads of one process: expected p2p "
-                         "in the host's memory",
-                         zero_algorithm_name(spec->algorithm),
-                         spec->on_device ? " on a device" : "");
+    ZERO_FAIL_IF(
+        spec->algorithm != ZERO_ALGORITHM_P2P || spec->on_device, ZERO_ERR_UNSUPPORTED,
+        "%s%s between ranks that are threads of one process: expected p2p in the host's "
+        "memory",
+        zero_algorithm_name(spec->algorithm), spec->on_device ? " on a device" : "");
     return zero_new(&op->messages, ZERO_COLLECTIVE_REQUESTS, "messages");
 }
 
@@ -52,10 +48,10 @@ static zero_status build(zero_collective *op, zero_comm *comm,
                            .copier = copier,
                            .in_apart = zero_collective_in_apart(spec),
                            .out_apart = zero_collective_out_apart(spec)};
-    if (!comm->signals && zero_algorithm_needs_window(spec->algorithm, &comm->layout))
-        return zero_fail(ZERO_ERR_INVALID,
-                         "%s works in a window, and this group has none: make it first",
-                         zero_algorithm_name(spec->algorithm));
+    ZERO_FAIL_IF(
+        !comm->signals && zero_algorithm_needs_window(spec->algorithm, &comm->layout),
+        ZERO_ERR_INVALID, "%s works in a window, and this group has none: make it first",
+        zero_algorithm_name(spec->algorithm));
     ZERO_TRY(zero_steps_init(&new.steps, spec, &comm->layout, comm->rank));
     new.until_sent = zero_steps_until_sent(&new.steps);
     new.hash = zero_collective_hash(spec);
@@ -87,24 +83,22 @@ zero_status zero_collective_init_on_device(zero_collective *op, zero_comm *comm,
                                            const zero_collective_spec *spec,
                                            const zero_copier *copier)
 {
-    if (!spec->on_device || !copier || !copier->fetch || !copier->store || !copier->ended)
-        return zero_fail(
-            ZERO_ERR_INVALID, "a %s %s a device, %s table of copies: expected both",
-            zero_collective_kind_name(spec->kind), spec->on_device ? "on" : "without",
-            copier ? "with a" : "without a");
+    ZERO_FAIL_IF(!spec->on_device || !copier || !copier->fetch || !copier->store ||
+                     !copier->ended,
+                 ZERO_ERR_INVALID, "a %s %s a device, %s table of copies: expected both",
+                 zero_collective_kind_name(spec->kind), spec->on_device ? "on" : "without",
+                 copier ? "with a" : "without a");
     bool has_window = zero_algorithm_get(spec->algorithm)->works_in_window;
-    if (spec->direct && (!copier->mark || !copier->copy || !copier->sum))
-        return zero_fail(ZERO_ERR_INVALID, "a direct %s on a device that does not add up",
-                         zero_collective_kind_name(spec->kind));
-    if (spec->direct && has_window && !copier->window)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "a direct %s on a device whose memory neighbours do not reach",
-                         zero_collective_kind_name(spec->kind));
-    if (zero_family_whole(comm)->thread)
-        return zero_fail(ZERO_ERR_UNSUPPORTED,
-                         "a %s on a device in a group with a progress thread: a device is "
-                         "used by one thread only; start without --progress-thread",
-                         zero_collective_kind_name(spec->kind));
+    ZERO_FAIL_IF(spec->direct && (!copier->mark || !copier->copy || !copier->sum),
+                 ZERO_ERR_INVALID, "a direct %s on a device that does not add up",
+                 zero_collective_kind_name(spec->kind));
+    ZERO_FAIL_IF(spec->direct && has_window && !copier->window, ZERO_ERR_INVALID,
+                 "a direct %s on a device whose memory neighbours do not reach",
+                 zero_collective_kind_name(spec->kind));
+    ZERO_FAIL_IF(zero_family_whole(comm)->thread, ZERO_ERR_UNSUPPORTED,
+                 "a %s on a device in a group with a progress thread: a device is used by "
+                 "one thread only; start without --progress-thread",
+                 zero_collective_kind_name(spec->kind));
     return build(op, comm, spec, copier);
 }
 

@@ -15,11 +15,9 @@
  * ZERO_ERR_STALLED, only an abort is left. */
 #pragma once
 
-#include <stdbool.h>
-
+#include "base/fail.h"
 #include "comm/group.h"
 #include "lists/algorithm.h"
-#include "zero/status.h"
 
 /* Builds the program. Local, without messages: the status of zero_collective_check();
  * ZERO_ERR_NOMEM may befall one rank alone; ZERO_ERR_INVALID if the algorithm works in a

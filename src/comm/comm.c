@@ -1,7 +1,5 @@
 #include "comm/comm.h"
 
-#include <stdlib.h>
-
 #include "base/fail.h"
 #include "base/grow.h"
 #include "comm/check.h"
@@ -27,17 +25,15 @@ static zero_status describe(MPI_Comm mpi, const char *name, zero_comm *comm)
     *limit = found ? *highest : 32767; /* the least that MPI promises */
     /* Every rank learns the lowest rank of each rank's node, and so which ranks share
      * one. */
-    int lowest = comm->rank, *ids = NULL;
+    int lowest = comm->rank;
+    ZERO_FREED int *ids = NULL;
     ZERO_TRY(zero_mpi(MPI_Comm_split_type(comm->mpi, MPI_COMM_TYPE_SHARED, comm->rank,
                                           MPI_INFO_NULL, &comm->node)));
     ZERO_TRY(zero_mpi(MPI_Comm_set_errhandler(comm->node, MPI_ERRORS_RETURN)));
     ZERO_TRY(zero_mpi(MPI_Bcast(&lowest, 1, MPI_INT, 0, comm->node)));
     ZERO_TRY(zero_new(&ids, comm->size, "ranks"));
-    zero_status st =
-        zero_mpi(MPI_Allgather(&lowest, 1, MPI_INT, ids, 1, MPI_INT, comm->mpi));
-    if (st == ZERO_OK) st = zero_layout_init(&comm->layout, comm->size, ids);
-    free(ids);
-    return st;
+    ZERO_TRY(zero_mpi(MPI_Allgather(&lowest, 1, MPI_INT, ids, 1, MPI_INT, comm->mpi)));
+    return zero_layout_init(&comm->layout, comm->size, ids);
 }
 
 zero_status zero_comm_adopt(MPI_Comm mpi, const char *name, zero_comm *out)
@@ -70,14 +66,13 @@ zero_status zero_comm_world(zero_comm *out)
 zero_status zero_comm_from(MPI_Comm mpi, zero_comm *out)
 {
     int joins_two = 0;
-    if (mpi == MPI_COMM_NULL)
-        return zero_fail(ZERO_ERR_INVALID, "a group from MPI_COMM_NULL: expected a "
-                                           "communicator that this rank belongs to");
+    ZERO_FAIL_IF(
+        mpi == MPI_COMM_NULL, ZERO_ERR_INVALID,
+        "a group from MPI_COMM_NULL: expected a communicator that this rank belongs to");
     ZERO_TRY(zero_mpi(MPI_Comm_test_inter(mpi, &joins_two)));
-    if (joins_two)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "a group from an intercommunicator, which joins two groups: merge "
-                         "them first (MPI_Intercomm_merge)");
+    ZERO_FAIL_IF(joins_two, ZERO_ERR_INVALID,
+                 "a group from an intercommunicator, which joins two groups: merge them "
+                 "first (MPI_Intercomm_merge)");
     return duplicate(mpi, "zero group", out);
 }
 
@@ -95,20 +90,17 @@ zero_status zero_comm_split(const zero_comm *parent, int color, int key, zero_co
 static zero_status make_wish(const zero_comm *comm, const int *ids, zero_layout *wish)
 {
     ZERO_TRY(zero_layout_init(wish, comm->size, ids));
-    if (comm->signal_window)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "the group has a window already: declare its nodes before");
-    if (comm->parts)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "the group is divided already: declare its nodes before");
+    ZERO_FAIL_IF(comm->signal_window, ZERO_ERR_INVALID,
+                 "the group has a window already: declare its nodes before");
+    ZERO_FAIL_IF(comm->parts, ZERO_ERR_INVALID,
+                 "the group is divided already: declare its nodes before");
     for (int r = 1; r < comm->size; r++)
         for (int q = 0; q < r; q++)
-            if (wish->node_of[r] == wish->node_of[q] &&
-                comm->layout.node_of[r] != comm->layout.node_of[q])
-                return zero_fail(
-                    ZERO_ERR_INVALID,
-                    "ranks %d and %d cannot share a node: they run on different ones", q,
-                    r);
+            ZERO_FAIL_IF(wish->node_of[r] == wish->node_of[q] &&
+                             comm->layout.node_of[r] != comm->layout.node_of[q],
+                         ZERO_ERR_INVALID,
+                         "ranks %d and %d cannot share a node: they run on different ones",
+                         q, r);
     return ZERO_OK;
 }
 
@@ -136,15 +128,11 @@ zero_status zero_comm_pretend_nodes(zero_comm *comm, const int *ids)
 
 zero_status zero_comm_pretend_blocks(zero_comm *comm, int n_nodes)
 {
-    zero_layout blocks = {0};
-    if (n_nodes < 1 || n_nodes > comm->size)
-        return zero_fail(ZERO_ERR_INVALID, "--fake-nodes %d: there are only %d ranks",
-                         n_nodes, comm->size);
-    zero_status st =
-        zero_agree(comm, zero_layout_init_blocks(&blocks, comm->size, n_nodes));
-    if (st == ZERO_OK) st = zero_comm_pretend_nodes(comm, blocks.node_of);
-    zero_layout_destroy(&blocks);
-    return st;
+    ZERO_AT_END(zero_layout_destroy) zero_layout blocks = {0};
+    ZERO_FAIL_IF(n_nodes < 1 || n_nodes > comm->size, ZERO_ERR_INVALID,
+                 "--fake-nodes %d: there are only %d ranks", n_nodes, comm->size);
+    ZERO_TRY(zero_agree(comm, zero_layout_init_blocks(&blocks, comm->size, n_nodes)));
+    return zero_comm_pretend_nodes(comm, blocks.node_of);
 }
 
 zero_status zero_comm_stop_helpers(zero_comm *comm)

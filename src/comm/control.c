@@ -2,9 +2,6 @@
  * it in the loop that all waits share. */
 #include "comm/control.h"
 
-#include <assert.h>
-#include <string.h>
-
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/number.h"

@@ -6,8 +6,8 @@
  * ranks begin (check.h). */
 #pragma once
 
+#include "base/fail.h"
 #include "comm/group.h"
-#include "zero/status.h"
 
 /* One verdict for all ranks, for work where one rank can fail alone (memory, files). If any
  * failed, every rank returns the status of the lowest that did, and zero_last_error() is

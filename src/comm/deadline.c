@@ -1,14 +1,9 @@
 #include "comm/deadline.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 
 #include <mpi.h>
 #include <unistd.h>
@@ -210,11 +205,10 @@ zero_status zero_deadline_open(zero_deadline *d, double seconds, bool is_launche
     struct sigevent event = {.sigev_notify = SIGEV_SIGNAL,
                              .sigev_signo = SIGCONT,
                              .sigev_value.sival_int = d->code};
-    if (timer_create(CLOCK_MONOTONIC, &event, &d->last) != 0)
-        return zero_fail(ZERO_ERR_ENV,
-                         "the watchdog has no timer (timer_create: %s): allow more pending "
-                         "signals (ulimit -i), or give --watchdog 0",
-                         strerror(errno));
+    ZERO_FAIL_IF(timer_create(CLOCK_MONOTONIC, &event, &d->last) != 0, ZERO_ERR_ENV,
+                 "the watchdog has no timer (timer_create: %s): allow more pending signals "
+                 "(ulimit -i), or give --watchdog 0",
+                 strerror(errno));
     zero_status st = start_thread(d);
     if (st != ZERO_OK) timer_delete(d->last);
     return st;

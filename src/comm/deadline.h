@@ -27,13 +27,11 @@
 #pragma once
 
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
 
 #include <pthread.h>
 #include <time.h>
 
-#include "zero/status.h"
+#include "base/fail.h"
 
 /* The longest that a rank allows more than rank 0, in seconds. */
 #define ZERO_DEADLINE_APART 3.0

@@ -1,7 +1,5 @@
 #include "comm/deliver.h"
 
-#include <stdlib.h>
-
 #include "base/fail.h"
 #include "base/grow.h"
 #include "base/number.h"
@@ -28,24 +26,18 @@ zero_status zero_comm_deliver(zero_comm *comm, const void *data, size_t bytes,
                               zero_delivery *take, void *arg)
 {
     const double mine = (double)bytes;
-    double *sizes;
-    char *room = NULL; /* on rank 0: for the largest of the others */
-    zero_status st = zero_agree(comm, zero_new(&sizes, comm->size, "sizes of messages"));
-    if (st == ZERO_OK) st = zero_comm_all_gather_doubles(comm, 1, &mine, sizes);
+    ZERO_FREED double *sizes = NULL;
+    ZERO_FREED char *room = NULL; /* on rank 0: for the largest of the others */
+    ZERO_TRY(zero_agree(comm, zero_new(&sizes, comm->size, "sizes of messages")));
+    ZERO_TRY(zero_comm_all_gather_doubles(comm, 1, &mine, sizes));
     size_t most = 0;
-    for (int rank = 1; st == ZERO_OK && comm->rank == 0 && rank < comm->size; rank++)
+    for (int rank = 1; comm->rank == 0 && rank < comm->size; rank++)
         most = zero_max_size(most, (size_t)sizes[rank]);
-    if (st == ZERO_OK)
-        st = zero_agree(comm, zero_new(&room, most, "bytes that a rank sends"));
-    if (st == ZERO_OK) {
-        if (comm->rank == 0) st = receive_all(comm, sizes, room, data, take, arg);
-        for (size_t at = 0; st == ZERO_OK && comm->rank > 0 && at < bytes;
-             at += ZERO_DELIVERED)
-            st = zero_wait_send(comm, ZERO_OPERATION_MESSAGE, 0, (const char *)data + at,
-                                zero_min_size(bytes - at, ZERO_DELIVERED));
-        st = zero_agree_after_files(comm, st);
-    }
-    free(sizes);
-    free(room);
-    return st;
+    ZERO_TRY(zero_agree(comm, zero_new(&room, most, "bytes that a rank sends")));
+    zero_status st = ZERO_OK;
+    if (comm->rank == 0) st = receive_all(comm, sizes, room, data, take, arg);
+    for (size_t at = 0; st == ZERO_OK && comm->rank > 0 && at < bytes; at += ZERO_DELIVERED)
+        st = zero_wait_send(comm, ZERO_OPERATION_MESSAGE, 0, (const char *)data + at,
+                            zero_min_size(bytes - at, ZERO_DELIVERED));
+    return zero_agree_after_files(comm, st);
 }

@@ -1,7 +1,6 @@
 #include "comm/device.h"
 
 #include <sched.h>
-#include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/fail.h"

@@ -12,12 +12,11 @@
 #pragma once
 
 #include <stdatomic.h>
-#include <stdbool.h>
 
+#include "base/fail.h"
 #include "comm/group.h"
 #include "comm/signal.h"
 #include "lists/copier.h"
-#include "zero/status.h"
 
 /* Begins a FETCH, STORE or MARK step, or a direct COPY or ADD of op->terms; its direction
  * has a free slot. The device's address is its own. */

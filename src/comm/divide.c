@@ -8,27 +8,24 @@
 
 static zero_status check_division(const zero_comm *world, int tp, int shard)
 {
-    if (tp < 1 || world->size % tp != 0)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "%d ranks cannot be divided into TP groups of %d: expected a "
-                         "number of at least 1 that divides %d",
-                         world->size, tp, world->size);
+    ZERO_FAIL_IF(tp < 1 || world->size % tp != 0, ZERO_ERR_INVALID,
+                 "%d ranks cannot be divided into TP groups of %d: expected a number of at "
+                 "least 1 that divides %d",
+                 world->size, tp, world->size);
     const int n = world->size / tp;
     char choices[ZERO_SHARD_TEXT];
     zero_list_shards(n, choices);
-    if (shard != 0 && !zero_can_shard(n, shard))
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "%d ZeRO ranks cannot be divided into shard groups of %d: expected "
-            "one of %s (%d, or a power of two that divides it: only then is "
-            "each group a subtree of the sum over all)",
-            n, shard, choices, n);
-    if (world->whole || world->parts)
-        return zero_fail(ZERO_ERR_INVALID, "the group %s: divide a group once",
-                         world->whole ? "is part of another one" : "is divided already");
-    if (world->thread || world->watch || world->check)
-        return zero_fail(ZERO_ERR_INVALID, "the group has a watchdog, a check or a "
-                                           "progress thread: divide it before they start");
+    ZERO_FAIL_IF(shard != 0 && !zero_can_shard(n, shard), ZERO_ERR_INVALID,
+                 "%d ZeRO ranks cannot be divided into shard groups of %d: expected one of "
+                 "%s (%d, or a power of two that divides it: only then is each group a "
+                 "subtree of the sum over all)",
+                 n, shard, choices, n);
+    ZERO_FAIL_IF(world->whole || world->parts, ZERO_ERR_INVALID,
+                 "the group %s: divide a group once",
+                 world->whole ? "is part of another one" : "is divided already");
+    ZERO_FAIL_IF(world->thread || world->watch || world->check, ZERO_ERR_INVALID,
+                 "the group has a watchdog, a check or a progress thread: divide it before "
+                 "they start");
     return ZERO_OK;
 }
 
@@ -41,14 +38,12 @@ static zero_status make_part(zero_comm *world, zero_comm *part)
     part->member = member;
     part->whole = world;
     /* Gives the part the nodes that the whole has or pretends. */
-    zero_layout nodes = {0};
-    zero_status st =
-        zero_agree(part, zero_member_layout(&part->member, &world->layout, &nodes));
-    if (st == ZERO_OK) st = zero_comm_pretend_nodes(part, nodes.node_of);
-    zero_layout_destroy(&nodes);
+    ZERO_AT_END(zero_layout_destroy) zero_layout nodes = {0};
+    ZERO_TRY(zero_agree(part, zero_member_layout(&part->member, &world->layout, &nodes)));
+    ZERO_TRY(zero_comm_pretend_nodes(part, nodes.node_of));
     part->traffic[ZERO_CONTROL] = (zero_traffic){0}; /* counted from here on */
     part->duration[ZERO_CONTROL] = (zero_duration){0};
-    return st;
+    return ZERO_OK;
 }
 
 zero_status zero_comm_divide(zero_comm *world, int tp, int shard_ranks)

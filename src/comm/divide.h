@@ -25,8 +25,8 @@
  * runs (check.h). */
 #pragma once
 
+#include "base/fail.h"
 #include "comm/group.h"
-#include "zero/status.h"
 
 /* Collective over `world`, and blocks; `tp` and `shard_ranks` are the same on all ranks. tp
  * = 1 makes no TP groups; shard_ranks = 0 or N makes no shard groups; with both it does

@@ -2,8 +2,6 @@
  * is a family of one. For the other files of comm/. */
 #pragma once
 
-#include <stdbool.h>
-
 #include "base/fail.h"
 #include "comm/group.h"
 

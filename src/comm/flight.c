@@ -1,8 +1,5 @@
 #include "comm/flight.h"
 
-#include <assert.h>
-#include <inttypes.h>
-
 #include "base/clock.h"
 #include "base/fail.h"
 #include "comm/device.h"
@@ -72,11 +69,11 @@ zero_status zero_flight_begin(zero_collective *op)
     zero_comm *whole = zero_family_whole(op->comm);
     assert(!op->is_active);
     const zero_collective *oldest = op->comm->active;
-    if (oldest && op->sequence - oldest->sequence >= ZERO_SIGNALS)
-        return zero_fail(ZERO_ERR_UNSUPPORTED,
-                         "collective %" PRId64 " begins while %" PRId64
-                         " is in flight: expected fewer than %d between them",
-                         op->sequence, oldest->sequence, ZERO_SIGNALS);
+    ZERO_FAIL_IF(oldest && op->sequence - oldest->sequence >= ZERO_SIGNALS,
+                 ZERO_ERR_UNSUPPORTED,
+                 "collective %" PRId64 " begins while %" PRId64
+                 " is in flight: expected fewer than %d between them",
+                 op->sequence, oldest->sequence, ZERO_SIGNALS);
     if (op->steps.spec.direct && op->copier->window)
         zero_device_window_place(op->copier->window, op->sequence, op->in, op->out);
     if (op->sequence == op->comm->sequence) op->comm->sequence++;

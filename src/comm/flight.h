@@ -4,9 +4,9 @@
  * For the other files of comm/. The caller holds the group's lock (thread.h). */
 #pragma once
 
+#include "base/fail.h"
 #include "comm/group.h"
 #include "comm/operation.h"
-#include "zero/status.h"
 
 /* Puts a collective whose buffers and sequence number are set in flight, and runs its first
  * steps. ZERO_ERR_UNSUPPORTED if the oldest in flight began ZERO_SIGNALS collectives

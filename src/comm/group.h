@@ -6,10 +6,6 @@
  * each rank sent its data directly to each of the other size - 1 ranks. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include <mpi.h>
 #include <pthread.h>
 
 #include "base/crowd.h"

@@ -1,5 +1,4 @@
 /* zero/comm.h: groups as programs hold them. */
-#include <stdlib.h>
 
 #include "base/fail.h"
 #include "base/grow.h"
@@ -13,9 +12,8 @@
 
 zero_status zero_comm_check(const zero_comm *comm)
 {
-    if (!comm)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "the group is NULL: open one with zero_comm_open()");
+    ZERO_FAIL_IF(!comm, ZERO_ERR_INVALID,
+                 "the group is NULL: open one with zero_comm_open()");
     ZERO_TRY(zero_mpi_check_up());
     if (!comm->is_closed) return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,

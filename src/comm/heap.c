@@ -1,7 +1,6 @@
 #include "comm/heap.h"
 
 #include <stdatomic.h>
-#include <stdlib.h>
 
 #include "base/fail.h"
 #include "base/grow.h"
@@ -75,8 +74,7 @@ zero_status zero_comm_share(zero_comm *comm, size_t bytes)
     if (comm->heap || comm->layout.n_nodes > 1)
         return zero_fail(
             comm->heap ? ZERO_ERR_INVALID : ZERO_ERR_UNSUPPORTED,
-            "group '%s' of %d nodes %s: memory is shared once, by ranks of one "
-            "node",
+            "group '%s' of %d nodes %s: memory is shared once, by ranks of one node",
             comm->name, comm->layout.n_nodes,
             comm->heap ? "shares memory already" : "cannot share memory");
     zero_thread_lock(comm);
@@ -118,19 +116,6 @@ static void join_next(part *p)
     free(next);
 }
 
-static void give(struct zero_heap *h, size_t at)
-{
-    part *before = NULL, *p = h->parts;
-    while (p && p->at != at) {
-        before = p;
-        p = p->next;
-    }
-    if (!p) return;
-    p->is_used = false;
-    join_next(p);
-    if (before) join_next(before);
-}
-
 void *zero_comm_allocate(zero_comm *comm, size_t bytes)
 {
     if (!comm || !comm->heap) return NULL;
@@ -144,7 +129,17 @@ void zero_comm_free(zero_comm *comm, void *memory)
 {
     if (!comm || !comm->heap || !memory) return;
     zero_thread_lock(comm);
-    give(comm->heap, (size_t)((char *)memory - own_heap(comm->heap)));
+    size_t at = (size_t)((char *)memory - own_heap(comm->heap));
+    part *before = NULL, *p = comm->heap->parts;
+    while (p && p->at != at) {
+        before = p;
+        p = p->next;
+    }
+    if (p) {
+        p->is_used = false;
+        join_next(p);
+        if (before) join_next(before);
+    }
     zero_thread_unlock(comm);
 }
 

@@ -8,10 +8,6 @@
  *     window    | heap of rank 0 | heap of rank 1 | ... | places of rank 0 | of rank 1 | ... */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "comm/group.h"
 
 typedef enum { ZERO_PLACES_UNKNOWN, ZERO_PLACES_SHARED, ZERO_PLACES_ELSEWHERE } zero_places;

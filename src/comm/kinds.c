@@ -1,9 +1,5 @@
 #include "comm/kinds.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <xxhash.h>
 
 #include "base/fail.h"
@@ -25,29 +21,20 @@ static zero_status tell(zero_comm *comm, const char *mine, const int *class_of, 
 
 zero_status zero_comm_kinds(zero_comm *comm, const char *mine, zero_kind **kinds, int *n)
 {
-    uint64_t *hashes;
-    int *class_of = NULL, count = 0;
-    zero_kind *all = NULL;
+    ZERO_FREED uint64_t *hashes = NULL;
+    ZERO_FREED int *class_of = NULL;
+    ZERO_FREED zero_kind *all = NULL;
+    int count = 0;
     zero_status st = zero_new(&hashes, comm->size, "ranks");
     if (st == ZERO_OK) st = zero_new(&class_of, comm->size, "ranks");
-    st = zero_agree(comm, st);
-    if (st == ZERO_OK) {
-        hashes[comm->rank] = XXH3_64bits(mine, strlen(mine));
-        st = zero_comm_or(comm, comm->size, hashes);
-    }
-    if (st == ZERO_OK) {
-        zero_ranks_classes(comm->size, hashes, sizeof *hashes, sizeof *hashes, class_of);
-        for (int r = 0; r < comm->size; r++) count += class_of[r] == r;
-        st = zero_agree(comm, zero_new(&all, count, "kinds of ranks"));
-    }
-    if (st == ZERO_OK) st = tell(comm, mine, class_of, count, all);
-    free(class_of);
-    free(hashes);
-    if (st != ZERO_OK) {
-        free(all);
-        return st;
-    }
-    *kinds = all;
+    ZERO_TRY(zero_agree(comm, st));
+    hashes[comm->rank] = XXH3_64bits(mine, strlen(mine));
+    ZERO_TRY(zero_comm_or(comm, comm->size, hashes));
+    zero_ranks_classes(comm->size, hashes, sizeof *hashes, sizeof *hashes, class_of);
+    for (int r = 0; r < comm->size; r++) count += class_of[r] == r;
+    ZERO_TRY(zero_agree(comm, zero_new(&all, count, "kinds of ranks")));
+    ZERO_TRY(tell(comm, mine, class_of, count, all));
+    ZERO_GIVE(kinds, all);
     *n = count;
     return ZERO_OK;
 }

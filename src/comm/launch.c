@@ -1,12 +1,6 @@
 #include "comm/launch.h"
 
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <execinfo.h>
-#include <mpi.h>
 #if defined(OMPI_MAJOR_VERSION) && __has_include(<mpi-ext.h>)
 #include <mpi-ext.h>
 #endif
@@ -14,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/fail.h"
+#include "base/number.h"
 #include "comm/comm.h"
 #include "comm/mpi_error.h"
 
@@ -66,8 +61,8 @@ static bool is_typed_in_step(void)
 /* The number of ranks started; -1 without a known launcher. */
 static long count_launched(launcher *found)
 {
-    const size_t slurm = sizeof launchers / sizeof launchers[0] - 1;
-    for (size_t i = 0; i < slurm; i++) {
+    const int slurm = ZERO_COUNT(launchers) - 1;
+    for (int i = 0; i < slurm; i++) {
         *found = launchers[i];
         if (read_number(found->variable) >= 0) return read_number(found->variable);
     }
@@ -101,16 +96,14 @@ static zero_status start(int *argc, char ***argv, int wanted, int *level)
         static const char *const variables[] = {
             "SLURM_STEP_ID", "SLURM_STEPID", "SLURM_PROCID",   "PMI_FD",
             "PMI_SIZE",      "PMI_RANK",     "PMIX_NAMESPACE", "PMIX_RANK"};
-        for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++)
-            unsetenv(variables[i]);
+        for (int i = 0; i < ZERO_COUNT(variables); i++) unsetenv(variables[i]);
     }
 
     int is_up = 0;
     ZERO_TRY(zero_mpi(MPI_Initialized(&is_up)));
-    if (is_up)
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "MPI is initialized already: it starts once per process; use zero_comm_open()");
+    ZERO_FAIL_IF(
+        is_up, ZERO_ERR_INVALID,
+        "MPI is initialized already: it starts once per process; use zero_comm_open()");
     ZERO_TRY(zero_mpi(MPI_Init_thread(argc, argv, wanted, level)));
     int size = 0;
     ZERO_TRY(zero_mpi(MPI_Comm_size(MPI_COMM_WORLD, &size)));
@@ -196,7 +189,7 @@ int zero_launch_rank_hint(void)
 {
     static const char *const variables[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
                                             "SLURM_PROCID"};
-    for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
+    for (int i = 0; i < ZERO_COUNT(variables); i++) {
         long rank = read_number(variables[i]);
         if (rank >= 0) return (int)rank;
     }

@@ -4,12 +4,9 @@
  * zero_comm_world(). */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
+#include "base/fail.h"
 #include "comm/deadline.h"
 #include "comm/group.h"
-#include "zero/status.h"
 
 /* Opens the deadline of a program that is about to start MPI, from --watchdog in seconds. A
  * value that the user has given holds for the start, too. The default is five times as long

@@ -1,10 +1,5 @@
 #include "comm/local.h"
 
-#include <assert.h>
-#include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/fail.h"
 #include "base/grow.h"
 

@@ -12,8 +12,8 @@
  * progress thread. */
 #pragma once
 
+#include "base/fail.h"
 #include "comm/group.h"
-#include "zero/status.h"
 
 /* ranks[size] = the groups of all ranks. Each stays where it is once it is used. Release
  * each with zero_comm_destroy(), when no thread uses any of them. ZERO_ERR_NOMEM. */

@@ -7,10 +7,10 @@
  * these messages. */
 #pragma once
 
+#include "base/fail.h"
 #include "base/tree.h"
 #include "comm/group.h"
 #include "comm/operation.h"
-#include "zero/status.h"
 
 /* spans[i] = the ranks' spans of index i, merged, in place, for i < n; the same on all
  * ranks. Collective; `what` is the operation as errors name it. Where spans do not adjoin,

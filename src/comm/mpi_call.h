@@ -2,8 +2,8 @@
  * them. */
 #pragma once
 
+#include "base/fail.h"
 #include "comm/group.h"
-#include "zero/status.h"
 
 /* Sets op->add to an MPI operation that adds 16-bit values; MPI_OP_NULL if op needs none.
  * Local. */

@@ -1,8 +1,5 @@
 #include "comm/mpi_error.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include <mpi.h>
 
 #include "base/fail.h"
@@ -37,9 +34,8 @@ zero_status zero_mpi_check_up(void)
 {
     int is_up, is_down;
     look(&is_up, &is_down);
-    if (!is_up)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "MPI is not initialized: call MPI_Init before the library");
+    ZERO_FAIL_IF(!is_up, ZERO_ERR_INVALID,
+                 "MPI is not initialized: call MPI_Init before the library");
     if (!is_down) return ZERO_OK;
     return zero_fail(
         ZERO_ERR_INVALID,

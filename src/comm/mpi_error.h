@@ -2,9 +2,7 @@
  * called. */
 #pragma once
 
-#include <stdbool.h>
-
-#include "zero/status.h"
+#include "base/fail.h"
 
 /* ZERO_OK for MPI_SUCCESS; else ZERO_ERR_MPI, with the name of the call and MPI's own
  * text. */

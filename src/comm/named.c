@@ -1,9 +1,5 @@
 #include "comm/named.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/fail.h"
 #include "base/grow.h"
 #include "comm/comm.h"

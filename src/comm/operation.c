@@ -1,9 +1,8 @@
 #include "comm/operation.h"
 
-#include <inttypes.h>
+#include "base/fail.h"
+#include "base/number.h"
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 
 #include <xxhash.h>
 
@@ -60,8 +59,7 @@ static const char *const control_names[] = {
     "merging of spans", "message to all", "barrier",
     "exchange",         "opening",        "the end of the group",
     "the start"};
-_Static_assert(sizeof control_names / sizeof *control_names ==
-                   ZERO_OPERATION_NONE + 1 - ZERO_COLLECTIVE_KINDS,
+_Static_assert(ZERO_COUNT(control_names) == ZERO_OPERATION_NONE + 1 - ZERO_COLLECTIVE_KINDS,
                "a name for each kind");
 
 __attribute__((format(printf, 2, 3))) static void add(char text[ZERO_OPERATION_TEXT],

@@ -6,9 +6,6 @@
  * are equal. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "comm/group.h"
 #include "lists/member.h"
 #include "lists/spec.h"

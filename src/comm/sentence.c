@@ -1,9 +1,7 @@
 #include "comm/sentence.h"
 
+#include "base/fail.h"
 #include <stdarg.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
 
 #define MAX_RANGES 6
 

@@ -2,8 +2,6 @@
  * Local. */
 #pragma once
 
-#include <stddef.h>
-
 #include "lists/member.h"
 
 typedef struct {

@@ -6,9 +6,7 @@
  * group's first window makes them (window.h). */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
+#include "base/fail.h"
 #include "zero/comm.h"
 
 /* Collectives in flight are at most this far apart: stages 1 and 2 gather all groups at

@@ -1,9 +1,7 @@
 #include "comm/sigterm.h"
 
-#include <math.h>
+#include "base/fail.h"
 #include <signal.h>
-#include <stdbool.h>
-#include <stddef.h>
 
 #include "base/clock.h"
 #include "base/ending.h"

@@ -1,7 +1,5 @@
 #include "comm/spans.h"
 
-#include <stdlib.h>
-
 #include "base/grow.h"
 #include "base/number.h"
 #include "comm/family.h"

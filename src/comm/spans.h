@@ -10,8 +10,8 @@
  * member (member.h). */
 #pragma once
 
+#include "base/fail.h"
 #include "comm/group.h"
-#include "zero/status.h"
 
 typedef struct {
     double begun, ended;

@@ -1,7 +1,5 @@
 #include "comm/steps_run.h"
 
-#include <string.h>
-
 #include "base/fail.h"
 #include "base/number.h"
 #include "base/stream.h"
@@ -17,15 +15,10 @@
 
 /* ---- addresses ---- */
 
-static size_t element_size(const zero_collective *op, zero_place place)
-{
-    return zero_element_size(place == ZERO_OUT ? op->steps.spec.result
-                                               : op->steps.spec.type);
-}
-
 static char *address(const zero_collective *op, zero_spot spot)
 {
-    int64_t size = (int64_t)element_size(op, spot.place);
+    int64_t size = (int64_t)zero_element_size(spot.place == ZERO_OUT ? op->steps.spec.result
+                                                                     : op->steps.spec.type);
     int64_t away = spot.rank - op->comm->rank; /* parts of neighbours adjoin */
     if (op->steps.spec.direct && away != 0)    /* in the memory of a neighbour's device */
         return zero_device_window_find(op->copier->window, spot.rank, op->sequence,
@@ -76,18 +69,6 @@ static bool have_ended(const zero_collective *op, bool sends, int64_t until)
     return true;
 }
 
-static bool has_reached(const zero_collective *op, int peer, int64_t phase)
-{
-    const zero_layout *layout = op->steps.layout;
-    if (peer != ZERO_ALL_NEIGHBOURS)
-        return zero_signal_reached(op->comm, peer, op->sequence, phase);
-    int node = layout->node_of[op->comm->rank];
-    for (int r = layout->first[node]; r < layout->first[node + 1]; r++)
-        if (r != op->comm->rank && !zero_signal_reached(op->comm, r, op->sequence, phase))
-            return false;
-    return true;
-}
-
 /* MPI matches its collectives by their order, so all ranks post them in the order of
  * begin. */
 static bool may_call_mpi(const zero_collective *op)
@@ -119,7 +100,17 @@ static bool is_ready(const zero_collective *op, const zero_collective_step *step
     case ZERO_STEP_MPI: return op->in_flight < ZERO_COLLECTIVE_REQUESTS && may_call_mpi(op);
     case ZERO_STEP_SEND: return op->in_flight < ZERO_COLLECTIVE_REQUESTS && may_send(op);
     case ZERO_STEP_RECEIVE: return op->in_flight < ZERO_COLLECTIVE_REQUESTS;
-    case ZERO_STEP_AWAIT: return has_reached(op, step->peer, step->phase);
+    case ZERO_STEP_AWAIT: {
+        const zero_layout *layout = op->steps.layout;
+        if (step->peer != ZERO_ALL_NEIGHBOURS)
+            return zero_signal_reached(op->comm, step->peer, op->sequence, step->phase);
+        int node = layout->node_of[op->comm->rank];
+        for (int r = layout->first[node]; r < layout->first[node + 1]; r++)
+            if (r != op->comm->rank &&
+                !zero_signal_reached(op->comm, r, op->sequence, step->phase))
+                return false;
+        return true;
+    }
     case ZERO_STEP_FETCH: return zero_device_copy_fits(&op->fetches);
     case ZERO_STEP_STORE:
     case ZERO_STEP_MARK: return zero_device_copy_fits(&op->stores);

@@ -1,10 +1,8 @@
 /* steps_run.h - what the steps of a collective wait for, and what they do: for flight.c. */
 #pragma once
 
-#include <stddef.h>
-
+#include "base/fail.h"
 #include "comm/group.h"
-#include "zero/status.h"
 
 /* After this much arithmetic, 0.1 ms or so, a poll returns to the caller. */
 #define ZERO_STEPS_BYTES_PER_POLL ((size_t)1 << 20)

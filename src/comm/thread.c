@@ -1,11 +1,5 @@
 #include "comm/thread.h"
 
-#include <math.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <time.h>
@@ -138,12 +132,9 @@ static zero_status start(zero_comm *comm, double period, int least)
 {
     int level = MPI_THREAD_SINGLE;
     ZERO_TRY(zero_mpi(MPI_Query_thread(&level)));
-    if (level < least)
-        return zero_fail(ZERO_ERR_UNSUPPORTED,
-                         "a progress thread needs MPI at thread level %s (%d); it "
-                         "runs at level %d",
-                         least == MPI_THREAD_MULTIPLE ? "MULTIPLE" : "SERIALIZED", least,
-                         level);
+    ZERO_FAIL_IF(level < least, ZERO_ERR_UNSUPPORTED,
+                 "a progress thread needs MPI at thread level %s (%d); it runs at level %d",
+                 least == MPI_THREAD_MULTIPLE ? "MULTIPLE" : "SERIALIZED", least, level);
     struct zero_thread *t;
     ZERO_TRY(zero_new(&t, 1, "a progress thread"));
     t->comm = comm;
@@ -172,8 +163,8 @@ zero_status zero_progress_start(zero_comm *comm, double period_seconds)
     if (period_seconds > 0.0 && period_seconds <= 1.0 && !comm->thread)
         return start(comm, period_seconds, MPI_THREAD_MULTIPLE);
     return zero_fail(ZERO_ERR_INVALID,
-                     "a progress thread with a period of %g s: expected more than 0, "
-                     "at most 1, and one thread per group",
+                     "a progress thread with a period of %g s: expected more than 0, at "
+                     "most 1, and one thread per group",
                      period_seconds);
 }
 

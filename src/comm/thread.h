@@ -12,10 +12,8 @@
  * owner is the one other thread that uses the group. */
 #pragma once
 
-#include <stdbool.h>
-
+#include "base/fail.h"
 #include "comm/group.h"
-#include "zero/status.h"
 
 /* Local. comm must not be moved in memory from now on. ZERO_ERR_INVALID unless 0 < period
  * <= 1 s, or if there is a thread already, or comm is a part (divide.h), whose whole has

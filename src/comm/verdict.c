@@ -1,11 +1,6 @@
 #include "comm/verdict.h"
 
-#include <inttypes.h>
-#include <math.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <string.h>
-
+#include "base/fail.h"
 #include "comm/operation.h"
 
 #define MAX_CLASSES 5 /* classes that an error lists */

@@ -5,9 +5,6 @@
  *     our code) */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "comm/operation.h"
 #include "comm/sentence.h"
 #include "lists/member.h"

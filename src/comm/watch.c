@@ -1,9 +1,5 @@
 #include "comm/watch.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/grow.h"

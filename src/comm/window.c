@@ -1,13 +1,7 @@
 #define _GNU_SOURCE /* O_TMPFILE */
 #include "comm/window.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -40,11 +34,10 @@ static zero_status lay_out(zero_window *w, int n, const size_t bytes[])
     w->n_arrays = n;
     for (int i = 0; i < n; i++) {
         size_t ranks = (size_t)w->local_size;
-        if (bytes[i] > MAX_BYTES / ranks || w->bytes > MAX_BYTES)
-            return zero_fail(ZERO_ERR_INVALID,
-                             "a window of arrays up to %zu bytes for each of %zu ranks: "
-                             "expected no more than 2^46 in all",
-                             bytes[i], ranks);
+        ZERO_FAIL_IF(bytes[i] > MAX_BYTES / ranks || w->bytes > MAX_BYTES, ZERO_ERR_INVALID,
+                     "a window of arrays up to %zu bytes for each of %zu ranks: expected "
+                     "no more than 2^46 in all",
+                     bytes[i], ranks);
         w->offset[i] = w->bytes;
         w->bytes += zero_round_up_size(bytes[i] * ranks, page);
     }
@@ -127,18 +120,17 @@ static zero_status make_window(zero_window *window, zero_comm *comm, int n,
                                const size_t bytes[])
 {
     int file = -1;
+    ZERO_AT_END(zero_window_destroy)
     zero_window new = {
         .local_rank = comm->layout.local_of[comm->rank],
         .local_size = zero_layout_local_size(&comm->layout, comm->rank),
     };
-    zero_status st = zero_agree(comm, lay_out(&new, n, bytes));
-    if (st == ZERO_OK) st = make(&new, comm, bytes, &file);
+    ZERO_TRY(zero_agree(comm, lay_out(&new, n, bytes)));
+    zero_status st = make(&new, comm, bytes, &file);
     if (file >= 0) close(file);
-    if (st == ZERO_OK)
-        *window = new;
-    else
-        zero_window_destroy(&new);
-    return st;
+    ZERO_TRY(st);
+    ZERO_GIVE(window, new);
+    return ZERO_OK;
 }
 
 /* Once per group. Collectives in flight on it signal only once all ranks have the
@@ -147,16 +139,12 @@ static zero_status make_signals(zero_comm *comm)
 {
     const size_t row = ZERO_SIGNALS * sizeof(uint64_t);
     if (comm->signals) return ZERO_OK;
-    zero_window *window;
-    zero_status st = zero_agree(comm, zero_new(&window, 1, "a window of signals"));
-    if (st == ZERO_OK) st = make_window(window, comm, 1, &row);
-    if (st == ZERO_OK) {
-        comm->signal_window = window;
-        comm->signals = zero_window_array(window, 0);
-    } else {
-        free(window);
-    }
-    return st;
+    ZERO_FREED zero_window *window = NULL;
+    ZERO_TRY(zero_agree(comm, zero_new(&window, 1, "a window of signals")));
+    ZERO_TRY(make_window(window, comm, 1, &row));
+    comm->signals = zero_window_array(window, 0);
+    ZERO_GIVE(&comm->signal_window, window);
+    return ZERO_OK;
 }
 
 zero_status zero_window_init(zero_window *window, zero_comm *comm, int n,

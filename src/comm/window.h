@@ -15,10 +15,8 @@
  * touches it. */
 #pragma once
 
-#include <stddef.h>
-
+#include "base/fail.h"
 #include "zero/comm.h"
-#include "zero/status.h"
 
 typedef struct zero_window {
     char *base; /* mapped; zeroed at first; aligned to pages, as all arrays are */

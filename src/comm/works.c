@@ -1,10 +1,5 @@
 #include "comm/works.h"
 
-#include <assert.h>
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/grow.h"

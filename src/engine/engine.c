@@ -1,8 +1,5 @@
 #include "engine/engine.h"
 
-#include <assert.h>
-#include <math.h>
-
 #include <xxhash.h>
 
 #include "base/fail.h"

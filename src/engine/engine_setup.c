@@ -28,11 +28,10 @@ static zero_status check_bytes(const zero_engine *e, size_t bytes, const char *a
 {
     double needed = (double)bytes, limit = (double)e->spec.memory_limit;
     if (limit <= 0.0 || needed <= limit) return ZERO_OK;
-    if (e->spec.plan.forward_only)
-        return zero_fail(ZERO_ERR_NOMEM,
-                         "the model needs %s%.1f MiB per rank, but %.1f MiB are available: "
-                         "use more ranks and a higher --stage",
-                         at_least, needed / 0x1p20, limit / 0x1p20);
+    ZERO_FAIL_IF(e->spec.plan.forward_only, ZERO_ERR_NOMEM,
+                 "the model needs %s%.1f MiB per rank, but %.1f MiB are available: use "
+                 "more ranks and a higher --stage",
+                 at_least, needed / 0x1p20, limit / 0x1p20);
     return zero_fail(
         ZERO_ERR_NOMEM,
         "the plan needs %s%.1f MiB per rank, but %.1f MiB are available: use more nodes, a "
@@ -62,23 +61,19 @@ static zero_status init_local(zero_engine *e, const zero_engine_spec *spec, zero
 {
     const zero_comm *data = zero_comm_data(comm), *tp = zero_comm_tp(comm);
     const zero_share *share = &spec->plan.model->share;
-    if (spec->plan.n_ranks != data->size || spec->plan.rank != data->rank)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "a plan for rank %d of %d cannot run on rank %d of %d",
-                         spec->plan.rank, spec->plan.n_ranks, data->rank, data->size);
-    if (share->ranks != (tp ? tp->size : 1) || share->rank != (tp ? tp->rank : 0))
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "part %d of %d of a model cannot run on rank %d of a TP group of %d",
-            share->rank, share->ranks, tp ? tp->rank : 0, tp ? tp->size : 1);
+    ZERO_FAIL_IF(spec->plan.n_ranks != data->size || spec->plan.rank != data->rank,
+                 ZERO_ERR_INVALID, "a plan for rank %d of %d cannot run on rank %d of %d",
+                 spec->plan.rank, spec->plan.n_ranks, data->rank, data->size);
+    ZERO_FAIL_IF(share->ranks != (tp ? tp->size : 1) || share->rank != (tp ? tp->rank : 0),
+                 ZERO_ERR_INVALID,
+                 "part %d of %d of a model cannot run on rank %d of a TP group of %d",
+                 share->rank, share->ranks, tp ? tp->rank : 0, tp ? tp->size : 1);
     /* The plan's shard groups must be those into which `comm` was divided. */
     const zero_comm *shard = zero_comm_shard(comm);
     int ranks = spec->plan.shard_ranks > 0 ? spec->plan.shard_ranks : spec->plan.n_ranks;
-    if (ranks != shard->size)
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "a plan that shards over %d ranks cannot run on shard groups of %d", ranks,
-            shard->size);
+    ZERO_FAIL_IF(ranks != shard->size, ZERO_ERR_INVALID,
+                 "a plan that shards over %d ranks cannot run on shard groups of %d", ranks,
+                 shard->size);
     e->spec = *spec;
     e->loss_scale = zero_loss_scale_init(spec->plan.type);
     /* A plan of millions of instructions takes minutes to compile: if its model
@@ -142,10 +137,9 @@ static zero_status open_runner(zero_engine *e, zero_comm *comm)
     zero_status st = zero_runner_init(&e->runner, &e->schedule, &place, comm);
     const zero_plan_input *plan = &e->schedule.input;
     if (st != ZERO_ERR_UNSUPPORTED || (!plan->ipc && !plan->device_messages)) return st;
-    if (!spec->may_stage)
-        return zero_fail(ZERO_ERR_ENV,
-                         "--device-exchange %s: %s; use --device-exchange auto or staged",
-                         zero_plan_device_exchange(plan), zero_last_error());
+    ZERO_FAIL_IF(!spec->may_stage, ZERO_ERR_ENV,
+                 "--device-exchange %s: %s; use --device-exchange auto or staged",
+                 zero_plan_device_exchange(plan), zero_last_error());
     snprintf(e->why_staged, sizeof e->why_staged, "%s", zero_last_error());
     end_sharing(e);
     zero_plan_input staged = *plan;

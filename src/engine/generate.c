@@ -68,10 +68,14 @@ static zero_status compute_whole(const struct batch *b, int64_t text, int32_t *n
     return ZERO_OK;
 }
 
-/* The next tokens of all texts that the cache has; the places of others compute what
- * nobody reads. */
-static zero_status compute_last(const struct batch *b, int32_t *next)
+static zero_status add_tokens(const struct batch *b)
 {
+    int32_t next[ZERO_TEXTS] = {0};
+    for (int64_t t = 0; t < b->n; t++)
+        if (!b->texts[t].has_ended && !is_cached(b, t))
+            ZERO_TRY(compute_whole(b, t, &next[t]));
+    /* The next tokens of all texts that the cache has; the places of others compute
+     * what nobody reads. */
     int32_t last[ZERO_TEXTS] = {0};
     int64_t past[ZERO_TEXTS] = {0}, n = 0;
     for (int64_t t = 0; t < b->n; t++) {
@@ -80,37 +84,27 @@ static zero_status compute_last(const struct batch *b, int32_t *next)
         last[t] = b->texts[t].tokens[past[t]];
         n++;
     }
-    if (n == 0) return ZERO_OK;
-    const zero_run_input in = {
-        .program = ZERO_PROGRAM_TOKEN, .prompt = last, .past = past, .loss_scale = 1.0};
-    const int64_t vocab = b->e->schedule.model->vocab;
-    zero_run_output out;
-    ZERO_TRY(run(b, &in, &out));
-    for (int64_t t = 0; t < b->n; t++)
-        if (!b->texts[t].has_ended && is_cached(b, t))
-            next[t] = draw(b, t, out.logits + t * vocab);
-    return ZERO_OK;
-}
-
-static zero_status add_tokens(const struct batch *b)
-{
-    int32_t next[ZERO_TEXTS] = {0};
-    for (int64_t t = 0; t < b->n; t++)
-        if (!b->texts[t].has_ended && !is_cached(b, t))
-            ZERO_TRY(compute_whole(b, t, &next[t]));
-    ZERO_TRY(compute_last(b, next));
+    if (n != 0) {
+        const zero_run_input in = {
+            .program = ZERO_PROGRAM_TOKEN, .prompt = last, .past = past, .loss_scale = 1.0};
+        const int64_t vocab = b->e->schedule.model->vocab;
+        zero_run_output out;
+        ZERO_TRY(run(b, &in, &out));
+        for (int64_t t = 0; t < b->n; t++)
+            if (!b->texts[t].has_ended && is_cached(b, t))
+                next[t] = draw(b, t, out.logits + t * vocab);
+    }
     /* Equal machines compute equal bits; on unequal ones rank 0 decides. */
     ZERO_TRY(
         zero_comm_broadcast(b->e->runner.comm, 0, next, (size_t)b->n * sizeof next[0]));
     for (int64_t t = 0; t < b->n; t++) {
         zero_text *text = &b->texts[t];
         if (text->has_ended) continue;
-        if (next[t] < 0)
-            return zero_fail(
-                ZERO_ERR_DIVERGED,
-                "the model's logits after %" PRId64
-                " tokens are not finite: its weights are not finite, or too large for %s",
-                seen_of(b, t), zero_type_name(b->e->schedule.input.type));
+        ZERO_FAIL_IF(
+            next[t] < 0, ZERO_ERR_DIVERGED,
+            "the model's logits after %" PRId64
+            " tokens are not finite: its weights are not finite, or too large for %s",
+            seen_of(b, t), zero_type_name(b->e->schedule.input.type));
         text->tokens[length_of(b, t)] = next[t];
         text->n_drawn++;
         text->has_ended = zero_sampling_ends(b->how, next[t]);

@@ -1,7 +1,5 @@
 #include "engine/origin.h"
 
-#include <math.h>
-
 #include "base/fail.h"
 #include "base/grow.h"
 #include "base/range.h"

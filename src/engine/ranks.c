@@ -1,7 +1,5 @@
 #include "engine/ranks.h"
 
-#include <math.h>
-
 #include "base/fail.h"
 #include "base/grow.h"
 #include "sharding/schedule_peers.h"

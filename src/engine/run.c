@@ -122,10 +122,9 @@ static zero_status execute_one(zero_walk *w, const zero_instruction *i)
     if (r->times.watch) zero_device_times_next(&r->times, i);
     zero_lifetimes_change(r, i, false);
     if (told) zero_tell_before(w, i, told);
-    if (!zero_executes[i->op])
-        return zero_fail(ZERO_ERR_UNSUPPORTED,
-                         "%s: no run executes pipelines yet; they are only planned",
-                         zero_op_name(i->op));
+    ZERO_FAIL_IF(!zero_executes[i->op], ZERO_ERR_UNSUPPORTED,
+                 "%s: no run executes pipelines yet; they are only planned",
+                 zero_op_name(i->op));
     ZERO_TRY(zero_executes[i->op](w, i));
     if (told) zero_tell_after(w, i, told);
     /* Generated logits outlive their program: the caller reads them. */

@@ -12,7 +12,6 @@
  * A COLLECT is in flight while the pass of another unit computes, and beside that pass's
  * JOINs. No JOIN is in flight where it begins, so all ranks of the group begin their
  * collectives in the same order. */
-#include <assert.h>
 
 #include "base/fail.h"
 #include "engine/walk.h"

@@ -18,16 +18,6 @@
 
 /* ---- transfers ---- */
 
-/* Collectives progress while the disk works: other ranks may need them to get on. */
-static void await(const zero_walk *w, int file)
-{
-    const struct timespec moment = {.tv_nsec = 20000};
-    zero_tier *t = &w->r->tier;
-    for (; !zero_tier_has_ended(t, file); nanosleep(&moment, NULL))
-        zero_math_poll(&w->r->math);
-    zero_tier_end(t, file);
-}
-
 /* States move only for an update. */
 zero_status zero_run_transfer(zero_walk *w, const zero_instruction *i)
 {
@@ -45,8 +35,15 @@ zero_status zero_run_transfer_wait(zero_walk *w, const zero_instruction *i)
 {
     zero_file_part part;
     zero_use(w, i->buffer);
-    for (int k = 0; zero_offload_part(w->r->schedule, i, k, &part); k++)
-        await(w, part.file);
+    for (int k = 0; zero_offload_part(w->r->schedule, i, k, &part); k++) {
+        /* Collectives progress while the disk works: other ranks may need them to get
+         * on. */
+        const struct timespec moment = {.tv_nsec = 20000};
+        zero_tier *t = &w->r->tier;
+        for (; !zero_tier_has_ended(t, part.file); nanosleep(&moment, NULL))
+            zero_math_poll(&w->r->math);
+        zero_tier_end(t, part.file);
+    }
     return ZERO_OK;
 }
 

@@ -132,22 +132,20 @@ static zero_status check_messages(const zero_runner *r)
 static zero_status init_local(zero_runner *r, const char *directory)
 {
     bool has_device = r->backend->memory != NULL;
-    if (has_device != (r->schedule->input.device != 0))
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "a plan %s a device cannot run on the backend '%s', which has %s of its own",
-            has_device ? "without" : "with", r->backend->name,
-            has_device ? "memory" : "no memory");
+    ZERO_FAIL_IF(
+        has_device != (r->schedule->input.device != 0), ZERO_ERR_INVALID,
+        "a plan %s a device cannot run on the backend '%s', which has %s of its own",
+        has_device ? "without" : "with", r->backend->name,
+        has_device ? "memory" : "no memory");
     ZERO_TRY(r->backend->open(&r->math));
     r->is_open = true;
     ZERO_TRY(check_type(r));
     r->link = (zero_link){.memory = r->backend->memory, .math = &r->math};
     r->copier = zero_link_copier(&r->link);
     bool is_direct = r->near.comm || r->schedule->input.device_messages;
-    if (is_direct && !r->copier.share)
-        return zero_fail(ZERO_ERR_UNSUPPORTED,
-                         "the memory of device '%s' cannot be reached by other processes",
-                         r->backend->name);
+    ZERO_FAIL_IF(is_direct && !r->copier.share, ZERO_ERR_UNSUPPORTED,
+                 "the memory of device '%s' cannot be reached by other processes",
+                 r->backend->name);
     if (r->near.comm) r->copier.window = &r->near;
     /* The CPU that updates states beside a device. */
     if (zero_plan_updates_beside(&r->schedule->input)) {

@@ -1,6 +1,5 @@
 /* ROUND and ACCUMULATE, which make a step's gradient; LOSS, NORM, OVERFLOW and UPDATE,
  * which end the step. */
-#include <math.h>
 
 #include "base/fail.h"
 #include "base/range.h"

@@ -1,8 +1,5 @@
 #include "engine/sampling.h"
 
-#include <math.h>
-#include <string.h>
-
 #include "base/elementary.h"
 
 /* Orders finite floats as numbers do; -0 and 0 are equal. */

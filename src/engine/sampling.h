@@ -9,8 +9,7 @@
  * (top-p, the nucleus). */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "base/fail.h"
 
 enum { ZERO_ENDS = 16 };
 

@@ -8,14 +8,13 @@ zero_status zero_bytes_reserve(zero_bytes *text, size_t more)
 {
     if (more <= text->room - text->len) return ZERO_OK;
     size_t needed = text->len + more;
-    if (text->most > 0 && needed > text->most)
-        return zero_fail(ZERO_ERR_NOMEM,
-                         "no memory for %.1f MiB of data: %.1f MiB are available",
-                         (double)needed / 0x1p20, (double)text->most / 0x1p20);
+    ZERO_FAIL_IF(text->most > 0 && needed > text->most, ZERO_ERR_NOMEM,
+                 "no memory for %.1f MiB of data: %.1f MiB are available",
+                 (double)needed / 0x1p20, (double)text->most / 0x1p20);
     size_t room = zero_max_size(text->len + text->room / 2 + 64, needed);
     if (text->most > 0) room = zero_min_size(room, text->most);
     unsigned char *bytes = realloc(text->bytes, room);
-    if (!bytes) return zero_fail(ZERO_ERR_NOMEM, "no memory for %zu bytes of data", room);
+    ZERO_FAIL_IF(!bytes, ZERO_ERR_NOMEM, "no memory for %zu bytes of data", room);
     text->bytes = bytes;
     text->room = room;
     return ZERO_OK;
@@ -58,9 +57,8 @@ zero_status zero_bytes_read_file(zero_bytes *text, const zero_file *file, size_t
     size_t begin = text->len, size = (size_t)file->bytes;
     if (size > most) return too_long(file, most, size);
     /* One byte more, so that the read that finds the end needs no further memory. */
-    if (zero_bytes_reserve(text, size + 1) != ZERO_OK)
-        return zero_fail(ZERO_ERR_NOMEM, "%s, of %zu bytes: %s", file->path, size,
-                         zero_last_error());
+    ZERO_FAIL_IF(zero_bytes_reserve(text, size + 1) != ZERO_OK, ZERO_ERR_NOMEM,
+                 "%s, of %zu bytes: %s", file->path, size, zero_last_error());
     zero_status st = read_to_end(text, file, most);
     if (st != ZERO_OK) text->len = begin;
     return st;

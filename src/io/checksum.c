@@ -1,7 +1,6 @@
 #include "io/checksum.h"
 
-#include <inttypes.h>
-#include <stdio.h>
+#include "base/fail.h"
 
 #include <xxhash.h>
 

@@ -53,23 +53,6 @@ static void *run(void *arg)
     return NULL;
 }
 
-static zero_status run_threads(mover *movers, int n)
-{
-    int started = 0, error = 0;
-    while (started < n && error == 0) {
-        error = zero_helper_thread_start(&movers[started].thread, 0, run, &movers[started]);
-        started += error == 0;
-    }
-    if (error != 0) movers->movement->has_failed = true; /* the others stop */
-    for (int i = 0; i < started; i++) pthread_join(movers[i].thread, NULL);
-    if (error != 0)
-        return zero_fail(ZERO_ERR_ENV, "cannot start thread %d of %d for a disk: %s",
-                         started + 1, n, strerror(error));
-    int k = 0;
-    while (k < n - 1 && movers[k].failure.status == ZERO_OK) k++;
-    return zero_failure_restore(&movers[k].failure);
-}
-
 /* Bytes that no disk compresses or finds twice. */
 static void fill(char *block, uint64_t seed)
 {
@@ -84,14 +67,14 @@ static void fill(char *block, uint64_t seed)
 zero_status zero_disk_move(const zero_scratch_file *file, const zero_disk_load *load,
                            zero_disk_moved *moved)
 {
-    if (load->threads < 1 || load->threads > ZERO_DISK_THREADS ||
-        load->n_blocks < load->threads || !(load->seconds >= 0.0) ||
-        (uint64_t)load->n_blocks > file->bytes / ZERO_DISK_BLOCK)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "%s: %d threads move %d blocks of a scratch file: expected 1 to "
-                         "%d threads, and as many blocks to %d",
-                         file->directory, load->threads, load->n_blocks, ZERO_DISK_THREADS,
-                         (int)(file->bytes / ZERO_DISK_BLOCK));
+    ZERO_FAIL_IF(load->threads < 1 || load->threads > ZERO_DISK_THREADS ||
+                     load->n_blocks < load->threads || !(load->seconds >= 0.0) ||
+                     (uint64_t)load->n_blocks > file->bytes / ZERO_DISK_BLOCK,
+                 ZERO_ERR_INVALID,
+                 "%s: %d threads move %d blocks of a scratch file: expected 1 to %d "
+                 "threads, and as many blocks to %d",
+                 file->directory, load->threads, load->n_blocks, ZERO_DISK_THREADS,
+                 (int)(file->bytes / ZERO_DISK_BLOCK));
     movement m = {.file = file, .load = load};
     ZERO_FREED mover *movers = NULL;
     ZERO_AT_END(zero_arena_destroy) zero_arena arena = {0};
@@ -105,7 +88,19 @@ zero_status zero_disk_move(const zero_scratch_file *file, const zero_disk_load *
     }
     double start = zero_clock_seconds();
     m.end = start + load->seconds;
-    ZERO_TRY(run_threads(movers, load->threads));
+    int n = load->threads;
+    int started = 0, error = 0;
+    while (started < n && error == 0) {
+        error = zero_helper_thread_start(&movers[started].thread, 0, run, &movers[started]);
+        started += error == 0;
+    }
+    if (error != 0) movers->movement->has_failed = true; /* the others stop */
+    for (int i = 0; i < started; i++) pthread_join(movers[i].thread, NULL);
+    ZERO_FAIL_IF(error != 0, ZERO_ERR_ENV, "cannot start thread %d of %d for a disk: %s",
+                 started + 1, n, strerror(error));
+    int k = 0;
+    while (k < n - 1 && movers[k].failure.status == ZERO_OK) k++;
+    ZERO_TRY(zero_failure_restore(&movers[k].failure));
     *moved = (zero_disk_moved){.seconds = zero_clock_seconds() - start};
     for (int i = 0; i < load->threads; i++) moved->bytes += movers[i].bytes;
     return ZERO_OK;

@@ -173,9 +173,8 @@ zero_status zero_file_read_some(const zero_file *file, uint64_t at, void *data,
     ZERO_FILE_CALL(
         n, file->path, "read",
         pread(file->fd, data, zero_min_size(bytes, ZERO_FILE_CALL_BYTES), (off_t)at));
-    if (n < 0)
-        return zero_fail(ZERO_ERR_IO, "%s: cannot be read at byte %" PRIu64 ": %s",
-                         file->path, at, strerror(errno));
+    ZERO_FAIL_IF(n < 0, ZERO_ERR_IO, "%s: cannot be read at byte %" PRIu64 ": %s",
+                 file->path, at, strerror(errno));
     *read = (size_t)n;
     return ZERO_OK;
 }
@@ -185,11 +184,10 @@ zero_status zero_file_read(const zero_file *file, uint64_t at, void *data, size_
     char *to = data;
     for (size_t have = 0, n = 0; have < bytes; have += n) {
         ZERO_TRY(zero_file_read_some(file, at + have, to + have, bytes - have, &n));
-        if (n == 0)
-            return zero_fail(ZERO_ERR_IO,
-                             "%s: the file ends after %" PRIu64
-                             " bytes: expected at least %" PRIu64,
-                             file->path, at + have, at + bytes);
+        ZERO_FAIL_IF(n == 0, ZERO_ERR_IO,
+                     "%s: the file ends after %" PRIu64
+                     " bytes: expected at least %" PRIu64,
+                     file->path, at + have, at + bytes);
     }
     return ZERO_OK;
 }

@@ -35,8 +35,7 @@ static zero_status add_entry(zero_files *files, const char *directory, const cha
     /* A link to a directory may lead back up, so the walk might never end. */
     if (zero_examine_in(AT_FDCWD, path, &info) && S_ISDIR(info.st_mode))
         return add_directory(files, path);
-    if (!zero_examine(path, &info))
-        return zero_fail(ZERO_ERR_IO, "%s: %s", path, strerror(errno));
+    ZERO_FAIL_IF(!zero_examine(path, &info), ZERO_ERR_IO, "%s: %s", path, strerror(errno));
     return S_ISREG(info.st_mode) ? add_file(files, path) : ZERO_OK;
 }
 
@@ -69,8 +68,7 @@ static zero_status add_directory(zero_files *files, const char *path)
 static zero_status add_path(zero_files *files, const char *path)
 {
     struct stat info;
-    if (!zero_examine(path, &info))
-        return zero_fail(ZERO_ERR_IO, "%s: %s", path, strerror(errno));
+    ZERO_FAIL_IF(!zero_examine(path, &info), ZERO_ERR_IO, "%s: %s", path, strerror(errno));
     return S_ISDIR(info.st_mode) ? add_directory(files, path) : add_file(files, path);
 }
 
@@ -85,12 +83,11 @@ static zero_status add_matches(zero_files *files, const char *pattern)
     int code;
     ZERO_WATCHED(pattern, "listed", code = glob(pattern, GLOB_ERR, NULL, &found));
     if (code == GLOB_NOSPACE) return no_memory(pattern);
-    if (code == GLOB_NOMATCH)
-        return zero_fail(ZERO_ERR_IO, "%s: no file matches this pattern", pattern);
-    if (code != 0)
-        return zero_fail(ZERO_ERR_IO,
-                         "%s: a directory of this pattern cannot be listed: %s", pattern,
-                         strerror(errno));
+    ZERO_FAIL_IF(code == GLOB_NOMATCH, ZERO_ERR_IO, "%s: no file matches this pattern",
+                 pattern);
+    ZERO_FAIL_IF(code != 0, ZERO_ERR_IO,
+                 "%s: a directory of this pattern cannot be listed: %s", pattern,
+                 strerror(errno));
     for (size_t i = 0; i < found.gl_pathc; i++)
         ZERO_TRY(add_path(files, found.gl_pathv[i]));
     return ZERO_OK;
@@ -109,10 +106,9 @@ zero_status zero_files_list(const char *option, const char *others, const char *
         return zero_fail(ZERO_ERR_IO,
                          "%s %s: %s; expected %sa file, a directory or a pattern in quotes",
                          option, spec, strerror(errno), others);
-    if (found.n == 0)
-        return zero_fail(
-            ZERO_ERR_IO,
-            "%s: no regular file below this directory (hidden ones do not count)", spec);
+    ZERO_FAIL_IF(found.n == 0, ZERO_ERR_IO,
+                 "%s: no regular file below this directory (hidden ones do not count)",
+                 spec);
     qsort(found.paths, (size_t)found.n, sizeof *found.paths, by_path);
     ZERO_GIVE(files, found);
     return ZERO_OK;

@@ -6,10 +6,7 @@
  * byte by byte, so every rank and every machine reads the same order. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "zero/status.h"
+#include "base/fail.h"
 
 typedef struct {
     char **paths; /* [n], owned */

@@ -108,10 +108,9 @@ static zero_status check_text(const input *in)
     uint64_t memory = 0;
     if (in->len == 0)
         return refuse(in, 0, "expected a value, found nothing: the file is empty");
-    if (in->len > MOST_TEXT)
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%.500s: expected at most %zu bytes of JSON, found %zu", in->path,
-                         MOST_TEXT, in->len);
+    ZERO_FAIL_IF(in->len > MOST_TEXT, ZERO_ERR_FORMAT,
+                 "%.500s: expected at most %zu bytes of JSON, found %zu", in->path,
+                 MOST_TEXT, in->len);
     ZERO_TRY(check_bytes(in));
     ZERO_TRY(check_nesting(in, &memory));
     if (memory <= MEMORY_FREE + (uint64_t)in->len * MEMORY_TIMES) return ZERO_OK;

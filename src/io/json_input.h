@@ -5,13 +5,9 @@
  * `path` is only for these messages. Nothing here is collective. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include <jansson.h>
 
-#include "zero/status.h"
+#include "base/fail.h"
 
 #define ZERO_JSON_DEPTH 64 /* nested lists and objects, at most */
 #define ZERO_JSON_SHOWN 80

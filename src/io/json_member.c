@@ -26,17 +26,15 @@ static zero_status member(const char *path, const json_t *object, const char *ke
 {
     char shown[ZERO_JSON_SHOWN];
     zero_json_shown(key, shown);
-    if (!json_is_object(object))
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%.500s: expected an object with \"%s\" in it, found %s", path,
-                         shown, object ? type_name(object) : "nothing");
+    ZERO_FAIL_IF(!json_is_object(object), ZERO_ERR_FORMAT,
+                 "%.500s: expected an object with \"%s\" in it, found %s", path, shown,
+                 object ? type_name(object) : "nothing");
     const json_t *found = json_object_get(object, key);
-    if (!found)
-        return zero_fail(ZERO_ERR_FORMAT, "%.500s: \"%s\" is missing: expected %s", path,
-                         shown, expected);
-    if (!(types & TYPE(json_typeof(found))))
-        return zero_fail(ZERO_ERR_FORMAT, "%.500s: \"%s\": expected %s, found %s", path,
-                         shown, expected, type_name(found));
+    ZERO_FAIL_IF(!found, ZERO_ERR_FORMAT, "%.500s: \"%s\" is missing: expected %s", path,
+                 shown, expected);
+    ZERO_FAIL_IF(!(types & TYPE(json_typeof(found))), ZERO_ERR_FORMAT,
+                 "%.500s: \"%s\": expected %s, found %s", path, shown, expected,
+                 type_name(found));
     *value = found;
     return ZERO_OK;
 }
@@ -50,9 +48,9 @@ zero_status zero_json_whole(const char *path, const json_t *object, const char *
              least, most);
     ZERO_TRY(member(path, object, key, expected, TYPE(JSON_INTEGER), &found));
     int64_t number = json_integer_value(found);
-    if (number < least || number > most)
-        return zero_fail(ZERO_ERR_FORMAT, "%.500s: \"%s\": expected %s, found %" PRId64,
-                         path, ZERO_SHOWN_SHORT(key), expected, number);
+    ZERO_FAIL_IF(number < least || number > most, ZERO_ERR_FORMAT,
+                 "%.500s: \"%s\": expected %s, found %" PRId64, path, ZERO_SHOWN_SHORT(key),
+                 expected, number);
     *value = number;
     return ZERO_OK;
 }

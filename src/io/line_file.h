@@ -12,11 +12,7 @@
  * collective. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "zero/status.h"
+#include "base/fail.h"
 
 typedef struct {
     const char *path; /* borrowed */

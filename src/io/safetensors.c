@@ -47,27 +47,24 @@ static zero_status read_length(const char *path, uint64_t file_bytes,
     char begin[12 * PREFIX + 1];
     *n = zero_little_endian(prefix, PREFIX);
     zero_legible((const char *)prefix, PREFIX, begin, sizeof begin);
-    if (*n < 2 || *n > ZERO_SAFETENSORS_HEADER)
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%s: at byte 0: expected the length of a safetensors header, 2 to "
-                         "%d bytes, found %" PRIu64 ": the file begins with \"%s\"",
-                         path, ZERO_SAFETENSORS_HEADER, *n, begin);
-    if (*n > file_bytes - PREFIX)
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%s: at byte 0: the header claims %" PRIu64
-                         " bytes, but only %" PRIu64 " follow in this file",
-                         path, *n, file_bytes - PREFIX);
+    ZERO_FAIL_IF(*n < 2 || *n > ZERO_SAFETENSORS_HEADER, ZERO_ERR_FORMAT,
+                 "%s: at byte 0: expected the length of a safetensors header, 2 to %d "
+                 "bytes, found %" PRIu64 ": the file begins with \"%s\"",
+                 path, ZERO_SAFETENSORS_HEADER, *n, begin);
+    ZERO_FAIL_IF(*n > file_bytes - PREFIX, ZERO_ERR_FORMAT,
+                 "%s: at byte 0: the header claims %" PRIu64 " bytes, but only %" PRIu64
+                 " follow in this file",
+                 path, *n, file_bytes - PREFIX);
     return ZERO_OK;
 }
 
 zero_status zero_safetensors_read_header(const zero_file *file, zero_bytes *header)
 {
     unsigned char prefix[PREFIX];
-    if (file->bytes < PREFIX)
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%s: expected a safetensors file, which begins with %d bytes of "
-                         "length, found %" PRIu64 " bytes in all",
-                         file->path, PREFIX, file->bytes);
+    ZERO_FAIL_IF(file->bytes < PREFIX, ZERO_ERR_FORMAT,
+                 "%s: expected a safetensors file, which begins with %d bytes of length, "
+                 "found %" PRIu64 " bytes in all",
+                 file->path, PREFIX, file->bytes);
     ZERO_TRY(zero_file_read(file, 0, prefix, PREFIX));
     uint64_t n;
     ZERO_TRY(read_length(file->path, file->bytes, prefix, &n));
@@ -82,23 +79,20 @@ zero_status zero_safetensors_read_header(const zero_file *file, zero_bytes *head
 static zero_status check_header(const char *path, uint64_t file_bytes,
                                 const zero_bytes *header)
 {
-    if (header->len < PREFIX || file_bytes < header->len)
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%s: expected a safetensors header of at least %d bytes within a "
-                         "file of %" PRIu64 ", found %zu",
-                         path, PREFIX, file_bytes, header->len);
+    ZERO_FAIL_IF(
+        header->len < PREFIX || file_bytes < header->len, ZERO_ERR_FORMAT,
+        "%s: expected a safetensors header of at least %d bytes within a file of %" PRIu64
+        ", found %zu",
+        path, PREFIX, file_bytes, header->len);
     uint64_t n;
     ZERO_TRY(read_length(path, file_bytes, header->bytes, &n));
-    if (n != header->len - PREFIX)
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%s: at byte 0: the header claims %" PRIu64
-                         " bytes, but it has %zu",
-                         path, n, header->len - PREFIX);
-    if (header->bytes[PREFIX] != '{')
-        return zero_fail(
-            ZERO_ERR_FORMAT,
-            "%s: at byte %d: expected the { of a safetensors header, found the byte 0x%02x",
-            path, PREFIX, header->bytes[PREFIX]);
+    ZERO_FAIL_IF(n != header->len - PREFIX, ZERO_ERR_FORMAT,
+                 "%s: at byte 0: the header claims %" PRIu64 " bytes, but it has %zu", path,
+                 n, header->len - PREFIX);
+    ZERO_FAIL_IF(
+        header->bytes[PREFIX] != '{', ZERO_ERR_FORMAT,
+        "%s: at byte %d: expected the { of a safetensors header, found the byte 0x%02x",
+        path, PREFIX, header->bytes[PREFIX]);
     size_t last = header->len - 1;
     while (header->bytes[last] == ' ') last--;
     if (header->bytes[last] == '}') return ZERO_OK;
@@ -110,69 +104,17 @@ static zero_status check_header(const char *path, uint64_t file_bytes,
 
 /* ---- from JSON to a table ---- */
 
-static zero_status take_tensor(const char *where, const json_t *tensor, uint64_t data,
-                               uint64_t file_bytes, zero_safetensors_entry *entry)
-{
-    static const char *const keys[] = {"dtype", "shape", "data_offsets"};
-    uint64_t bytes = 0;
-    ZERO_TRY(zero_json_text(where, tensor, "dtype", &entry->type));
-    const json_t *shape = NULL;
-    ZERO_TRY(zero_json_array(where, tensor, "shape", &shape));
-    size_t n = json_array_size(shape);
-    if (n > ZERO_SAFETENSORS_DIMS)
-        return zero_fail(ZERO_ERR_FORMAT, "%s: expected at most %d dimensions, found %zu",
-                         where, ZERO_SAFETENSORS_DIMS, n);
-    entry->n_dims = (int)n;
-    for (size_t i = 0; i < n; i++) {
-        const json_t *dim = json_array_get(shape, i);
-        if (!json_is_integer(dim))
-            return zero_fail(
-                ZERO_ERR_FORMAT,
-                "%s: expected whole numbers in \"shape\", but [%zu] is not one", where, i);
-        entry->dims[i] = json_integer_value(dim);
-    }
-    /* Turns offsets in the data into bytes of the file. */
-    const json_t *offsets = NULL;
-    ZERO_TRY(zero_json_array(where, tensor, "data_offsets", &offsets));
-    const json_t *begin = json_array_get(offsets, 0), *end = json_array_get(offsets, 1);
-    if (json_array_size(offsets) != 2 || !json_is_integer(begin) || !json_is_integer(end))
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%s: expected two whole numbers in \"data_offsets\"", where);
-    int64_t from = json_integer_value(begin), to = json_integer_value(end);
-    if (from < 0 || to < from || (uint64_t)to > file_bytes - data)
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%s: \"data_offsets\": expected 0 <= begin <= end <= %" PRIu64
-                         " (the bytes after the header), found [%" PRId64 ", %" PRId64 "]",
-                         where, file_bytes - data, from, to);
-    entry->begin = data + (uint64_t)from;
-    entry->end = data + (uint64_t)to;
-    ZERO_TRY(zero_json_only(where, tensor, 3, keys));
-    const char *wrong = zero_safetensors_measure(entry, &bytes);
-    if (wrong)
-        return zero_fail(ZERO_ERR_FORMAT, "%s, dtype \"%s\": %s", where,
-                         ZERO_SHOWN_SHORT(entry->type), wrong);
-    if (bytes != entry->end - entry->begin)
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%s: %" PRId64 " elements of %s make %" PRIu64
-                         " bytes, but \"data_offsets\" leave %" PRIu64,
-                         where, entry->n, entry->type, bytes, entry->end - entry->begin);
-    return ZERO_OK;
-}
-
 static zero_status check_metadata(const char *path, json_t *metadata)
 {
     const char *key;
     json_t *value;
-    if (!json_is_object(metadata))
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%s: \"" METADATA "\": expected an object of texts", path);
+    ZERO_FAIL_IF(!json_is_object(metadata), ZERO_ERR_FORMAT,
+                 "%s: \"" METADATA "\": expected an object of texts", path);
     json_object_foreach(metadata, key, value)
     {
-        if (!json_is_string(value))
-            return zero_fail(ZERO_ERR_FORMAT,
-                             "%s: \"" METADATA
-                             "\": expected a text as \"%s\", found another type",
-                             path, ZERO_SHOWN_SHORT(key));
+        ZERO_FAIL_IF(!json_is_string(value), ZERO_ERR_FORMAT,
+                     "%s: \"" METADATA "\": expected a text as \"%s\", found another type",
+                     path, ZERO_SHOWN_SHORT(key));
     }
     return ZERO_OK;
 }
@@ -183,11 +125,48 @@ static zero_status take_member(const char *path, const char *name, json_t *value
     char where[600];
     if (strcmp(name, METADATA) == 0) return check_metadata(path, value);
     snprintf(where, sizeof where, "%.480s: tensor \"%s\"", path, ZERO_SHOWN_SHORT(name));
-    if (!json_is_object(value))
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%s: expected an object of dtype, shape and data_offsets", where);
+    ZERO_FAIL_IF(!json_is_object(value), ZERO_ERR_FORMAT,
+                 "%s: expected an object of dtype, shape and data_offsets", where);
     zero_safetensors_entry entry = {.name = name};
-    ZERO_TRY(take_tensor(where, value, data, file_bytes, &entry));
+    static const char *const keys[] = {"dtype", "shape", "data_offsets"};
+    uint64_t bytes = 0;
+    ZERO_TRY(zero_json_text(where, value, "dtype", &entry.type));
+    const json_t *shape = NULL;
+    ZERO_TRY(zero_json_array(where, value, "shape", &shape));
+    size_t n = json_array_size(shape);
+    ZERO_FAIL_IF(n > ZERO_SAFETENSORS_DIMS, ZERO_ERR_FORMAT,
+                 "%s: expected at most %d dimensions, found %zu", where,
+                 ZERO_SAFETENSORS_DIMS, n);
+    entry.n_dims = (int)n;
+    for (size_t i = 0; i < n; i++) {
+        const json_t *dim = json_array_get(shape, i);
+        ZERO_FAIL_IF(!json_is_integer(dim), ZERO_ERR_FORMAT,
+                     "%s: expected whole numbers in \"shape\", but [%zu] is not one", where,
+                     i);
+        entry.dims[i] = json_integer_value(dim);
+    }
+    /* Turns offsets in the data into bytes of the file. */
+    const json_t *offsets = NULL;
+    ZERO_TRY(zero_json_array(where, value, "data_offsets", &offsets));
+    const json_t *begin = json_array_get(offsets, 0), *end = json_array_get(offsets, 1);
+    ZERO_FAIL_IF(
+        json_array_size(offsets) != 2 || !json_is_integer(begin) || !json_is_integer(end),
+        ZERO_ERR_FORMAT, "%s: expected two whole numbers in \"data_offsets\"", where);
+    int64_t from = json_integer_value(begin), to = json_integer_value(end);
+    ZERO_FAIL_IF(from < 0 || to < from || (uint64_t)to > file_bytes - data, ZERO_ERR_FORMAT,
+                 "%s: \"data_offsets\": expected 0 <= begin <= end <= %" PRIu64
+                 " (the bytes after the header), found [%" PRId64 ", %" PRId64 "]",
+                 where, file_bytes - data, from, to);
+    entry.begin = data + (uint64_t)from;
+    entry.end = data + (uint64_t)to;
+    ZERO_TRY(zero_json_only(where, value, 3, keys));
+    const char *wrong = zero_safetensors_measure(&entry, &bytes);
+    ZERO_FAIL_IF(wrong, ZERO_ERR_FORMAT, "%s, dtype \"%s\": %s", where,
+                 ZERO_SHOWN_SHORT(entry.type), wrong);
+    ZERO_FAIL_IF(bytes != entry.end - entry.begin, ZERO_ERR_FORMAT,
+                 "%s: %" PRId64 " elements of %s make %" PRIu64
+                 " bytes, but \"data_offsets\" leave %" PRIu64,
+                 where, entry.n, entry.type, bytes, entry.end - entry.begin);
     table->entries[table->n++] = entry;
     return ZERO_OK;
 }
@@ -218,21 +197,18 @@ zero_status zero_safetensors_parse(const char *path, uint64_t file_bytes,
     uint64_t at = header->len;
     for (int i = 0; i < t.n; i++) {
         const zero_safetensors_entry *entry = &t.entries[i];
-        if (entry->begin != at)
-            return zero_fail(
-                ZERO_ERR_FORMAT,
-                "%s: tensor \"%s\" begins at byte %" PRIu64 " of the file, %s byte %" PRIu64
-                ", where the one before it ends",
-                path, ZERO_SHOWN_SHORT(entry->name), entry->begin,
-                entry->begin < at ? "overlapping: expected" : "leaving a hole: expected",
-                at);
+        ZERO_FAIL_IF(
+            entry->begin != at, ZERO_ERR_FORMAT,
+            "%s: tensor \"%s\" begins at byte %" PRIu64 " of the file, %s byte %" PRIu64
+            ", where the one before it ends",
+            path, ZERO_SHOWN_SHORT(entry->name), entry->begin,
+            entry->begin < at ? "overlapping: expected" : "leaving a hole: expected", at);
         at = entry->end;
     }
-    if (at != file_bytes)
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%s: the tensors end at byte %" PRIu64
-                         ", but the file has %" PRIu64 " bytes",
-                         path, at, file_bytes);
+    ZERO_FAIL_IF(at != file_bytes, ZERO_ERR_FORMAT,
+                 "%s: the tensors end at byte %" PRIu64 ", but the file has %" PRIu64
+                 " bytes",
+                 path, at, file_bytes);
     for (int i = 0; i < t.n; i++) {
         json_t *tensor = json_object_get(t.root, t.entries[i].name);
         ZERO_TRY(zero_allocated(json_object_set_new(tensor, PLACE, json_integer(i)) == 0,

@@ -13,8 +13,8 @@
 
 #include <jansson.h>
 
+#include "base/fail.h"
 #include "io/bytes.h"
-#include "zero/status.h"
 
 #define ZERO_SAFETENSORS_HEADER 100000000 /* bytes, at most */
 #define ZERO_SAFETENSORS_DIMS   8

@@ -21,12 +21,12 @@ static zero_status take_files(const char *path, zero_safetensors_index *index)
     {
         ZERO_TRY(zero_json_text(path, map, tensor, &name));
         /* A name within the index' own directory. */
-        if (strlen(name) - 1 >= ZERO_SAFETENSORS_FILE || strcmp(name, ".") == 0 ||
-            strcmp(name, "..") == 0 || strchr(name, '/'))
-            return zero_fail(ZERO_ERR_FORMAT,
-                             "%.500s: \"weight_map\": expected the name of a file beside "
-                             "the index, of at most %d bytes, found \"%s\"",
-                             path, ZERO_SAFETENSORS_FILE, ZERO_SHOWN_SHORT(name));
+        ZERO_FAIL_IF(strlen(name) - 1 >= ZERO_SAFETENSORS_FILE || strcmp(name, ".") == 0 ||
+                         strcmp(name, "..") == 0 || strchr(name, '/'),
+                     ZERO_ERR_FORMAT,
+                     "%.500s: \"weight_map\": expected the name of a file beside the "
+                     "index, of at most %d bytes, found \"%s\"",
+                     path, ZERO_SAFETENSORS_FILE, ZERO_SHOWN_SHORT(name));
         index->files[index->n_files++] = name;
     }
     /* Sorts the names, and keeps one of each. */
@@ -71,21 +71,19 @@ zero_status zero_safetensors_add(const char *path, const zero_safetensors *part,
     zero_safetensors_entry *entries = realloc(all->entries, n * sizeof *entries);
     if (entries) all->entries = entries;
     if (!all->root) all->root = json_object();
-    if (!entries || !all->root)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for a table of %zu tensors", n);
+    ZERO_FAIL_IF(!entries || !all->root, ZERO_ERR_NOMEM,
+                 "no memory for a table of %zu tensors", n);
     for (int i = 0; i < part->n; i++) {
         const zero_safetensors_entry *e = &part->entries[i];
         json_t *tensor = json_object_get(part->root, e->name);
-        if (json_object_get(all->root, e->name))
-            return zero_fail(ZERO_ERR_FORMAT,
-                             "%.500s: tensor \"%s\" is in another file, too", path,
-                             ZERO_SHOWN_SHORT(e->name));
+        ZERO_FAIL_IF(json_object_get(all->root, e->name), ZERO_ERR_FORMAT,
+                     "%.500s: tensor \"%s\" is in another file, too", path,
+                     ZERO_SHOWN_SHORT(e->name));
         bool is_set =
             json_object_set(all->root, e->name, tensor) == 0 &&
             json_object_set_new(tensor, ZERO_SAFETENSORS_PLACE, json_integer(all->n)) == 0;
-        if (!is_set)
-            return zero_fail(ZERO_ERR_NOMEM, "no memory for a table of %d tensors",
-                             all->n + 1);
+        ZERO_FAIL_IF(!is_set, ZERO_ERR_NOMEM, "no memory for a table of %d tensors",
+                     all->n + 1);
         zero_safetensors_entry *to = &all->entries[all->n++];
         *to = *e;
         to->name = json_object_iter_key(json_object_iter_at(all->root, e->name));

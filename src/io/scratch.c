@@ -106,18 +106,6 @@ static void *run(void *arg)
     return NULL;
 }
 
-static zero_status start_threads(zero_scratch *s, int n)
-{
-    int error = 0;
-    while (error == 0 && s->n_threads < n) {
-        error = zero_helper_thread_start(&s->threads[s->n_threads], 0, run, s);
-        if (error == 0) s->n_threads++;
-    }
-    if (error == 0) return ZERO_OK;
-    return zero_fail(ZERO_ERR_ENV, "cannot start thread %d of %d for a scratch file: %s",
-                     s->n_threads + 1, n, strerror(error));
-}
-
 /* ---- opening and closing ---- */
 
 static void close_at(zero_scratch **s)
@@ -127,19 +115,18 @@ static void close_at(zero_scratch **s)
 
 zero_status zero_scratch_open(const zero_scratch_input *input, zero_scratch **out)
 {
-    if (input->n_blocks < 1 || input->depth < 1 || input->depth > ZERO_SCRATCH_MAX_DEPTH ||
-        input->threads < 1 || input->threads > input->depth)
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "a scratch file of %d blocks, %d transfers in flight and %d threads: expected "
-            "1 block or more, 1 to %d transfers, and 1 to as many threads",
-            input->n_blocks, input->depth, input->threads, ZERO_SCRATCH_MAX_DEPTH);
+    ZERO_FAIL_IF(input->n_blocks < 1 || input->depth < 1 ||
+                     input->depth > ZERO_SCRATCH_MAX_DEPTH || input->threads < 1 ||
+                     input->threads > input->depth,
+                 ZERO_ERR_INVALID,
+                 "a scratch file of %d blocks, %d transfers in flight and %d threads: "
+                 "expected 1 block or more, 1 to %d transfers, and 1 to as many threads",
+                 input->n_blocks, input->depth, input->threads, ZERO_SCRATCH_MAX_DEPTH);
     for (int i = 0; i < input->n_blocks; i++)
-        if (input->bytes[i] == 0 || input->bytes[i] % ZERO_SCRATCH_ALIGN != 0)
-            return zero_fail(
-                ZERO_ERR_INVALID,
-                "block %d of a scratch file has %zu bytes: expected a multiple of %d", i,
-                input->bytes[i], ZERO_SCRATCH_ALIGN);
+        ZERO_FAIL_IF(input->bytes[i] == 0 || input->bytes[i] % ZERO_SCRATCH_ALIGN != 0,
+                     ZERO_ERR_INVALID,
+                     "block %d of a scratch file has %zu bytes: expected a multiple of %d",
+                     i, input->bytes[i], ZERO_SCRATCH_ALIGN);
     ZERO_AT_END(close_at) zero_scratch *s = NULL;
     ZERO_TRY(zero_new(&s, 1, "a scratch file"));
     s->depth = input->depth;
@@ -155,7 +142,14 @@ zero_status zero_scratch_open(const zero_scratch_input *input, zero_scratch **ou
     pthread_cond_init(&s->work, NULL);
     pthread_cond_init(&s->ended, NULL);
     s->has_lock = true;
-    ZERO_TRY(start_threads(s, input->threads));
+    int error = 0;
+    while (error == 0 && s->n_threads < input->threads) {
+        error = zero_helper_thread_start(&s->threads[s->n_threads], 0, run, s);
+        if (error == 0) s->n_threads++;
+    }
+    ZERO_FAIL_IF(error != 0, ZERO_ERR_ENV,
+                 "cannot start thread %d of %d for a scratch file: %s", s->n_threads + 1,
+                 input->threads, strerror(error));
     ZERO_GIVE(out, s);
     return ZERO_OK;
 }
@@ -198,19 +192,15 @@ static zero_status enqueue(zero_scratch *s, const scratch_transfer *t, int *out)
         else if (s->transfers[i].block == t->block)
             return zero_fail(ZERO_ERR_INVALID,
                              "block %d of the scratch file is moving already", t->block);
-    if (free_one < 0)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "%d transfers of the scratch file are in flight: expected fewer",
-                         s->depth);
-    if (!t->is_write && !s->blocks[t->block].is_written)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "block %d of the scratch file is read and was never written",
-                         t->block);
-    if ((uintptr_t)t->data % ZERO_SCRATCH_ALIGN != 0)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "memory for a block of the scratch file: expected an address that "
-                         "is a multiple of %d",
-                         ZERO_SCRATCH_ALIGN);
+    ZERO_FAIL_IF(free_one < 0, ZERO_ERR_INVALID,
+                 "%d transfers of the scratch file are in flight: expected fewer",
+                 s->depth);
+    ZERO_FAIL_IF(!t->is_write && !s->blocks[t->block].is_written, ZERO_ERR_INVALID,
+                 "block %d of the scratch file is read and was never written", t->block);
+    ZERO_FAIL_IF((uintptr_t)t->data % ZERO_SCRATCH_ALIGN != 0, ZERO_ERR_INVALID,
+                 "memory for a block of the scratch file: expected an address that is a "
+                 "multiple of %d",
+                 ZERO_SCRATCH_ALIGN);
     s->transfers[free_one] = *t;
     s->queue[(s->first_queued + s->n_queued++) % s->depth] = free_one;
     pthread_cond_signal(&s->work);

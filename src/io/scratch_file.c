@@ -6,6 +6,7 @@
 
 #include <linux/magic.h>
 
+#include "base/grow.h"
 #include "base/number.h"
 #include "io/system_call.h"
 #include "io/write_back.h"
@@ -183,26 +184,20 @@ static void choose_direct(zero_scratch_file *file)
 zero_status zero_scratch_file_open(const char *directory, uint64_t bytes,
                                    zero_scratch_file *file)
 {
-    zero_scratch_file new = {.bytes = bytes};
-    if (bytes == 0 || bytes > MAX_BYTES || !is_aligned(bytes))
-        return zero_fail(ZERO_ERR_INVALID,
-                         "%s: a scratch file of %" PRIu64
-                         " bytes: expected a multiple of %d from %d to 2^62",
-                         directory, bytes, ZERO_SCRATCH_ALIGN, ZERO_SCRATCH_ALIGN);
+    ZERO_AT_END(zero_scratch_file_close) zero_scratch_file new = {.bytes = bytes};
+    ZERO_FAIL_IF(bytes == 0 || bytes > MAX_BYTES || !is_aligned(bytes), ZERO_ERR_INVALID,
+                 "%s: a scratch file of %" PRIu64
+                 " bytes: expected a multiple of %d from %d to 2^62",
+                 directory, bytes, ZERO_SCRATCH_ALIGN, ZERO_SCRATCH_ALIGN);
     ZERO_TRY(refuse_memory(directory));
-    if (strlen(directory) >= sizeof new.directory)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "%.100s...: expected a path of less than %zu bytes", directory,
-                         sizeof new.directory);
+    ZERO_FAIL_IF(strlen(directory) >= sizeof new.directory, ZERO_ERR_INVALID,
+                 "%.100s...: expected a path of less than %zu bytes", directory,
+                 sizeof new.directory);
     strcpy(new.directory, directory);
-    zero_status st = make(&new);
-    if (st == ZERO_OK) st = reserve(&new);
-    if (st != ZERO_OK) {
-        zero_scratch_file_close(&new);
-        return st;
-    }
+    ZERO_TRY(make(&new));
+    ZERO_TRY(reserve(&new));
     choose_direct(&new);
-    *file = new;
+    ZERO_GIVE(file, new);
     return ZERO_OK;
 }
 
@@ -230,13 +225,12 @@ static zero_status move(const zero_scratch_file *file, uint64_t at, char *data,
                         size_t bytes, bool writes)
 {
     const char *word = writes ? "written" : "read";
-    if (!is_aligned(at) || !is_aligned(bytes) || at > file->bytes ||
-        bytes > file->bytes - at)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "%s: a transfer of %zu bytes at %" PRIu64
-                         " of a scratch file of %" PRIu64
-                         ": expected multiples of %d within it",
-                         file->directory, bytes, at, file->bytes, ZERO_SCRATCH_ALIGN);
+    ZERO_FAIL_IF(!is_aligned(at) || !is_aligned(bytes) || at > file->bytes ||
+                     bytes > file->bytes - at,
+                 ZERO_ERR_INVALID,
+                 "%s: a transfer of %zu bytes at %" PRIu64 " of a scratch file of %" PRIu64
+                 ": expected multiples of %d within it",
+                 file->directory, bytes, at, file->bytes, ZERO_SCRATCH_ALIGN);
     for (size_t done = 0; done < bytes;) {
         ssize_t n;
         size_t most = zero_min_size(bytes - done, AT_ONCE);

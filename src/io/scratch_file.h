@@ -12,11 +12,7 @@
  * Errors are ZERO_ERR_ENV and name the directory. Nothing here is collective. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "zero/status.h"
+#include "base/fail.h"
 
 /* Addresses, offsets and lengths of transfers are multiples of this many bytes. */
 #define ZERO_SCRATCH_ALIGN 4096

@@ -372,17 +372,14 @@ zero_status zero_storage_write(zero_storage_file *file, const void *data, size_t
         int error;
         ZERO_FILE_CALL(n, file->path, "written",
                        write(file->fd, from, zero_min_size(bytes, ZERO_FILE_CALL_BYTES)));
-        if (n <= 0)
-            return zero_fail(ZERO_ERR_ENV, "%s: cannot be written at byte %" PRIu64 ": %s",
-                             file->path, file->at,
-                             n < 0 ? strerror(errno) : "nothing was written");
+        ZERO_FAIL_IF(n <= 0, ZERO_ERR_ENV, "%s: cannot be written at byte %" PRIu64 ": %s",
+                     file->path, file->at, n < 0 ? strerror(errno) : "nothing was written");
         from += n;
         bytes -= (size_t)n;
         file->at += (uint64_t)n;
         error = zero_write_back(file->path, file->fd, &file->begun, file->at);
-        if (error != 0)
-            return zero_fail(ZERO_ERR_ENV, "%s: cannot be written back: %s", file->path,
-                             strerror(error));
+        ZERO_FAIL_IF(error != 0, ZERO_ERR_ENV, "%s: cannot be written back: %s", file->path,
+                     strerror(error));
     }
     return ZERO_OK;
 }

@@ -19,11 +19,7 @@
  * no descriptors left, ZERO_ERR_IO where it cannot be read. Nothing here is collective. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "zero/status.h"
+#include "base/fail.h"
 
 #define ZERO_STORAGE_PATH        1024
 #define ZERO_STORAGE_FILE_PATH   (ZERO_STORAGE_PATH + 64)

@@ -30,9 +30,9 @@ zero_status zero_storage_sign(zero_storage_dir *dir)
     zero_storage_file file;
     int failed; /* one that was left by a crash */
     ZERO_SPACE_CALL(failed, dir->path, "locked", unlinkat(dir->fd, ZERO_STORAGE_HOLDER, 0));
-    if (failed && errno != ENOENT)
-        return zero_fail(ZERO_ERR_ENV, "%s/" ZERO_STORAGE_HOLDER ": cannot be replaced: %s",
-                         dir->path, strerror(errno));
+    ZERO_FAIL_IF(failed && errno != ENOENT, ZERO_ERR_ENV,
+                 "%s/" ZERO_STORAGE_HOLDER ": cannot be replaced: %s", dir->path,
+                 strerror(errno));
     ZERO_TRY(zero_storage_create(dir, ZERO_STORAGE_HOLDER, 0, &file));
     dir->is_signed = true;
     /* "node7 123": one line, without a sync, because it is of no use after a crash. */

@@ -2,7 +2,6 @@
  * this folder. */
 #pragma once
 
-#include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 

@@ -116,11 +116,11 @@ zero_status zero_whole_file_begin(zero_whole_file *f, const char *path,
     const char *slash = strrchr(path, '/'), *own = slash ? slash + 1 : path;
     size_t before = (size_t)(own - path), n = strlen(own);
     bool is_dots = strcmp(own, ".") == 0 || strcmp(own, "..") == 0;
-    if (n == 0 || n > ZERO_WHOLE_FILE_NAME || is_dots || before >= ZERO_STORAGE_PATH)
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "%.200s: expected the path of a file, whose own name has 1 to %d bytes", path,
-            ZERO_WHOLE_FILE_NAME);
+    ZERO_FAIL_IF(n == 0 || n > ZERO_WHOLE_FILE_NAME || is_dots ||
+                     before >= ZERO_STORAGE_PATH,
+                 ZERO_ERR_INVALID,
+                 "%.200s: expected the path of a file, whose own name has 1 to %d bytes",
+                 path, ZERO_WHOLE_FILE_NAME);
     memcpy(f->name, own, n + 1);
     if (before > 1) before--; /* without its slash */
     snprintf(folder, ZERO_STORAGE_PATH, "%.*s", (int)before, path);

@@ -1,9 +1,7 @@
 #include "lists/algorithm.h"
 
-#include <inttypes.h>
-#include <string.h>
-
 #include "base/fail.h"
+#include "base/grow.h"
 #include "lists/device_steps.h"
 #include "lists/mirror.h"
 
@@ -113,6 +111,7 @@ zero_status zero_steps_init(zero_steps *steps, const zero_collective_spec *spec,
                             const zero_layout *layout, int rank)
 {
     ZERO_TRY(zero_collective_check(spec, layout));
+    ZERO_AT_END(zero_steps_destroy)
     zero_steps new = {
         .spec = zero_collective_mirrored(spec), .layout = layout, .rank = rank};
     write_steps(&new);
@@ -124,12 +123,9 @@ zero_status zero_steps_init(zero_steps *steps, const zero_collective_spec *spec,
     else if (spec->on_device)
         zero_steps_add_copies(&new, spec->stride);
     new.spec = *spec;
-    zero_status st = check_written(&new);
-    if (st == ZERO_OK)
-        *steps = new;
-    else
-        zero_steps_destroy(&new);
-    return st;
+    ZERO_TRY(check_written(&new));
+    ZERO_GIVE(steps, new);
+    return ZERO_OK;
 }
 
 /* ---- traffic ---- */

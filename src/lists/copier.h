@@ -13,12 +13,8 @@
  * as they do, and has a ticket like a store. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
+#include "base/fail.h"
 #include "base/tree.h"
-#include "zero/status.h"
 
 struct zero_device_window;
 

@@ -136,38 +136,34 @@ static zero_status check_sum(const zero_collective_spec *spec)
     bool one_out = spec->kind == ZERO_ALL_REDUCE && spec->one_out;
     if ((!zero_collective_sums(spec->kind) || tree) && spec->tail == 0 && !one_out)
         return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_UNSUPPORTED,
-        "%s does sums and means of fp32, bf16 and fp16, and all-reduces without "
-        "a tail to an 'out' of each rank: use p2p",
-        zero_algorithm_name(spec->algorithm));
+    return zero_fail(ZERO_ERR_UNSUPPORTED,
+                     "%s does sums and means of fp32, bf16 and fp16, and all-reduces "
+                     "without a tail to an 'out' of each rank: use p2p",
+                     zero_algorithm_name(spec->algorithm));
 }
 
 static zero_status check_shm(const zero_collective_spec *spec, const zero_layout *layout)
 {
-    if (layout->n_nodes > 1)
-        return zero_fail(ZERO_ERR_UNSUPPORTED,
-                         "shm works within one node, and %d ranks are on %d nodes: use "
-                         "hier, p2p or auto",
-                         layout->size, layout->n_nodes);
+    ZERO_FAIL_IF(
+        layout->n_nodes > 1, ZERO_ERR_UNSUPPORTED,
+        "shm works within one node, and %d ranks are on %d nodes: use hier, p2p or auto",
+        layout->size, layout->n_nodes);
     ZERO_TRY(check_sum(spec));
     bool reads_out = spec->kind == ZERO_BROADCAST || spec->kind == ZERO_ALL_REDUCE;
     size_t apart = reads_out ? spec->out_apart : spec->in_apart;
     if (spec->kind == ZERO_ALL_REDUCE && spec->in_apart == 0) apart = 0;
     bool reads = layout->size > 1 && spec->count > 0;
-    if (reads && apart == 0 && !(spec->one_out && reads_out))
-        return zero_fail(ZERO_ERR_INVALID,
-                         "a %s through shared memory needs its '%s' in a window",
-                         zero_collective_kind_name(spec->kind), reads_out ? "out" : "in");
+    ZERO_FAIL_IF(reads && apart == 0 && !(spec->one_out && reads_out), ZERO_ERR_INVALID,
+                 "a %s through shared memory needs its '%s' in a window",
+                 zero_collective_kind_name(spec->kind), reads_out ? "out" : "in");
     return ZERO_OK;
 }
 
 static zero_status check(const zero_collective_spec *spec, const zero_layout *layout)
 {
-    if (!layout->in_blocks)
-        return zero_fail(ZERO_ERR_UNSUPPORTED,
-                         "hier needs the ranks of each node to be neighbours: start with "
-                         "mpirun --map-by slot (srun -m block), or use p2p or auto");
+    ZERO_FAIL_IF(!layout->in_blocks, ZERO_ERR_UNSUPPORTED,
+                 "hier needs the ranks of each node to be neighbours: start with mpirun "
+                 "--map-by slot (srun -m block), or use p2p or auto");
     if (zero_layout_largest_node(layout) == 1 || spec->count == 0) return ZERO_OK;
     ZERO_TRY(check_sum(spec));
     bool reads_in = spec->kind != ZERO_BROADCAST;

@@ -59,14 +59,6 @@ static zero_spot given(const zero_hier *w, int rank, int64_t k)
                          : zero_steps_in(w->s, rank, 0, k);
 }
 
-static void send_own(zero_hier *w, int64_t k, int to)
-{
-    zero_steps *s = w->s;
-    zero_steps_send(s, k, to, w->bridged ? staged_piece(w, k, 0) : given(w, s->rank, k));
-    zero_steps_last(s)->fetched = w->fetched[slot_of(w, k)];
-    w->sent[slot_of(w, k)] = s->n;
-}
-
 /* Receives the n-th piece of chunk k. Bridged: what was in its place has been stored, as a
  * signal that stands before this step has waited for that. */
 static void receive_piece(zero_hier *w, int64_t k, int64_t n, int from, int piece)
@@ -93,7 +85,14 @@ static void gather_round(zero_hier *w, int64_t k, int i, int64_t *n)
     for (int l = 0; l < n_behind || l <= w->local; l++) {
         int owner = w->layout->first[behind] + l;
         if (receives(w, behind, l)) receive_piece(w, k, ++*n, owner, owner);
-        if (l == w->local) send_own(w, k, zero_layout_delegate(w->layout, ahead, l));
+        if (l == w->local) {
+            int to = zero_layout_delegate(w->layout, ahead, l);
+            zero_steps *s = w->s;
+            zero_steps_send(s, k, to,
+                            w->bridged ? staged_piece(w, k, 0) : given(w, s->rank, k));
+            zero_steps_last(s)->fetched = w->fetched[slot_of(w, k)];
+            w->sent[slot_of(w, k)] = s->n;
+        }
     }
 }
 

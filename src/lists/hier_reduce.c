@@ -7,8 +7,6 @@
  * 1][sends][chunk] */
 #include "lists/hier.h"
 
-#include <stdlib.h>
-
 static int64_t slot_bytes(const zero_hier *w)
 {
     return w->s->chunk * (int64_t)sizeof(float);
@@ -80,18 +78,6 @@ static int64_t staged_at(const zero_hier *w, int64_t k)
     return k % w->depth * slots(w) * slot_bytes(w);
 }
 
-static void receive_from(zero_hier *w, int64_t k, int node)
-{
-    zero_tree_term terms[ZERO_TREE_COVER_MAX];
-    int n = zero_hier_cover(w->layout, node, terms);
-    for (int t = 0; t < n; t++) {
-        int64_t at = staged_at(w, k) + (w->slot[node] + t) * slot_bytes(w);
-        zero_steps_receive(w->s, k, zero_layout_delegate(w->layout, node, w->local),
-                           zero_steps_staged(w->s, at));
-        zero_steps_last(w->s)->type = type_of(w, &terms[t]);
-    }
-}
-
 /* Chunk k of the owner's piece in the `in` of `rank`. */
 static zero_spot piece_of(const zero_hier *w, int rank, int owner, int64_t k)
 {
@@ -155,7 +141,17 @@ static void reduce_round(zero_hier *w, int64_t k, int i)
     int behind = zero_hier_node_after(w, -i), ahead = zero_hier_node_after(w, i);
     int n_ahead = zero_hier_node_size(w, ahead);
     for (int l = 0; l < n_ahead || l <= w->local; l++) {
-        if (l == w->local && is_owner(w, w->s->rank)) receive_from(w, k, behind);
+        if (l == w->local && is_owner(w, w->s->rank)) {
+            zero_tree_term terms[ZERO_TREE_COVER_MAX];
+            int n = zero_hier_cover(w->layout, behind, terms);
+            for (int t = 0; t < n; t++) {
+                int64_t at = staged_at(w, k) + (w->slot[behind] + t) * slot_bytes(w);
+                zero_steps_receive(w->s, k,
+                                   zero_layout_delegate(w->layout, behind, w->local),
+                                   zero_steps_staged(w->s, at));
+                zero_steps_last(w->s)->type = type_of(w, &terms[t]);
+            }
+        }
         if (sends_to(w, ahead, l)) {
             int owner = w->layout->first[ahead] + l;
             for (int t = 0; t < w->n_cover; t++) {
@@ -209,23 +205,6 @@ static void each_round(zero_hier *w, int64_t k, void (*one)(zero_hier *, int64_t
     for (int i = first; i <= last; i++) one(w, k, i);
 }
 
-/* Bridged: the device is one chunk ahead of the messages. */
-static void reduce_chunk(zero_hier *w, int64_t k)
-{
-    int64_t ahead = w->bridged ? zero_min(k + 2, zero_steps_chunks(w->s)) : 0;
-    while (w->made_chunks < ahead) each_round(w, w->made_chunks++, make_round);
-    each_round(w, k, reduce_round);
-    if (w->bridged && is_owner(w, w->s->rank)) {
-        /* Bridged: this node's part of chunk k of this rank's piece, after the subtrees
-         * received. */
-        for (int t = 0; t < w->n_cover; t++)
-            make_subtree(w, k, w->s->rank, t,
-                         zero_steps_staged(w->s, staged_at(w, k) +
-                                                     (w->n_remote + t) * slot_bytes(w)));
-    }
-    w->posted[k % w->depth] = w->s->n;
-}
-
 /* Ends with the signal that neighbours' `in` has been read. */
 static void write_reduction(zero_hier *w)
 {
@@ -238,7 +217,22 @@ static void write_reduction(zero_hier *w)
             if (!w->alone || s->spec.kind != ZERO_REDUCE) zero_hier_signal_portion(w, k);
             zero_steps_await(w->s, ZERO_ALL_NEIGHBOURS, ZERO_HIER_READY + k, 0);
         }
-        if (k < chunks) reduce_chunk(w, k);
+        if (k < chunks) {
+            /* Bridged: the device is one chunk ahead of the messages. */
+            int64_t ahead = w->bridged ? zero_min(k + 2, zero_steps_chunks(w->s)) : 0;
+            while (w->made_chunks < ahead) each_round(w, w->made_chunks++, make_round);
+            each_round(w, k, reduce_round);
+            if (w->bridged && is_owner(w, w->s->rank)) {
+                /* Bridged: this node's part of chunk k of this rank's piece, after the
+                 * subtrees received. */
+                for (int t = 0; t < w->n_cover; t++)
+                    make_subtree(
+                        w, k, w->s->rank, t,
+                        zero_steps_staged(w->s, staged_at(w, k) +
+                                                    (w->n_remote + t) * slot_bytes(w)));
+            }
+            w->posted[k % w->depth] = w->s->n;
+        }
         if (k >= late && is_owner(w, s->rank)) add_final(w, k - late);
     }
     zero_steps_signal(s, zero_hier_read_phase(w));

@@ -1,75 +1,59 @@
 #include "lists/layout.h"
 
-#include <assert.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/fail.h"
 #include "base/grow.h"
 #include "base/tree.h"
 
-static void count_subtrees(zero_layout *made)
-{
-    zero_tree_term terms[ZERO_TREE_COVER_MAX];
-    made->fewest_subtrees = made->size;
-    for (int k = 0; k < made->n_nodes; k++) {
-        int first = made->first[k];
-        int n = zero_tree_cover(made->size, first, made->first[k + 1] - first, terms);
-        made->subtrees += n;
-        if (n < made->fewest_subtrees) made->fewest_subtrees = n;
-        if (n > made->most_subtrees) made->most_subtrees = n;
-    }
-}
-
-/* Nodes are numbered as their first ranks are met. Ids usually ascend with the ranks: one
- * that is larger than all before is new, and others are sought from the last node on. */
-static void number_nodes(zero_layout *made, const int *ids, int *id_of)
-{
-    int largest_id = 0;
-    made->in_blocks = true;
-    for (int rank = 0; rank < made->size; rank++) {
-        int node = rank > 0 && ids[rank] <= largest_id ? made->n_nodes - 1 : -1;
-        while (node >= 0 && id_of[node] != ids[rank]) node--;
-        if (rank == 0 || ids[rank] > largest_id) largest_id = ids[rank];
-        if (node < 0) id_of[node = made->n_nodes++] = ids[rank];
-        made->in_blocks = made->in_blocks && node == made->n_nodes - 1;
-        made->node_of[rank] = node;
-        made->local_of[rank] = made->first[node + 1]++;
-        if (made->first[node + 1] > made->largest) made->largest = made->first[node + 1];
-    }
-    /* So far first[] has the sizes of the nodes before. */
-    for (int k = 0; k < made->n_nodes; k++) made->first[k + 1] += made->first[k];
-    if (made->in_blocks) count_subtrees(made);
-}
-
 zero_status zero_layout_init(zero_layout *layout, int size, const int *ids)
 {
-    zero_layout made = {.size = size};
-    int *id_of = NULL;
-    zero_status st = zero_new(&made.node_of, size, "ranks of a layout");
-    if (st == ZERO_OK) st = zero_new(&made.local_of, size, "ranks of a layout");
-    if (st == ZERO_OK) st = zero_new(&made.first, size + 1, "nodes of a layout");
-    if (st == ZERO_OK) st = zero_new(&id_of, size, "nodes of a layout");
-    if (st == ZERO_OK) number_nodes(&made, ids, id_of);
-    free(id_of);
-    if (st == ZERO_OK)
-        *layout = made;
-    else
-        zero_layout_destroy(&made);
-    return st;
+    ZERO_AT_END(zero_layout_destroy) zero_layout made = {.size = size};
+    ZERO_FREED int *id_of = NULL;
+    ZERO_TRY(zero_new(&made.node_of, size, "ranks of a layout"));
+    ZERO_TRY(zero_new(&made.local_of, size, "ranks of a layout"));
+    ZERO_TRY(zero_new(&made.first, size + 1, "nodes of a layout"));
+    ZERO_TRY(zero_new(&id_of, size, "nodes of a layout"));
+    /* Nodes are numbered as their first ranks are met. Ids usually ascend with the
+     * ranks: one that is larger than all before is new, and others are sought from the
+     * last node on. */
+    int largest_id = 0;
+    made.in_blocks = true;
+    for (int rank = 0; rank < made.size; rank++) {
+        int node = rank > 0 && ids[rank] <= largest_id ? made.n_nodes - 1 : -1;
+        while (node >= 0 && id_of[node] != ids[rank]) node--;
+        if (rank == 0 || ids[rank] > largest_id) largest_id = ids[rank];
+        if (node < 0) id_of[node = made.n_nodes++] = ids[rank];
+        made.in_blocks = made.in_blocks && node == made.n_nodes - 1;
+        made.node_of[rank] = node;
+        made.local_of[rank] = made.first[node + 1]++;
+        if (made.first[node + 1] > made.largest) made.largest = made.first[node + 1];
+    }
+    /* So far first[] has the sizes of the nodes before. */
+    for (int k = 0; k < made.n_nodes; k++) made.first[k + 1] += made.first[k];
+    if (made.in_blocks) {
+        zero_tree_term terms[ZERO_TREE_COVER_MAX];
+        made.fewest_subtrees = made.size;
+        for (int k = 0; k < made.n_nodes; k++) {
+            int first = made.first[k];
+            int n = zero_tree_cover(made.size, first, made.first[k + 1] - first, terms);
+            made.subtrees += n;
+            if (n < made.fewest_subtrees) made.fewest_subtrees = n;
+            if (n > made.most_subtrees) made.most_subtrees = n;
+        }
+    }
+    ZERO_GIVE(layout, made);
+    return ZERO_OK;
 }
 
 zero_status zero_layout_init_blocks(zero_layout *layout, int size, int n_nodes)
 {
     assert(1 <= n_nodes && n_nodes <= size);
-    int *ids, larger = size % n_nodes, len = size / n_nodes;
+    ZERO_FREED int *ids = NULL;
+    int larger = size % n_nodes, len = size / n_nodes;
     ZERO_TRY(zero_new(&ids, size, "ranks of a layout"));
     /* The first nodes have one rank more, if any do. */
     for (int r = 0; r < size; r++)
         ids[r] = r < larger * (len + 1) ? r / (len + 1) : (r - larger) / len;
-    zero_status st = zero_layout_init(layout, size, ids);
-    free(ids);
-    return st;
+    return zero_layout_init(layout, size, ids);
 }
 
 void zero_layout_destroy(zero_layout *layout)

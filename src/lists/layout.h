@@ -8,9 +8,7 @@
  * Plain data without MPI, so that a plan can be made for any machine. */
 #pragma once
 
-#include <stdbool.h>
-
-#include "zero/status.h"
+#include "base/fail.h"
 
 typedef struct {
     int size; /* ranks */

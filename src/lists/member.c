@@ -1,8 +1,5 @@
 #include "lists/member.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "base/fail.h"
 #include "base/grow.h"
 #include "base/number.h"

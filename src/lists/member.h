@@ -18,11 +18,8 @@
  *            j = 1   6   7     replica groups:    0,4   1,5   2,6   3,7 */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
+#include "base/fail.h"
 #include "lists/layout.h"
-#include "zero/status.h"
 
 typedef enum {
     ZERO_WHOLE, /* the group that was divided, or one that never was */

@@ -1,8 +1,6 @@
 /* mirror.h - where the mirrors of a device's `in` and `out` lie in staging (spec.h). */
 #pragma once
 
-#include <stddef.h>
-
 #include "lists/spec.h"
 
 /* Bytes from the beginning of a rank's staging. */

@@ -117,18 +117,6 @@ static void write_broadcast(zero_steps *s, int64_t k)
     call_mpi(s, k, zero_steps_out(s, s->rank, 0, k), zero_steps_out(s, s->rank, 0, k));
 }
 
-/* The array as one, from `in` to `out`; a step's length is that of the whole. */
-static void write_all_reduce(zero_steps *s)
-{
-    int64_t all = s->layout->size * s->spec.stride + s->spec.tail;
-    int64_t most = s->spec.max_chunk > 0 ? s->spec.max_chunk : MAX_CHUNK;
-    for (int64_t at = 0; at < all; at += most) {
-        zero_spot in = {ZERO_IN, s->rank, at}, out = {ZERO_OUT, s->rank, at};
-        call_mpi(s, 0, in, out);
-        zero_steps_last(s)->len = zero_min(all - at, most);
-    }
-}
-
 static void write_chunk(zero_steps *s, int64_t k)
 {
     switch (s->spec.kind) {
@@ -143,7 +131,14 @@ static void write_chunk(zero_steps *s, int64_t k)
 static void write_steps(zero_steps *steps)
 {
     if (steps->spec.kind == ZERO_ALL_REDUCE) {
-        write_all_reduce(steps);
+        /* The array as one, from `in` to `out`; a step's length is that of the whole. */
+        int64_t all = steps->layout->size * steps->spec.stride + steps->spec.tail;
+        int64_t most = steps->spec.max_chunk > 0 ? steps->spec.max_chunk : MAX_CHUNK;
+        for (int64_t at = 0; at < all; at += most) {
+            zero_spot in = {ZERO_IN, steps->rank, at}, out = {ZERO_OUT, steps->rank, at};
+            call_mpi(steps, 0, in, out);
+            zero_steps_last(steps)->len = zero_min(all - at, most);
+        }
         return;
     }
     if (zero_collective_sums(steps->spec.kind)) {
@@ -162,8 +157,7 @@ static zero_status check(const zero_collective_spec *spec, const zero_layout *la
     if (zero_collective_is_plain(spec) && !has_gaps) return ZERO_OK;
     return zero_fail(
         ZERO_ERR_UNSUPPORTED,
-        "mpi does sums of fp32, bf16 and fp16, and all-reduces of whole pieces: "
-        "use p2p");
+        "mpi does sums of fp32, bf16 and fp16, and all-reduces of whole pieces: use p2p");
 }
 
 const zero_algorithm_table zero_algorithm_mpi = {

@@ -21,15 +21,11 @@
  * `in`: its bits are those of the piece that a reduce-scatter would give the root. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
+#include "base/fail.h"
 #include "base/half.h"
 #include "base/reduction.h"
 #include "lists/algorithm_list.h"
 #include "lists/layout.h"
-#include "zero/status.h"
 
 typedef enum {
     ZERO_REDUCE_SCATTER,

@@ -19,9 +19,6 @@
  * staging also for the sums of what was there before. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "base/number.h"
 #include "base/tree.h"
 #include "lists/spec.h"

@@ -21,11 +21,8 @@
  * adds if `accumulate` is set, else it defines. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/exact.h"
+#include "base/fail.h"
 #include "base/number.h"
 #include "base/rng.h"
 #include "base/type.h"
@@ -33,7 +30,6 @@
 #include "math/memory.h"
 #include "math/operations.h"
 #include "zero/math.h"
-#include "zero/status.h"
 
 #define ZERO_MATH_STATE 4
 
@@ -191,6 +187,23 @@ extern const zero_backend zero_backend_cpu;   /* BLAS and vectorised kernels */
 static inline int64_t zero_math_scratch(void)
 {
     return (int64_t)1 << 19;
+}
+
+/* A product's factors from element (i, p) and (p, j) on, and its sums from (i, j) on, with
+ * strides that are given. */
+static inline const void *zero_gemm_a(const zero_gemm *g, int64_t i, int64_t p)
+{
+    return zero_type_at(g->a_type, g->a, g->transpose_a ? p * g->lda + i : i * g->lda + p);
+}
+
+static inline const void *zero_gemm_b(const zero_gemm *g, int64_t p, int64_t j)
+{
+    return zero_type_at(g->b_type, g->b, g->transpose_b ? j * g->ldb + p : p * g->ldb + j);
+}
+
+static inline void *zero_gemm_c(const zero_gemm *g, int64_t i, int64_t j)
+{
+    return zero_type_to(g->c_type, g->c, i * g->ldc + j);
 }
 
 /* The row of wpe that number i of a call's B*T positions gets. */

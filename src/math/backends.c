@@ -1,15 +1,12 @@
 #include "math/backends.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "base/fail.h"
 #include "base/number.h"
 #include "math/cpu_kernels.h"
 #include "math/cpu_panel.h"
 
 static const zero_backend *const backends[] = {&zero_backend_cpu, &zero_backend_naive};
-#define BACKENDS ((int)(sizeof backends / sizeof backends[0]))
+#define BACKENDS ZERO_COUNT(backends)
 
 zero_status zero_backend_find(const char *name, const zero_backend **found)
 {

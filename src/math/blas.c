@@ -1,11 +1,7 @@
 #include "math/blas.h"
 
-#include <assert.h>
+#include "base/fail.h"
 #include <limits.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 
 /* gfortran's convention: the lengths of the two strings come last. */
 void sgemm_(const char *transa, const char *transb, const int *m, const int *n,

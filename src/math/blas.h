@@ -4,8 +4,6 @@
  * OpenBLAS, BLIS or Intel MKL offer are weak symbols. */
 #pragma once
 
-#include <stddef.h>
-
 #include "math/backend.h"
 
 /* One call of sgemm: b is fp32. m, n, k and the strides must fit the 32-bit integers of

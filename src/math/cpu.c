@@ -2,7 +2,6 @@
  * each; one row of any type is in cpu_row.c, the arithmetic in cpu_kernels.c. */
 #include "math/cpu.h"
 
-#include <string.h>
 #include <time.h>
 
 #include "base/cpu_level.h"
@@ -229,7 +228,8 @@ static int64_t row_of(int32_t token, int64_t first, int64_t words)
 
 static const float zeros[ZERO_VECTOR_TILE];
 
-/* out[C] = row `word` + position t, if there are any; zeros are added if the words are shared. */
+/* out[C] = row `word` + position t, if there are any; zeros are added if the words are
+ * shared. */
 static void embed(const zero_embedding *e, int64_t word, int64_t t, void *out)
 {
     const int64_t step = e->words > 0 ? ZERO_VECTOR_TILE : e->C;
@@ -288,11 +288,6 @@ static void embedding_backward(const zero_math *math, const zero_embedding_grad 
 
 enum { TRIAL_M = 96, TRIAL_N = 64, TRIAL_K = 256, TRIALS = 9 };
 
-static const zero_packed_kernels *contestant(const zero_math *math, int i)
-{
-    return i < ZERO_PACKED_BF16 ? zero_packed_bf16_at(i) : zero_cpu_fp32_of(math);
-}
-
 /* Of this thread alone: others on its core must not change a choice that decides bits. */
 static int64_t own_nanoseconds(void)
 {
@@ -305,7 +300,8 @@ static int64_t measure(const zero_math *math, int i)
 {
     static const uint16_t a[TRIAL_M * TRIAL_K], b[TRIAL_K * TRIAL_N]; /* zeros */
     float c[TRIAL_M * TRIAL_N];
-    const zero_packed_kernels *kernels = contestant(math, i);
+    const zero_packed_kernels *kernels =
+        i < ZERO_PACKED_BF16 ? zero_packed_bf16_at(i) : zero_cpu_fp32_of(math);
     const zero_gemm g = {.m = TRIAL_M,
                          .n = TRIAL_N,
                          .k = TRIAL_K,

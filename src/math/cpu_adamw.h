@@ -4,9 +4,6 @@
  * EPYC). Included by cpu_kernels.c, which is compiled once per instruction set. */
 #pragma once
 
-#include <math.h>
-#include <string.h>
-
 #include "base/elementary.h"
 #include "base/number.h"
 #include "base/stream.h"

@@ -2,7 +2,6 @@
 #include "math/cpu_bgemm.h"
 
 #include <immintrin.h>
-#include <string.h>
 
 /* Rows at a time. With two registers of columns: 16 sums in registers, 2 + 8 loads for
  * them. */

@@ -3,9 +3,7 @@
  * registers. Threads have heads of texts. */
 #include "math/cpu.h"
 
-#include <math.h>
-#include <string.h>
-
+#include "base/fail.h"
 #include "base/type.h"
 #include "math/cpu_state.h"
 #include "math/team.h"
@@ -44,42 +42,40 @@ void zero_cpu_remember(const zero_math *math, const zero_cached *a)
     zero_math_poll(math);
 }
 
-/* One head of one text. The query is scaled, so that powers of 2 give the softmax. */
-static void attend(const zero_math *math, const zero_cached *a, int64_t b, int64_t h)
-{
-    const zero_cpu_kernels *kernels = zero_cpu_kernels_of(math);
-    const int64_t size = a->D, k = h * a->K / a->H, keys = a->past[b] + 1;
-    float *query = zero_cached_room(a, b, h), *score = query + zero_round_up(size, 16);
-    float *out = query, lse, over_sum; /* the query is read first */
-    const float scale = (float)(LOG2_E / sqrt((double)size));
-    const zero_cpu_scores t = {1, a->past[b], keys, 0};
-    const float *part = zero_cached_part(a, b);
-    zero_convert(a->rows_type, ZERO_FP32, size,
-                 zero_type_at(a->rows_type, a->q.x, zero_heads_at(&a->q, b, h)), query);
-    kernels->scale(size, scale, query, query);
-    zero_rows rows = {.m = 1,
-                      .rows = keys,
-                      .n = size,
-                      .x = query,
-                      .b = zero_type_at(a->rows_type, part, zero_cached_key(a, k, 0)),
-                      .stride = size,
-                      .out = score};
-    kernels->row_dots(a->rows_type, &rows);
-    kernels->softmax(&t, score, &lse, &over_sum);
-    memset(out, 0, (size_t)size * sizeof *out);
-    rows.x = score, rows.out = out;
-    rows.b = zero_type_at(a->rows_type, part, zero_cached_value(a, k, 0));
-    kernels->add_rows(a->rows_type, &rows);
-    kernels->scale(size, over_sum, out, out);
-    zero_convert(ZERO_FP32, a->rows_type, size, out,
-                 zero_type_to(a->rows_type, a->out, (b * a->H + h) * size));
-}
-
 static void attend_range(const zero_math *math, const void *arg, int64_t first, int64_t end)
 {
     const zero_cached *a = arg;
     for (int64_t i = first; i < end; i++) {
-        attend(math, a, i / a->H, i % a->H);
+        /* One head of one text. The query is scaled, so that powers of 2 give the
+         * softmax. */
+        int64_t b = i / a->H;
+        int64_t h = i % a->H;
+        const zero_cpu_kernels *kernels = zero_cpu_kernels_of(math);
+        const int64_t size = a->D, k = h * a->K / a->H, keys = a->past[b] + 1;
+        float *query = zero_cached_room(a, b, h), *score = query + zero_round_up(size, 16);
+        float *out = query, lse, over_sum; /* the query is read first */
+        const float scale = (float)(LOG2_E / sqrt((double)size));
+        const zero_cpu_scores t = {1, a->past[b], keys, 0};
+        const float *part = zero_cached_part(a, b);
+        zero_convert(a->rows_type, ZERO_FP32, size,
+                     zero_type_at(a->rows_type, a->q.x, zero_heads_at(&a->q, b, h)), query);
+        kernels->scale(size, scale, query, query);
+        zero_rows rows = {.m = 1,
+                          .rows = keys,
+                          .n = size,
+                          .x = query,
+                          .b = zero_type_at(a->rows_type, part, zero_cached_key(a, k, 0)),
+                          .stride = size,
+                          .out = score};
+        kernels->row_dots(a->rows_type, &rows);
+        kernels->softmax(&t, score, &lse, &over_sum);
+        memset(out, 0, (size_t)size * sizeof *out);
+        rows.x = score, rows.out = out;
+        rows.b = zero_type_at(a->rows_type, part, zero_cached_value(a, k, 0));
+        kernels->add_rows(a->rows_type, &rows);
+        kernels->scale(size, over_sum, out, out);
+        zero_convert(ZERO_FP32, a->rows_type, size, out,
+                     zero_type_to(a->rows_type, a->out, (b * a->H + h) * size));
         zero_math_poll(math);
     }
 }

@@ -1,7 +1,7 @@
 /* cpu_dispatch.c - the kernels of cpu_kernels.c by level. */
-#include <stddef.h>
 
 #include "base/cpu_level.h"
+#include "base/number.h"
 #include "math/cpu_kernels.h"
 
 extern const zero_cpu_kernels zero_cpu_kernels_base;
@@ -17,7 +17,7 @@ static const zero_cpu_kernels *const levels[] = {
 #else
 static const zero_cpu_kernels *const levels[] = {&zero_cpu_kernels_base};
 #endif
-#define LEVELS ((int)(sizeof levels / sizeof levels[0]))
+#define LEVELS ZERO_COUNT(levels)
 
 const zero_cpu_kernels *zero_cpu_kernels_at(int i)
 {

@@ -2,9 +2,7 @@
  * files that are compiled once per instruction set. */
 #pragma once
 
-#include <math.h>
-#include <stdint.h>
-#include <string.h>
+#include "base/fail.h"
 
 /* Adding 1.5 * 2^23 rounds to the nearest integer n and leaves it in the low bits: rintf
  * would be a function call on plain x86-64. */

@@ -9,8 +9,6 @@
  *                                                widened first */
 #include "math/cpu_few.h"
 
-#include <string.h>
-
 #include "base/tree.h"
 #include "base/type.h"
 #include "math/cpu_state.h"
@@ -55,17 +53,16 @@ typedef struct {
 static void add_block(product *p, int64_t k, int64_t rows, const columns *c)
 {
     const zero_gemm *g = p->g;
-    p->kernels->add_rows(
-        g->b_type, &(zero_rows){.m = g->m,
-                                .rows = rows,
-                                .n = c->n,
-                                .x = (const float *)g->a + k,
-                                .x_stride = g->lda,
-                                .b = zero_type_at(g->b_type, g->b, k * g->ldb + c->first),
-                                .stride = g->ldb,
-                                .out = c->out,
-                                .out_stride = c->stride,
-                                .room = p->room});
+    p->kernels->add_rows(g->b_type, &(zero_rows){.m = g->m,
+                                                 .rows = rows,
+                                                 .n = c->n,
+                                                 .x = (const float *)g->a + k,
+                                                 .x_stride = g->lda,
+                                                 .b = zero_gemm_b(g, k, c->first),
+                                                 .stride = g->ldb,
+                                                 .out = c->out,
+                                                 .out_stride = c->stride,
+                                                 .room = p->room});
     note(p, rows * c->n);
 }
 
@@ -81,6 +78,39 @@ static void add_range(product *p, int64_t k, int64_t n, const columns *c)
         }
 }
 
+static void add_slice(product *p, int64_t slice, const columns *c)
+{
+    const zero_gemm *g = p->g;
+    for (int64_t i = 0; i < g->m; i++)
+        memset(c->out + i * c->stride, 0, (size_t)c->n * sizeof *c->out);
+    const int64_t all = g->slices > 1 ? g->k / g->slices : g->k;
+    for (int64_t at = 0, run = all; at < all; at += run) {
+        const int64_t k = g->slices > 1 ? zero_slices_place(g, slice, at, &run) : 0;
+        add_range(p, k, run, c);
+    }
+}
+
+/* ---- b transposed: its rows are columns of c ---- */
+
+/* The slices are of one part. */
+static void dot_slice(product *p, int64_t slice, const columns *c)
+{
+    const zero_gemm *g = p->g;
+    const int64_t n = g->k / zero_max(g->slices, 1), k = slice * n;
+    p->kernels->row_dots(g->b_type, &(zero_rows){.m = g->m,
+                                                 .rows = c->n,
+                                                 .n = n,
+                                                 .x = (const float *)g->a + k,
+                                                 .x_stride = g->lda,
+                                                 .b = zero_gemm_b(g, k, c->first),
+                                                 .stride = g->ldb,
+                                                 .out = c->out,
+                                                 .out_stride = c->stride});
+    note(p, c->n * n);
+}
+
+/* ---- the sums ---- */
+
 /* The tree over slices first .. first + count - 1; each level below its root takes m*n
  * floats of `room`. */
 static void sum_slices(product *p, int64_t first, int64_t count, const columns *c,
@@ -88,13 +118,7 @@ static void sum_slices(product *p, int64_t first, int64_t count, const columns *
 {
     const zero_gemm *g = p->g;
     if (count == 1) {
-        for (int64_t i = 0; i < p->g->m; i++)
-            memset(c->out + i * c->stride, 0, (size_t)c->n * sizeof *c->out);
-        const int64_t all = g->slices > 1 ? g->k / g->slices : g->k;
-        for (int64_t at = 0, run = all; at < all; at += run) {
-            const int64_t k = g->slices > 1 ? zero_slices_place(g, first, at, &run) : 0;
-            add_range(p, k, run, c);
-        }
+        (g->transpose_b ? dot_slice : add_slice)(p, first, c);
         return;
     }
     const int64_t left = zero_tree_left(count);
@@ -124,59 +148,14 @@ static void multiply(const zero_math *math, const void *arg, int64_t first, int6
 {
     const zero_gemm *g = arg;
     product p = {.math = math, .kernels = zero_cpu_kernels_of(math), .g = g};
-    const int64_t step = columns_at_a_time(g);
+    const bool are_many = g->m >= ZERO_ROWS_MANY;
+    int64_t step = columns_at_a_time(g);
+    if (g->transpose_b) step = zero_min(are_many ? MANY_DOTS : BLOCK_ROWS, step);
     if (g->slices > 1) zero_slices_check(g);
-    if (g->m >= ZERO_ROWS_MANY) p.room = math->scratch;
+    if (are_many) p.room = math->scratch;
     for (int64_t j = first; j < end; j += step) {
         const columns c = {j, zero_min(end - j, step), (float *)g->c + j, g->ldc};
         sum_slices(&p, 0, zero_max(g->slices, 1), &c,
-                   math->scratch + zero_rows_room(MANY_ROWS, MANY_COLS));
-    }
-}
-
-/* ---- b transposed: its rows are columns of c ---- */
-
-/* As sum_slices(), of slices in one part. */
-static void dot_slices(product *p, int64_t first, int64_t count, const columns *c,
-                       float *room)
-{
-    const zero_gemm *g = p->g;
-    if (count == 1) {
-        const int64_t n = g->k / zero_max(g->slices, 1), k = first * n;
-        p->kernels->row_dots(
-            g->b_type,
-            &(zero_rows){.m = g->m,
-                         .rows = c->n,
-                         .n = n,
-                         .x = (const float *)g->a + k,
-                         .x_stride = g->lda,
-                         .b = zero_type_at(g->b_type, g->b, c->first * g->ldb + k),
-                         .stride = g->ldb,
-                         .out = c->out,
-                         .out_stride = c->stride});
-        note(p, c->n * n);
-        return;
-    }
-    const int64_t left = zero_tree_left(count);
-    const columns right = {c->first, c->n, room, c->n};
-    dot_slices(p, first, left, c, room);
-    dot_slices(p, first + left, count - left, &right, room + g->m * c->n);
-    for (int64_t i = 0; i < g->m; i++)
-        p->kernels->add(c->n, c->out + i * c->stride, room + i * c->n,
-                        c->out + i * c->stride);
-}
-
-static void multiply_transposed(const zero_math *math, const void *arg, int64_t first,
-                                int64_t end)
-{
-    const zero_gemm *g = arg;
-    product p = {.math = math, .kernels = zero_cpu_kernels_of(math), .g = g};
-    const int64_t step =
-        zero_min(g->m >= ZERO_ROWS_MANY ? MANY_DOTS : BLOCK_ROWS, columns_at_a_time(g));
-    if (g->slices > 1) zero_slices_check(g);
-    for (int64_t j = first; j < end; j += step) {
-        const columns c = {j, zero_min(end - j, step), (float *)g->c + j, g->ldc};
-        dot_slices(&p, 0, zero_max(g->slices, 1), &c,
                    math->scratch + zero_rows_room(MANY_ROWS, MANY_COLS));
     }
 }
@@ -212,13 +191,13 @@ static void multiply_widened(const zero_math *math, const zero_gemm *g, int64_t 
 {
     const bool rounds = g->c_type != ZERO_FP32;
     zero_gemm some = *g;
-    void *c = zero_type_to(g->c_type, g->c, i * g->ldc + j);
+    void *c = zero_gemm_c(g, i, j);
     some.n = cols;
     some.a = r->a, some.a_type = ZERO_FP32, some.lda = g->k;
-    some.b = zero_type_at(g->b_type, g->b, j * (g->transpose_b ? g->ldb : 1));
+    some.b = zero_gemm_b(g, 0, j);
     some.c = rounds ? r->c : c, some.c_type = ZERO_FP32;
     if (rounds) some.ldc = r->cols;
-    (g->transpose_b ? multiply_transposed : multiply)(math, &some, 0, cols);
+    multiply(math, &some, 0, cols);
     for (int64_t row = 0; rounds && row < g->m; row++)
         zero_convert(ZERO_FP32, g->c_type, cols, r->c + row * r->cols,
                      zero_type_to(g->c_type, c, row * g->ldc));
@@ -233,8 +212,7 @@ static void multiply_16_bits(const zero_math *math, const void *arg, int64_t fir
         zero_gemm some = *g;
         some.m = zero_min(r.rows, g->m - i);
         for (int64_t row = 0; row < some.m; row++)
-            zero_convert(g->a_type, ZERO_FP32, g->k,
-                         zero_type_at(g->a_type, g->a, (i + row) * g->lda),
+            zero_convert(g->a_type, ZERO_FP32, g->k, zero_gemm_a(g, i + row, 0),
                          r.a + row * g->k);
         for (int64_t j = first; j < end; j += r.cols)
             multiply_widened(math, &some, i, j, zero_min(r.cols, end - j), &r);
@@ -247,11 +225,8 @@ bool zero_cpu_few_rows(const zero_math *math, const zero_gemm *g)
     if (g->slices > 1 && columns_at_a_time(g) < LINE) return false;
     /* The partial sums of a slice would have to go on from part to part. */
     if (g->transpose_b && g->slices > 0 && g->slice_parts > 1) return false;
-    zero_range_work *work = g->transpose_b ? multiply_transposed : multiply;
-    if (g->a_type != ZERO_FP32 || g->c_type != ZERO_FP32) {
-        if (g->k > MOST_K) return false;
-        work = multiply_16_bits;
-    }
-    zero_team_share(math, g->n, LINE, work, g);
+    const bool is_widened = g->a_type != ZERO_FP32 || g->c_type != ZERO_FP32;
+    if (is_widened && g->k > MOST_K) return false;
+    zero_team_share(math, g->n, LINE, is_widened ? multiply_16_bits : multiply, g);
     return true;
 }

@@ -3,10 +3,7 @@
  * pieces. */
 #include "math/cpu.h"
 
-#include <assert.h>
-#include <stdatomic.h>
-#include <string.h>
-
+#include "base/fail.h"
 #include "base/stream.h"
 #include "base/tree.h"
 #include "base/type.h"

@@ -1,7 +1,5 @@
 #include "math/cpu.h"
 
-#include <assert.h>
-
 #include "base/type.h"
 #include "math/blas.h"
 #include "math/cpu_few.h"
@@ -28,8 +26,7 @@ static void gemm_blocks(const zero_math *math, const zero_gemm *g, int64_t j, in
     /* Sets block->b to op(b) from row p, column j on, as floats: in place, or in the
      * scratch. */
     const size_t size = zero_type_size(g->b_type);
-    const char *b = g->b;
-    b += size * (size_t)(g->transpose_b ? j * g->ldb + p : p * g->ldb + j);
+    const char *b = zero_gemm_b(g, p, j);
     block.b = b;
     if (g->b_type != ZERO_FP32) {
         int64_t rows = g->transpose_b ? block.n : block.k;
@@ -44,9 +41,8 @@ static void gemm_blocks(const zero_math *math, const zero_gemm *g, int64_t j, in
     }
     for (int64_t i = 0; i < g->m; i += BLOCK_M) {
         block.m = zero_min(BLOCK_M, g->m - i);
-        block.a =
-            zero_type_at(g->a_type, g->a, g->transpose_a ? p * g->lda + i : i * g->lda + p);
-        block.c = zero_type_to(g->c_type, g->c, i * g->ldc + j);
+        block.a = zero_gemm_a(g, i, p);
+        block.c = zero_gemm_c(g, i, j);
         zero_blas_gemm(&block);
         zero_math_poll(math);
     }
@@ -58,8 +54,8 @@ static void gemm_rows(const zero_math *math, const zero_gemm *g, int64_t first, 
 {
     zero_gemm rows = *g;
     rows.m = n;
-    rows.a = zero_type_at(g->a_type, g->a, first * (g->transpose_a ? 1 : g->lda));
-    rows.c = zero_type_to(g->c_type, g->c, first * g->ldc);
+    rows.a = zero_gemm_a(g, first, 0);
+    rows.c = zero_gemm_c(g, first, 0);
     int64_t step = zero_block_len(g->k, BLOCK_K, 1), p = 0;
     do { /* once even if k = 0: c must then become zero */
         gemm_blocks(math, &rows, j, p, zero_min(step, g->k - p));
@@ -143,9 +139,9 @@ static void multiply_cells(const zero_thread *me, void *arg)
         zero_gemm g = *x->g;
         g.m = rows.end - rows.first, g.n = cols.end - cols.first;
         if (g.m == 0 || g.n == 0) continue;
-        g.a = zero_type_at(g.a_type, g.a, rows.first * (g.transpose_a ? 1 : g.lda));
-        g.b = zero_type_at(g.b_type, g.b, cols.first * (g.transpose_b ? g.ldb : 1));
-        g.c = zero_type_to(g.c_type, g.c, rows.first * g.ldc + cols.first);
+        g.a = zero_gemm_a(&g, rows.first, 0);
+        g.b = zero_gemm_b(&g, 0, cols.first);
+        g.c = zero_gemm_c(&g, rows.first, cols.first);
         multiply_packed(&me->math, x->kernels, &g);
     }
 }

@@ -3,8 +3,6 @@
  * registers, a block at a time, so that loops over a block are those of fp32. */
 #pragma once
 
-#include <string.h>
-
 #include "base/vector_lanes.h"
 
 #define BLOCK 128 /* shorter blocks take longer: GELU of 32 1.2 times as long */

@@ -1,8 +1,5 @@
 #include "math/cpu_kernels.h"
 
-#include <math.h>
-#include <string.h>
-
 #include "base/elementary.h"
 #include "math/cpu_adamw.h"
 #include "math/cpu_exponential.h"

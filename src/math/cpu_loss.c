@@ -10,10 +10,8 @@
  * and the gradient of a logit in slice s is dscale e^(logit - m_s) e^(m_s - m) / sum. */
 #include "math/cpu.h"
 
-#include <assert.h>
-#include <math.h>
-
 #include "base/elementary.h"
+#include "base/fail.h"
 #include "base/number.h"
 #include "base/tree.h"
 #include "math/cpu_state.h"

@@ -1,9 +1,6 @@
 #include "math/cpu_packed.h"
 
-#include <assert.h>
-#include <math.h>
-#include <string.h>
-
+#include "base/fail.h"
 #include "base/type.h"
 
 /* A block of a meets a block of b: m rows from i on, n columns from j on, k from p on. One
@@ -34,18 +31,20 @@ typedef struct {
 static void pack_a(const blocks *t)
 {
     const zero_gemm *g = t->g;
-    zero_operand a = {.type = g->a_type, .stride = g->lda, .along_k = !g->transpose_a};
-    const int64_t at = g->transpose_a ? t->p * g->lda + t->i : t->i * g->lda + t->p;
-    a.data = zero_type_at(g->a_type, g->a, at);
+    const zero_operand a = {.data = zero_gemm_a(g, t->i, t->p),
+                            .type = g->a_type,
+                            .stride = g->lda,
+                            .along_k = !g->transpose_a};
     t->kernels->pack_a(&a, t->m, t->k, t->a);
 }
 
 static void pack_b(const blocks *t)
 {
     const zero_gemm *g = t->g;
-    zero_operand b = {.type = g->b_type, .stride = g->ldb, .along_k = g->transpose_b};
-    const int64_t at = g->transpose_b ? t->j * g->ldb + t->p : t->p * g->ldb + t->j;
-    b.data = zero_type_at(g->b_type, g->b, at);
+    const zero_operand b = {.data = zero_gemm_b(g, t->p, t->j),
+                            .type = g->b_type,
+                            .stride = g->ldb,
+                            .along_k = g->transpose_b};
     t->kernels->pack_b(&b, t->n, t->k, t->b);
 }
 
@@ -71,7 +70,7 @@ static void multiply_edge(const blocks *t, const void *a, const void *b, bool ad
 static void fetch_tile(const blocks *t, int64_t i, int64_t j, int64_t rows)
 {
     const zero_gemm *g = t->g;
-    const char *c = zero_type_at(g->c_type, g->c, (t->i + i) * g->ldc + t->j + j);
+    const char *c = zero_gemm_c(g, t->i + i, t->j + j);
     const int64_t row = (int64_t)zero_type_size(g->c_type) * g->ldc;
     for (int64_t r = 0; r < rows; r++) __builtin_prefetch(c + r * row, 1);
 }
@@ -94,7 +93,7 @@ static void multiply_waiting(const blocks *t, int64_t i, size_t lane)
     }
     for (int64_t r = 0; ends && r < rows; r++)
         zero_convert(ZERO_FP32, g->c_type, t->n, sums + r * f->stride,
-                     zero_type_to(g->c_type, g->c, (t->i + i + r) * g->ldc + t->j));
+                     zero_gemm_c(g, t->i + i + r, t->j));
 }
 
 static void multiply_in_place(const blocks *t, int64_t i, size_t lane)
@@ -105,7 +104,7 @@ static void multiply_in_place(const blocks *t, int64_t i, size_t lane)
     const int64_t rows = zero_min(kernels->rows, t->m - i);
     for (int64_t j = 0; j < t->n; j += kernels->cols) {
         const char *a = t->a + (size_t)i * lane, *b = t->b + (size_t)j * lane;
-        float *c = (float *)g->c + (t->i + i) * g->ldc + t->j + j;
+        float *c = zero_gemm_c(g, t->i + i, t->j + j);
         const int64_t cols = zero_min(kernels->cols, t->n - j);
         if (rows == kernels->rows && cols == kernels->cols)
             kernels->multiply(t->depth, a, b, add, c, g->ldc);
@@ -130,17 +129,6 @@ static void multiply(const blocks *t)
 
 /* ---- blocks ---- */
 
-static void multiply_row_of_blocks(const zero_math *math, blocks *t)
-{
-    pack_a(t);
-    for (t->j = t->left; t->j < t->end; t->j += t->form.step_n) {
-        t->n = zero_min(t->form.step_n, t->end - t->j);
-        pack_b(t);
-        multiply(t);
-        zero_math_poll(math);
-    }
-}
-
 /* All k of a block of rows, for columns [left, end). */
 static void multiply_rows(const zero_math *math, blocks *t)
 {
@@ -148,7 +136,13 @@ static void multiply_rows(const zero_math *math, blocks *t)
     do { /* once even if k = 0: c must then become zero */
         t->k = zero_min(t->form.step_k, t->g->k - t->p);
         t->depth = zero_round_up(t->k, t->kernels->depth);
-        multiply_row_of_blocks(math, t);
+        pack_a(t);
+        for (t->j = t->left; t->j < t->end; t->j += t->form.step_n) {
+            t->n = zero_min(t->form.step_n, t->end - t->j);
+            pack_b(t);
+            multiply(t);
+            zero_math_poll(math);
+        }
         t->p += t->form.step_k;
     } while (t->p < t->g->k);
 }

@@ -22,8 +22,6 @@
  * 34(3), 2008. */
 #pragma once
 
-#include <stdint.h>
-
 #include "base/number.h"
 #include "math/backend.h"
 

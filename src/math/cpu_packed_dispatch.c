@@ -1,9 +1,8 @@
 /* cpu_packed_dispatch.c - the kernels of products: which this CPU runs, and which are worth
  * it. */
-#include <stdbool.h>
-#include <stddef.h>
 
 #include "base/cpu_level.h"
+#include "base/number.h"
 #include "math/blas.h"
 #include "math/cpu_bgemm.h"
 #include "math/cpu_panel.h"
@@ -21,7 +20,7 @@ static const zero_panel_kernels *const levels[] = {
 #else
 static const zero_panel_kernels *const levels[] = {&zero_cpu_panel_base};
 #endif
-#define LEVELS ((int)(sizeof levels / sizeof levels[0]))
+#define LEVELS ZERO_COUNT(levels)
 
 const zero_panel_kernels *zero_panels_at(int i)
 {

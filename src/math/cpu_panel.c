@@ -1,9 +1,7 @@
 /* cpu_panel.c - compiled once per instruction set. All tables give the same bits. */
 #include "math/cpu_panel.h"
 
-#include <math.h>
-#include <string.h>
-
+#include "base/fail.h"
 #include "base/number.h"
 
 #if defined(__AVX__)

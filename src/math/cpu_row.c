@@ -1,8 +1,6 @@
 #include "math/cpu_row.h"
 
-#include <assert.h>
-#include <string.h>
-
+#include "base/fail.h"
 #include "base/type.h"
 #include "base/vector.h"
 

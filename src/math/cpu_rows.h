@@ -8,8 +8,6 @@
  * vector width nor a cut shows in the bits, nor the number of rows. */
 #pragma once
 
-#include <string.h>
-
 #include "base/number.h"
 #include "base/type.h"
 #include "base/vector_lanes.h"

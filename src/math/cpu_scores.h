@@ -1,8 +1,6 @@
 /* cpu_scores.h - attention's scores of a panel of queries, as its kernels see them. */
 #pragma once
 
-#include <stdint.h>
-
 #include "zero/type.h"
 
 #define ZERO_SCORE_ROWS 32 /* queries of a panel, at most */

@@ -1,7 +1,5 @@
 #include "math/cpu_slices.h"
 
-#include <string.h>
-
 #include "base/tree.h"
 #include "base/type.h"
 #include "math/slices.h"
@@ -113,7 +111,7 @@ static void pack_a(const work *t)
 {
     const zero_gemm *g = t->g;
     const factor f = {
-        .x = {.data = zero_type_at(g->a_type, g->a, t->i * (g->transpose_a ? 1 : g->lda)),
+        .x = {.data = zero_gemm_a(g, t->i, 0),
               .type = g->a_type,
               .stride = g->lda,
               .along_k = !g->transpose_a},
@@ -127,9 +125,8 @@ static void pack_a(const work *t)
 static void pack_b(const work *t)
 {
     const zero_gemm *g = t->g;
-    const int64_t at = t->j * (g->transpose_b ? g->ldb : 1);
     const factor f = {
-        .x = {.data = zero_type_at(g->b_type, g->b, at),
+        .x = {.data = zero_gemm_b(g, 0, t->j),
               .type = g->b_type,
               .stride = g->ldb,
               .along_k = g->transpose_b},
@@ -260,17 +257,6 @@ static void sum_packed(const zero_math *math, work *t, int64_t end, how meets,
     }
 }
 
-static void sum_leaf(const zero_math *math, work *t, int64_t end, how meets,
-                     const array *out)
-{
-    const int64_t slice = t->plan->slice;
-    const int64_t step = t->plan->group ? slice : t->plan->step;
-    for (t->p = 0; t->p < slice; t->p += step) {
-        t->k = zero_min(step, slice - t->p);
-        sum_packed(math, t, end, t->p > 0 ? CONTINUE : meets, out);
-    }
-}
-
 static void add_array(const work *t, int64_t cols, const array *x, const array *out)
 {
     for (int64_t r = 0; r < t->m; r++) {
@@ -288,7 +274,12 @@ static void sum_slices(const zero_math *math, work *t, int first, int count, int
     const zero_slices_plan *plan = t->plan;
     if (count <= zero_max(plan->group, 1)) {
         t->first = first, t->count = count;
-        sum_leaf(math, t, end, meets, out);
+        const int64_t slice = t->plan->slice;
+        const int64_t step = t->plan->group ? slice : t->plan->step;
+        for (t->p = 0; t->p < slice; t->p += step) {
+            t->k = zero_min(step, slice - t->p);
+            sum_packed(math, t, end, t->p > 0 ? CONTINUE : meets, out);
+        }
         return;
     }
     const int left = (int)zero_tree_left(count), right = count - left;
@@ -311,7 +302,7 @@ static void store(const work *t, int64_t cols, const array *sums)
     const zero_gemm *g = t->g;
     for (int64_t r = 0; r < t->m; r++)
         zero_convert(ZERO_FP32, g->c_type, cols, sums->at + r * sums->stride,
-                     zero_type_to(g->c_type, g->c, (t->i + r) * g->ldc + t->left));
+                     zero_gemm_c(g, t->i + r, t->left));
 }
 
 /* Columns [t->left, end) of this block of rows. A c of 16 bits is summed in the first
@@ -321,7 +312,7 @@ static void sum_columns(const zero_math *math, work *t, int first, int count, in
 {
     const zero_gemm *g = t->g;
     if (g->c_type == ZERO_FP32) {
-        const array c = {(float *)g->c + t->i * g->ldc + t->left, g->ldc};
+        const array c = {zero_gemm_c(g, t->i, t->left), g->ldc};
         sum_slices(math, t, first, count, end, meets, &c);
         return;
     }

@@ -1,5 +1,4 @@
 /* cpu_slices_plan.c - how a product in slices fits the scratch. */
-#include <math.h>
 
 #include "base/tree.h"
 #include "math/cpu_slices.h"

@@ -6,8 +6,6 @@
  * whole lanes. */
 #pragma once
 
-#include <math.h>
-
 #include "base/elementary.h"
 #include "base/number.h"
 #include "math/cpu_exponential.h"

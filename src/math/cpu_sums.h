@@ -2,9 +2,6 @@
  * compiled once per instruction set. */
 #pragma once
 
-#include <math.h>
-#include <string.h>
-
 #include "base/number.h"
 #include "base/vector_lanes.h"
 

@@ -3,9 +3,7 @@
  * are a pass of their own, in which threads have channels. */
 #include "math/cpu.h"
 
-#include <assert.h>
-#include <string.h>
-
+#include "base/fail.h"
 #include "base/type.h"
 #include "math/cpu_row.h"
 #include "math/team.h"

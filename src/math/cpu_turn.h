@@ -2,8 +2,6 @@
  * files that are compiled once per instruction set. */
 #pragma once
 
-#include <stdint.h>
-
 #include "base/elementary.h"
 
 static void angles(int64_t pairs, float t, const float *frequency, float *cosine,

@@ -1,15 +1,13 @@
 #include "math/device.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "base/fail.h"
+#include "base/number.h"
 
 static const zero_device devices[] = {
     {"cpu", NULL, false, true, ZERO_CPU_CHUNK},
     {"cuda", NULL, true, true, ZERO_GPU_CHUNK},
 };
-#define DEVICES ((int)(sizeof devices / sizeof devices[0]))
+#define DEVICES ZERO_COUNT(devices)
 
 /* NULL: past the end. */
 static const zero_device *device_at(int i)
@@ -40,18 +38,6 @@ static const zero_device *device_of(const char *text)
     return d;
 }
 
-static zero_status refuse_name(const char *where)
-{
-    char names[128];
-    size_t at = 0;
-    for (int i = 0; zero_device_name_at(i) && at < sizeof names; i++)
-        at += (size_t)snprintf(names + at, sizeof names - at, "%s%s", i > 0 ? "|" : "",
-                               zero_device_name_at(i));
-    return zero_fail(ZERO_ERR_INVALID,
-                     "%s: expected one of %s, or some devices of a machine, as in cuda:0,2",
-                     where, names);
-}
-
 /* Reads a number of at most four digits and moves *text past it. Returns -1 if the text
  * begins otherwise or has more digits. */
 static int read_number(const char **text)
@@ -74,19 +60,16 @@ static zero_status read_numbers(const char *text, const char *where, zero_device
     for (bool goes_on = true; goes_on;) {
         const int number = read_number(&text);
         goes_on = *text == ',';
-        if (number < 0 || (*text != '\0' && !goes_on))
-            return zero_fail(ZERO_ERR_INVALID,
-                             "%s: expected numbers with commas between them after the "
-                             "colon, as in %s:0,2",
-                             where, c->name);
-        if (has_number(c, number))
-            return zero_fail(ZERO_ERR_INVALID,
-                             "%s: device %d is given twice; several ranks may share a "
-                             "device, but it is named once",
-                             where, number);
-        if (c->n == ZERO_DEVICE_NUMBERS)
-            return zero_fail(ZERO_ERR_INVALID, "%s: expected at most %d devices", where,
-                             ZERO_DEVICE_NUMBERS);
+        ZERO_FAIL_IF(
+            number < 0 || (*text != '\0' && !goes_on), ZERO_ERR_INVALID,
+            "%s: expected numbers with commas between them after the colon, as in %s:0,2",
+            where, c->name);
+        ZERO_FAIL_IF(has_number(c, number), ZERO_ERR_INVALID,
+                     "%s: device %d is given twice; several ranks may share a device, but "
+                     "it is named once",
+                     where, number);
+        ZERO_FAIL_IF(c->n == ZERO_DEVICE_NUMBERS, ZERO_ERR_INVALID,
+                     "%s: expected at most %d devices", where, ZERO_DEVICE_NUMBERS);
         c->numbers[c->n++] = number;
         text++;
     }
@@ -98,11 +81,20 @@ zero_status zero_device_read(const char *text, const char *where,
 {
     const zero_device *d = device_of(text);
     const size_t length = strcspn(text, ":");
-    if (!d) return refuse_name(where);
+    if (!d) {
+        char names[128];
+        size_t at = 0;
+        for (int i = 0; zero_device_name_at(i) && at < sizeof names; i++)
+            at += (size_t)snprintf(names + at, sizeof names - at, "%s%s", i > 0 ? "|" : "",
+                                   zero_device_name_at(i));
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "%s: expected one of %s, or some devices of a machine, as in cuda:0,2", where,
+            names);
+    }
     zero_device_choice c = {.name = d->name};
-    if (text[length] == ':' && !d->is_plugin)
-        return zero_fail(ZERO_ERR_INVALID, "%s: %s has no numbers; leave out '%s'", where,
-                         c.name, text + length);
+    ZERO_FAIL_IF(text[length] == ':' && !d->is_plugin, ZERO_ERR_INVALID,
+                 "%s: %s has no numbers; leave out '%s'", where, c.name, text + length);
     if (text[length] == ':') ZERO_TRY(read_numbers(text + length + 1, where, &c));
     *choice = c;
     return ZERO_OK;
@@ -148,11 +140,10 @@ zero_status zero_device_count(const zero_plugin *plugin, const zero_device_choic
     int n = 0;
     ZERO_TRY(plugin->count(&n));
     for (int i = 0; i < choice->n; i++)
-        if (choice->numbers[i] >= n)
-            return zero_fail(ZERO_ERR_INVALID,
-                             "there is no device %s:%d: this machine has %d, numbered "
-                             "from 0 (zero info lists them)",
-                             choice->name, choice->numbers[i], n);
+        ZERO_FAIL_IF(choice->numbers[i] >= n, ZERO_ERR_INVALID,
+                     "there is no device %s:%d: this machine has %d, numbered from 0 (zero "
+                     "info lists them)",
+                     choice->name, choice->numbers[i], n);
     *devices_found = n;
     return ZERO_OK;
 }

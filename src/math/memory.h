@@ -2,13 +2,9 @@
  * backend that computes in such memory has a zero_memory in its table (backend.h). */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
+#include "base/fail.h"
 #include "base/tree.h"
 #include "zero/math.h"
-#include "zero/status.h"
 
 /* A copy in flight between the host's memory and a device's; 0: one that has ended. */
 typedef uint64_t zero_ticket;

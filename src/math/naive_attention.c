@@ -1,7 +1,6 @@
 /* naive_attention.c - attention one query at a time: scores, softmax, dropout, weighted
  * sum. */
-#include <math.h>
-#include <string.h>
+#include "base/fail.h"
 
 #include "math/naive.h"
 

@@ -1,5 +1,4 @@
 /* naive_cached.c - attention of one query over what was kept, as its definition says. */
-#include <math.h>
 
 #include "math/naive.h"
 

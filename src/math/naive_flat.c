@@ -1,6 +1,5 @@
 /* naive_flat.c - the oracle's operations on flat ranges: the optimizer's step and
  * gradients. */
-#include <math.h>
 
 #include "base/elementary.h"
 #include "base/half.h"

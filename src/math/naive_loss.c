@@ -1,6 +1,5 @@
 /* naive_loss.c - the oracle's loss over a vocabulary in slices: sums and exponentials in
  * double, of the numbers that ranks exchange. */
-#include <math.h>
 
 #include "base/tree.h"
 #include "math/naive.h"

@@ -1,7 +1,6 @@
 /* naive_turn.c - rotary positions, and the norm of each head before them, as their
  * definition says. */
-#include <math.h>
-#include <string.h>
+#include "base/fail.h"
 
 #include "math/naive.h"
 

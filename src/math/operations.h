@@ -2,10 +2,6 @@
  * "+=" are meant) are given. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/rng.h"
 #include "zero/math.h"
 

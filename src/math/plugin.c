@@ -5,9 +5,6 @@
 
 #include <dlfcn.h>
 #include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/fail.h"
@@ -82,27 +79,23 @@ static zero_status load(const char *path, const zero_plugin **plugin)
 {
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     const char *why = library ? NULL : dlerror();
-    if (!library)
-        return zero_fail(ZERO_ERR_ENV,
-                         "%s cannot be loaded: %s; CUDA's libraries must lie where the "
-                         "loader looks (see LD_LIBRARY_PATH)",
-                         path, why ? why : "no reason is known");
+    ZERO_FAIL_IF(!library, ZERO_ERR_ENV,
+                 "%s cannot be loaded: %s; CUDA's libraries must lie where the loader "
+                 "looks (see LD_LIBRARY_PATH)",
+                 path, why ? why : "no reason is known");
     const zero_plugin *found = dlsym(library, ZERO_PLUGIN_SYMBOL);
-    if (!found)
-        return zero_fail(ZERO_ERR_ENV,
-                         "%s is not a plugin of this program: it has no %s; remove it, or "
-                         "build it again",
-                         path, ZERO_PLUGIN_SYMBOL);
-    if (found->version != ZERO_PLUGIN_VERSION)
-        return zero_fail(ZERO_ERR_ENV,
-                         "%s is a plugin of version %u, and this program needs version %d: "
-                         "build both from the same source",
-                         path, (unsigned)found->version, ZERO_PLUGIN_VERSION);
-    if (found->backend_bytes != sizeof(zero_backend))
-        return zero_fail(ZERO_ERR_ENV,
-                         "%s has a table of %u bytes, and this program needs one of %zu "
-                         "bytes: build both from the same source",
-                         path, (unsigned)found->backend_bytes, sizeof(zero_backend));
+    ZERO_FAIL_IF(
+        !found, ZERO_ERR_ENV,
+        "%s is not a plugin of this program: it has no %s; remove it, or build it again",
+        path, ZERO_PLUGIN_SYMBOL);
+    ZERO_FAIL_IF(found->version != ZERO_PLUGIN_VERSION, ZERO_ERR_ENV,
+                 "%s is a plugin of version %u, and this program needs version %d: build "
+                 "both from the same source",
+                 path, (unsigned)found->version, ZERO_PLUGIN_VERSION);
+    ZERO_FAIL_IF(found->backend_bytes != sizeof(zero_backend), ZERO_ERR_ENV,
+                 "%s has a table of %u bytes, and this program needs one of %zu bytes: "
+                 "build both from the same source",
+                 path, (unsigned)found->backend_bytes, sizeof(zero_backend));
     found->hear(tell_program);
     *plugin = found;
     return ZERO_OK;

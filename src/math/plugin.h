@@ -11,9 +11,6 @@
  * the folder of libraries beside the program's own, as it is installed. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "math/backend.h"
 
 #define ZERO_PLUGIN_VERSION 3 /* of this header; backend.h's table is told by its size */

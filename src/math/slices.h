@@ -7,8 +7,6 @@
  * a piece is. */
 #pragma once
 
-#include <assert.h>
-
 #include "base/number.h"
 #include "zero/math.h"
 

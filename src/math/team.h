@@ -14,7 +14,6 @@
 #pragma once
 
 #include <stdatomic.h>
-#include <stdbool.h>
 
 #include "base/number.h"
 #include "math/backend.h"

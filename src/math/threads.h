@@ -1,8 +1,6 @@
 /* threads.h - the threads that compute in a rank (team.h), for those who start it. */
 #pragma once
 
-#include <stdbool.h>
-
 #include "math/backend.h"
 
 /* Whether zero_math.threads counts: the build has OpenMP. */

@@ -1,5 +1,5 @@
 /* architecture.h - what an architecture is: rows of tensors, and a block as a list of
- * layers. A new one is a row of architectures.c and its presets; sizes, parts, memory,
+ * layers. The build makes them of architectures/ and presets.txt; sizes, parts, memory,
  * flops and what tensor parallelism joins follow from the rows (model_build.c, block.c).
  *
  * L layers, C hidden channels, H query heads, K key heads, D channels of a head, F inner
@@ -79,9 +79,27 @@ typedef struct {
     int drop;         /* ATTEND, ADD: the mask's number in the block */
 } zero_layer;
 
+/* What config.json has in Hugging Face's files beside the numbers. */
+typedef enum {
+    ZERO_CONFIG_EXPECTED, /* another value is another calculation; none is the first one */
+    ZERO_CONFIG_WRITTEN,
+    ZERO_CONFIG_TYPE, /* as the numbers: written, also in place of what a kept file has */
+    ZERO_CONFIG_SEQ,  /* the same */
+    ZERO_CONFIG_DROPOUT,
+    ZERO_CONFIG_TOKEN, /* as the tokenizer's files name it */
+} zero_config_use;
+
+typedef struct {
+    const char *key;
+    zero_config_use use;
+    int lacks;             /* what shapes with the member have not */
+    const char *values[4]; /* JSON that means the same; NULL ends it */
+} zero_config_member;
+
 struct zero_architecture {
-    const char *name, *about; /* "llama", "Llama (Touvron et al. 2023, ...)" */
-    int has;                  /* always */
+    const char *name; /* "qwen3": also the type in Hugging Face's files */
+    const char *about;
+    int has; /* always */
     /* Tensors by group; those of a block are for each layer. */
     const zero_tensor_row *embedding, *block, *final;
     int n_final;       /* the last may be the head's words */
@@ -90,13 +108,15 @@ struct zero_architecture {
     int n_layers, n_arrays; /* `in` and `out` among them */
     int masks;              /* of a block, if there is dropout */
     /* Usual numbers. */
-    int64_t (*inner)(int64_t hidden);
+    struct {
+        int times, over, multiple; /* times / over of hidden, then up to a multiple */
+    } inner;
     double theta, eps, rotary;
     bool scales_leaving; /* tensors that leave start as N(0, 0.02/sqrt(2 L)) */
     /* Hugging Face's files. */
-    const char *model_type, *class_name,
-        *prefix;                /* "qwen3", "Qwen3ForCausalLM", "model." */
+    const char *class_name, *prefix; /* "Qwen3ForCausalLM", "model." */
     const char *const *ignored; /* ends of names that hold no parameters; NULL ends them */
+    const zero_config_member *config; /* the last has no key */
     const char *const *keys; /* config.json's names of zero_shape_fields, in their order */
 };
 
@@ -110,6 +130,9 @@ enum {
     ZERO_ARCHITECTURES
 };
 extern const zero_architecture zero_architectures[ZERO_ARCHITECTURES];
+
+/* The rows of presets.txt; the last one has no name. */
+extern const zero_preset zero_presets[];
 
 /* What a complete shape has. */
 int zero_shape_has(const zero_shape *shape);

@@ -17,8 +17,6 @@
  *            backward    d(fc) | weights, d(qkv) | weights, d(in) */
 #include "nn/block.h"
 
-#include <stdio.h>
-
 #include "math/backends.h"
 
 static double flops(const zero_unit *u, int i, int64_t B, int64_t T)

@@ -1,14 +1,12 @@
-/* embedding.c - the first unit: tokens, and positions where they have a table, look up their
- * rows.
+/* embedding.c - the first unit: tokens, and positions where they have a table, look up
+ * their rows.
  *
  * A shared model deals the words to the ranks: each looks up its own words and gives zeros
  * for the others, so the sum is the whole look-up. */
+#include "base/fail.h"
 #include "nn/shape.h"
 #include "nn/share.h"
 #include "zero/layers.h"
-
-#include <assert.h>
-#include <string.h>
 
 enum { LOOK_UP, TAKE, FORWARD_PARTS };
 
@@ -65,18 +63,6 @@ static void drop(const zero_unit *u, const zero_call *c, const float *x)
         c->backend->round(c->math, ZERO_FP32, b->B * n, x, c->out); /* a copy */
 }
 
-/* The sum of the ranks' look-ups is fp32. */
-static void take(const zero_unit *u, const zero_call *c)
-{
-    const float *x = c->joined;
-    int64_t n = c->batch->B * c->batch->T * zero_shape_of(u)->hidden;
-    if (u->activations != ZERO_FP32) {
-        c->backend->round(c->math, u->activations, n, x, c->out);
-        x = c->out;
-    }
-    drop(u, c, x);
-}
-
 static void forward(const zero_unit *u, const zero_call *c)
 {
     if (!zero_share_has_parts(&u->share)) {
@@ -87,8 +73,16 @@ static void forward(const zero_unit *u, const zero_call *c)
     assert(c->part >= 0 && c->part < FORWARD_PARTS);
     if (c->part == LOOK_UP)
         look_up(u, c, ZERO_FP32, c->joint);
-    else
-        take(u, c);
+    else {
+        /* The sum of the ranks' look-ups is fp32. */
+        const float *x = c->joined;
+        int64_t n = c->batch->B * c->batch->T * zero_shape_of(u)->hidden;
+        if (u->activations != ZERO_FP32) {
+            c->backend->round(c->math, u->activations, n, x, c->out);
+            x = c->out;
+        }
+        drop(u, c, x);
+    }
 }
 
 static void backward(const zero_unit *u, const zero_call *c)

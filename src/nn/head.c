@@ -7,8 +7,6 @@
  * addresses, and reads d(logits) as the factors of its products. */
 #include "nn/head.h"
 
-#include <string.h>
-
 #include "base/number.h"
 #include "base/type.h"
 #include "math/device.h"

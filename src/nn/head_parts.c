@@ -14,7 +14,6 @@
  *
  * d(normed) is a sum over the vocabulary: a tree over its slices, which may have different
  * lengths, so each of this rank's slices is a product of its own. */
-#include <assert.h>
 
 #include "base/number.h"
 #include "base/tree.h"
@@ -64,38 +63,35 @@ static zero_unit_part gathers_stats(const zero_unit *u, int64_t rows)
                             .count = (2 * zero_share_slices(&u->share) + 1) * rows};
 }
 
-static zero_unit_part backward_part(const zero_unit *u, int64_t rows, int64_t index)
-{
-    int64_t chunk = index / CHUNK_PARTS, first = chunk * u->logits.rows;
-    int64_t n = zero_head_chunk_rows(u, rows, first);
-    if (chunk == chunks_of(u, rows))
-        return (zero_unit_part){.waits = true, .is_last = true};
-    zero_unit_part p = {.waits = false};
-    if (index % CHUNK_PARTS == SOFTMAX) {
-        p = gathers_stats(u, n);
-        p.waits = chunk > 0;
-    } else if (index % CHUNK_PARTS == GRADIENT) {
-        p = (zero_unit_part){.waits = true, .join = ZERO_JOIN_SUM, .count = n * hidden(u)};
-    }
-    return p;
-}
-
-static zero_unit_part evaluate_part(const zero_unit *u, int64_t rows, int64_t index)
-{
-    if (index == chunks_of(u, rows))
-        return (zero_unit_part){.waits = true, .is_last = true};
-    zero_unit_part p =
-        gathers_stats(u, zero_head_chunk_rows(u, rows, index * u->logits.rows));
-    p.waits = index > 0;
-    return p;
-}
-
 zero_unit_part zero_head_part(const zero_unit *u, zero_pass pass, int64_t B, int64_t T,
                               int64_t index)
 {
     switch (pass) {
-    case ZERO_PASS_BACKWARD: return backward_part(u, B * T, index);
-    case ZERO_PASS_EVALUATE: return evaluate_part(u, B * T, index);
+    case ZERO_PASS_BACKWARD: {
+        int64_t rows = B * T;
+        int64_t chunk = index / CHUNK_PARTS, first = chunk * u->logits.rows;
+        int64_t n = zero_head_chunk_rows(u, rows, first);
+        if (chunk == chunks_of(u, rows))
+            return (zero_unit_part){.waits = true, .is_last = true};
+        zero_unit_part p = {.waits = false};
+        if (index % CHUNK_PARTS == SOFTMAX) {
+            p = gathers_stats(u, n);
+            p.waits = chunk > 0;
+        } else if (index % CHUNK_PARTS == GRADIENT) {
+            p = (zero_unit_part){
+                .waits = true, .join = ZERO_JOIN_SUM, .count = n * hidden(u)};
+        }
+        return p;
+    }
+    case ZERO_PASS_EVALUATE: {
+        int64_t rows = B * T;
+        if (index == chunks_of(u, rows))
+            return (zero_unit_part){.waits = true, .is_last = true};
+        zero_unit_part p =
+            gathers_stats(u, zero_head_chunk_rows(u, rows, index * u->logits.rows));
+        p.waits = index > 0;
+        return p;
+    }
     case ZERO_PASS_GENERATE:
         if (index == TAKE) return (zero_unit_part){.waits = true, .is_last = true};
         return (zero_unit_part){.join = ZERO_JOIN_GATHER, .count = B * most_words(u)};
@@ -144,35 +140,29 @@ static void begin_softmax(const zero_unit *u, const zero_call *c, int64_t first)
     softmax(u, c, c->backend->softmax_slices, first, 0.0f);
 }
 
-/* A slice's part of d(normed)[rows,C], from its columns of d(logits). */
-static void slice_gradient(const zero_unit *u, const zero_call *c, int64_t rows, int slice,
-                           float *out)
-{
-    const zero_tensor *wte = zero_head_words(u);
-    const int64_t begin = zero_share_row(wte->whole_rows, u->share.slices, slice);
-    const int64_t end = zero_share_row(wte->whole_rows, u->share.slices, slice + 1);
-    const int64_t at = begin - wte->first;
-    const char *words = zero_head_weight(u, c);
-    c->backend->gemm(c->math, &(zero_gemm){.factors = c->type,
-                                           .m = rows,
-                                           .n = wte->cols,
-                                           .k = end - begin,
-                                           .a = c->logits + at,
-                                           .lda = wte->rows,
-                                           .b = words + (size_t)(at * wte->cols) *
-                                                            zero_type_size(c->type),
-                                           .b_type = c->type,
-                                           .c = out,
-                                           .slices = zero_share_one_sum(&u->share)});
-}
-
 /* The sum over slices first .. first + n - 1, a complete subtree or the whole tree. Each
  * level below its root takes rows*C floats of `room`. */
 static void sum_slices(const zero_unit *u, const zero_call *c, int64_t rows, int first,
                        int n, float *out, float *room)
 {
     if (n == 1) {
-        slice_gradient(u, c, rows, first, out);
+        /* A slice's part of d(normed)[rows,C], from its columns of d(logits). */
+        const zero_tensor *wte = zero_head_words(u);
+        const int64_t begin = zero_share_row(wte->whole_rows, u->share.slices, first);
+        const int64_t end = zero_share_row(wte->whole_rows, u->share.slices, first + 1);
+        const int64_t at = begin - wte->first;
+        const char *words = zero_head_weight(u, c);
+        c->backend->gemm(c->math, &(zero_gemm){.factors = c->type,
+                                               .m = rows,
+                                               .n = wte->cols,
+                                               .k = end - begin,
+                                               .a = c->logits + at,
+                                               .lda = wte->rows,
+                                               .b = words + (size_t)(at * wte->cols) *
+                                                                zero_type_size(c->type),
+                                               .b_type = c->type,
+                                               .c = out,
+                                               .slices = zero_share_one_sum(&u->share)});
         return;
     }
     const int64_t len = rows * hidden(u);
@@ -236,36 +226,27 @@ void zero_head_backward_part(const zero_unit *u, const zero_call *c)
 
 /* ---- forward ---- */
 
-static void evaluate(const zero_unit *u, const zero_call *c)
-{
-    const int64_t chunks = chunks_of(u, rows_of(c)), first = c->part * u->logits.rows;
-    assert(c->part >= 0 && c->part <= chunks);
-    if (c->part == 0) zero_head_norm(u, c);
-    if (c->part > 0) softmax(u, c, c->backend->softmax_loss, first - u->logits.rows, 0.0f);
-    if (c->part < chunks) begin_softmax(u, c, first);
-}
-
-/* joint[B, the most words of a rank]: the logits of each sample's last position, then
- * zeros. */
-static void give_logits(const zero_unit *u, const zero_call *c)
-{
-    const int64_t B = c->batch->B, most = most_words(u);
-    const int64_t words = zero_head_words(u)->rows;
-    zero_head_norm(u, c);
-    zero_head_last_logits(u, c, most, c->joint);
-    for (int64_t b = 0; b < B; b++)
-        c->backend->clear(c->math, most - words, c->joint + b * most + words);
-}
-
 void zero_head_forward_part(const zero_unit *u, const zero_call *c)
 {
     if (c->training)
         zero_head_norm(u, c);
-    else if (c->batch->targets)
-        evaluate(u, c);
-    else if (c->part == LOGITS)
-        give_logits(u, c);
-    else {
+    else if (c->batch->targets) {
+        const int64_t chunks = chunks_of(u, rows_of(c)), first = c->part * u->logits.rows;
+        assert(c->part >= 0 && c->part <= chunks);
+        if (c->part == 0) zero_head_norm(u, c);
+        if (c->part > 0)
+            softmax(u, c, c->backend->softmax_loss, first - u->logits.rows, 0.0f);
+        if (c->part < chunks) begin_softmax(u, c, first);
+    } else if (c->part == LOGITS) {
+        /* joint[B, the most words of a rank]: the logits of each sample's last position,
+         * then zeros. */
+        const int64_t B = c->batch->B, most = most_words(u);
+        const int64_t words = zero_head_words(u)->rows;
+        zero_head_norm(u, c);
+        zero_head_last_logits(u, c, most, c->joint);
+        for (int64_t b = 0; b < B; b++)
+            c->backend->clear(c->math, most - words, c->joint + b * most + words);
+    } else {
         /* From joined[ranks,B,most] to logits[B,V]. */
         const int64_t B = c->batch->B, V = zero_shape_of(u)->vocab, most = most_words(u);
         for (int r = 0; r < u->share.ranks; r++)

@@ -1,7 +1,5 @@
 #include "nn/layers.h"
 
-#include <string.h>
-
 #include "math/backend.h"
 #include "nn/share.h"
 
@@ -108,7 +106,8 @@ void zero_linear_weight_gradient(const zero_linear *l, const void *x, const void
                                   .slices = zero_share_one_sum(&l->unit->share)});
 }
 
-/* Where outputs are cut, a slice of the sum has its piece of each part: of q, of k, of v. */
+/* Where outputs are cut, a slice of the sum has its piece of each part: of q, of k, of
+ * v. */
 static zero_gemm input_product_of(const zero_linear *l, const void *dy, zero_type dx_type,
                                   void *dx)
 {
@@ -266,11 +265,6 @@ void zero_linear_backward(const zero_linear *l, const void *x, const void *dy, v
     if (dx) zero_linear_input_gradient(l, dy, l->unit->activations, dx, 0);
 }
 
-static float eps_of(const zero_layer_norm *n)
-{
-    return n->eps > 0.0f ? n->eps : 1e-5f;
-}
-
 void zero_layer_norm_forward(const zero_layer_norm *n, const void *x, void *y,
                              float *moments)
 {
@@ -284,7 +278,7 @@ void zero_layer_norm_forward(const zero_layer_norm *n, const void *x, void *y,
             .x = x,
             .type = c->type,
             .rows_type = n->unit->activations,
-            .eps = eps_of(n),
+            .eps = n->eps > 0.0f ? n->eps : 1e-5f,
             .gain = zero_weight(n->unit, c, n->group, n->gain),
             .bias = n->is_rms ? NULL : zero_weight(n->unit, c, n->group, n->gain + 1),
             .y = y,

@@ -4,7 +4,6 @@
  * other numbers makes it. */
 #pragma once
 
-#include <stdint.h>
 #include <string.h>
 
 #include "zero/type.h"

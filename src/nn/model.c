@@ -1,8 +1,5 @@
 #include "nn/model.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/fail.h"
 #include "base/number.h"
 
@@ -26,16 +23,14 @@ int64_t zero_unit_room(const zero_unit *unit, int64_t n)
 zero_status zero_model_activate(zero_model *model, zero_type type)
 {
     ZERO_TRY(zero_model_check_described(model));
-    if (zero_type_size(type) == 0)
-        return zero_fail(ZERO_ERR_INVALID, "activations of type %d: there is no such type",
-                         (int)type);
+    ZERO_FAIL_IF(zero_type_size(type) == 0, ZERO_ERR_INVALID,
+                 "activations of type %d: there is no such type", (int)type);
     for (int u = 0; u < model->n_units; u++)
-        if (type != ZERO_FP32 && !model->units[u].heeds_activations)
-            return zero_fail(
-                ZERO_ERR_UNSUPPORTED,
-                "unit '%s' computes with activations of fp32 alone, not %s: if all its "
-                "arrays follow unit->activations, set its heeds_activations",
-                model->units[u].name, zero_type_name(type));
+        ZERO_FAIL_IF(type != ZERO_FP32 && !model->units[u].heeds_activations,
+                     ZERO_ERR_UNSUPPORTED,
+                     "unit '%s' computes with activations of fp32 alone, not %s: if all "
+                     "its arrays follow unit->activations, set its heeds_activations",
+                     model->units[u].name, zero_type_name(type));
     for (int u = 0; u < model->n_units; u++) model->units[u].activations = type;
     return ZERO_OK;
 }

@@ -1,12 +1,8 @@
 /* model_build.c - what an architecture's rows say of a shape: how many parameters, and its
  * model. */
-#include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "nn/shape.h"
 
 /* ---- rows ---- */
@@ -116,22 +112,19 @@ static zero_status allocate(zero_model *m, const zero_shape *s)
     m->groups = calloc(layers + 2, sizeof *m->groups);
     m->units = calloc(layers + 2, sizeof *m->units);
     m->shape = malloc(sizeof *s);
-    if (m->tensors && m->groups && m->units && m->shape) {
-        memcpy(m->shape, s, sizeof *s);
-        return ZERO_OK;
-    }
-    zero_model_destroy(m);
-    return zero_fail(ZERO_ERR_NOMEM, "no memory for the tables of %" PRId64 " layers",
-                     s->layers);
+    ZERO_TRY(zero_allocated(m->tensors && m->groups && m->units && m->shape,
+                            "no memory for the tables of %" PRId64 " layers", s->layers));
+    memcpy(m->shape, s, sizeof *s);
+    return ZERO_OK;
 }
 
 zero_status zero_model_build(const zero_shape *shape, zero_model *model)
 {
     ZERO_TRY(zero_shape_check(shape));
-    if (!model)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "zero_model_build() without a place for the model");
+    ZERO_FAIL_IF(!model, ZERO_ERR_INVALID,
+                 "zero_model_build() without a place for the model");
     const zero_shape s = zero_shape_complete(shape);
+    ZERO_AT_END(zero_model_destroy)
     zero_model m = {.vocab = s.vocab,
                     .seq = s.seq,
                     .input_bytes = sizeof(int32_t),
@@ -153,10 +146,7 @@ zero_status zero_model_build(const zero_shape *shape, zero_model *model)
     for (int64_t i = 0; i < s.layers; i++)
         zero_block_unit(add_unit(&m, i, (int)(1 + i), -1));
     zero_head_unit(add_unit(&m, 0, final, s.tied ? embedding : -1));
-    zero_status st = zero_model_complete(&m);
-    if (st == ZERO_OK)
-        *model = m;
-    else
-        zero_model_destroy(&m);
-    return st;
+    ZERO_TRY(zero_model_complete(&m));
+    ZERO_GIVE(model, m);
+    return ZERO_OK;
 }

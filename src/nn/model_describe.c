@@ -2,13 +2,9 @@
  * them. */
 #include "nn/model.h"
 
-#include <inttypes.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/fail.h"
 #include "base/grow.h"
+#include "base/number.h"
 #include "base/utf8.h"
 
 static const int64_t most_params = INT64_C(1) << 62;
@@ -38,10 +34,9 @@ static zero_status check_unique(const struct names *list, const char **sorted)
     for (int i = 0; i < list->n; i++) sorted[i] = name_of(list, i);
     qsort(sorted, (size_t)list->n, sizeof *sorted, by_text);
     for (int i = 1; i < list->n; i++)
-        if (strcmp(sorted[i - 1], sorted[i]) == 0)
-            return zero_fail(ZERO_ERR_INVALID,
-                             "two %ss are called '%s': their names must differ", list->kind,
-                             sorted[i]);
+        ZERO_FAIL_IF(strcmp(sorted[i - 1], sorted[i]) == 0, ZERO_ERR_INVALID,
+                     "two %ss are called '%s': their names must differ", list->kind,
+                     sorted[i]);
     return ZERO_OK;
 }
 
@@ -64,10 +59,9 @@ static bool is_plain(const char *name)
 static zero_status check_name(const struct names *list, int i)
 {
     const char *name = name_of(list, i);
-    if (*name == '\0' || !memchr(name, '\0', list->size))
-        return zero_fail(ZERO_ERR_INVALID,
-                         "%s %d has no name, or one of more than %zu characters",
-                         list->kind, i, list->size - 1);
+    ZERO_FAIL_IF(*name == '\0' || !memchr(name, '\0', list->size), ZERO_ERR_INVALID,
+                 "%s %d has no name, or one of more than %zu characters", list->kind, i,
+                 list->size - 1);
     if (is_plain(name)) return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,
                      "%s %d is called '%s': expected UTF-8 without quotes, backslashes and "
@@ -93,8 +87,7 @@ static zero_status check_all_names(const zero_model *m)
         {"group", m->groups->name, sizeof *m->groups, sizeof m->groups->name, m->n_groups},
         {"unit", m->units->name, sizeof *m->units, sizeof m->units->name, m->n_units},
     };
-    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
-        ZERO_TRY(check_names(&lists[i]));
+    for (int i = 0; i < ZERO_COUNT(lists); i++) ZERO_TRY(check_names(&lists[i]));
     return ZERO_OK;
 }
 
@@ -105,32 +98,31 @@ static zero_status add_tensor(zero_model *m, int i)
 {
     zero_tensor *t = &m->tensors[i];
     int newest = i > 0 ? m->tensors[i - 1].group : -1;
-    if (t->rows < 1 || t->cols < 1 || t->rows > (most_params - m->n_params) / t->cols)
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "tensor '%s' has %" PRId64 " rows and %" PRId64
-            " columns: expected at least 1 of each, and at most 2^62 parameters in all",
-            t->name, t->rows, t->cols);
-    if (t->cut < ZERO_CUT_NONE || t->cut > ZERO_CUT_COLS || t->cut_parts < 0 ||
-        t->cols % zero_cut_parts(t) != 0)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "tensor '%s' of %" PRId64
-                         " columns is cut as kind %d in %d parts: expected one of "
-                         "zero_cut, and a number of parts that divides the columns",
-                         t->name, t->cols, (int)t->cut, t->cut_parts);
+    ZERO_FAIL_IF(
+        t->rows < 1 || t->cols < 1 || t->rows > (most_params - m->n_params) / t->cols,
+        ZERO_ERR_INVALID,
+        "tensor '%s' has %" PRId64 " rows and %" PRId64
+        " columns: expected at least 1 of each, and at most 2^62 parameters in all",
+        t->name, t->rows, t->cols);
+    ZERO_FAIL_IF(t->cut < ZERO_CUT_NONE || t->cut > ZERO_CUT_COLS || t->cut_parts < 0 ||
+                     t->cols % zero_cut_parts(t) != 0,
+                 ZERO_ERR_INVALID,
+                 "tensor '%s' of %" PRId64
+                 " columns is cut as kind %d in %d parts: expected one of zero_cut, and a "
+                 "number of parts that divides the columns",
+                 t->name, t->cols, (int)t->cut, t->cut_parts);
     bool known = t->init == ZERO_INIT_ZEROS || t->init == ZERO_INIT_ONES ||
                  t->init == ZERO_INIT_NORMAL;
-    if (!known || !isfinite(t->init_std) || t->init_std < 0.0f)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "tensor '%s' starts as kind %d with deviation %g: expected one of "
-                         "zero_init_kind, and a deviation that is finite and not negative",
-                         t->name, (int)t->init, (double)t->init_std);
-    if (t->group < 0 || t->group >= m->n_groups ||
-        (t->group != newest && t->group != newest + 1))
-        return zero_fail(ZERO_ERR_INVALID,
-                         "tensor '%s' is in group %d, after one of group %d: expected the "
-                         "tensors of groups 0 to %d in this order, at least one of each",
-                         t->name, t->group, newest, m->n_groups - 1);
+    ZERO_FAIL_IF(!known || !isfinite(t->init_std) || t->init_std < 0.0f, ZERO_ERR_INVALID,
+                 "tensor '%s' starts as kind %d with deviation %g: expected one of "
+                 "zero_init_kind, and a deviation that is finite and not negative",
+                 t->name, (int)t->init, (double)t->init_std);
+    ZERO_FAIL_IF(t->group < 0 || t->group >= m->n_groups ||
+                     (t->group != newest && t->group != newest + 1),
+                 ZERO_ERR_INVALID,
+                 "tensor '%s' is in group %d, after one of group %d: expected the tensors "
+                 "of groups 0 to %d in this order, at least one of each",
+                 t->name, t->group, newest, m->n_groups - 1);
     zero_group *g = &m->groups[t->group];
     if (g->n_tensors == 0) g->first_tensor = i;
     t->offset = g->n_params;
@@ -151,45 +143,10 @@ static zero_status check_readers(const zero_model *m, bool *is_read)
         for (int k = 0; k < m->units[i].n_groups; k++)
             is_read[m->units[i].groups[k]] = true;
     for (int g = 0; g < m->n_groups; g++)
-        if (!is_read[g])
-            return zero_fail(
-                ZERO_ERR_INVALID,
-                "group '%s' is read by no unit: its gradient would never be defined",
-                m->groups[g].name);
+        ZERO_FAIL_IF(!is_read[g], ZERO_ERR_INVALID,
+                     "group '%s' is read by no unit: its gradient would never be defined",
+                     m->groups[g].name);
     return ZERO_OK;
-}
-
-static zero_status add_units(zero_model *m)
-{
-    for (int i = 0; i < m->n_units; i++) {
-        zero_unit *u = &m->units[i];
-        if (!u->sizes || !u->forward || !u->backward)
-            return zero_fail(ZERO_ERR_INVALID,
-                             "unit '%s' lacks its function %s: expected all three", u->name,
-                             !u->sizes     ? "sizes"
-                             : !u->forward ? "forward"
-                                           : "backward");
-        if (u->n_groups < 0 || u->n_groups > ZERO_UNIT_GROUPS)
-            return zero_fail(ZERO_ERR_INVALID,
-                             "unit '%s' reads %d groups: expected 0 to %d", u->name,
-                             u->n_groups, ZERO_UNIT_GROUPS);
-        for (int k = 0; k < u->n_groups; k++) {
-            int g = u->groups[k];
-            if (g < 0 || g >= m->n_groups || (k > 0 && g == u->groups[0]))
-                return zero_fail(
-                    ZERO_ERR_INVALID,
-                    "unit '%s' reads group %d: expected different ones from 0 to %d",
-                    u->name, g, m->n_groups - 1);
-        }
-        u->share = m->share;
-        for (int k = 0; k < u->n_groups; k++)
-            u->tensors[k] = &m->tensors[m->groups[u->groups[k]].first_tensor];
-    }
-    bool *is_read;
-    ZERO_TRY(zero_new(&is_read, m->n_groups, "groups"));
-    zero_status st = check_readers(m, is_read);
-    free(is_read);
-    return st;
 }
 
 /* ---- the whole ---- */
@@ -208,21 +165,43 @@ zero_status zero_model_complete(zero_model *m)
     m->share = (zero_share){.ranks = 1, .slices = 1};
     ZERO_TRY(check_counts(m->n_tensors, m->n_groups, m->n_units));
     const size_t most = (size_t)1 << 20;
-    if (m->seq < 1 || m->input_bytes < 1 || m->input_bytes > most || m->target_bytes > most)
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "a model of %" PRId64
-            " positions with %zu bytes of inputs and %zu of targets each: expected at "
-            "least 1 position, 1 to 2^20 bytes of inputs and at most 2^20 of targets",
-            m->seq, m->input_bytes, m->target_bytes);
+    ZERO_FAIL_IF(m->seq < 1 || m->input_bytes < 1 || m->input_bytes > most ||
+                     m->target_bytes > most,
+                 ZERO_ERR_INVALID,
+                 "a model of %" PRId64
+                 " positions with %zu bytes of inputs and %zu of targets each: expected at "
+                 "least 1 position, 1 to 2^20 bytes of inputs and at most 2^20 of targets",
+                 m->seq, m->input_bytes, m->target_bytes);
     ZERO_TRY(check_all_names(m));
     for (int i = 0; i < m->n_tensors; i++) ZERO_TRY(add_tensor(m, i));
     int reached = m->tensors[m->n_tensors - 1].group + 1;
-    if (reached != m->n_groups)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "group '%s' has no tensors: expected at least one",
-                         m->groups[reached].name);
-    return add_units(m);
+    ZERO_FAIL_IF(reached != m->n_groups, ZERO_ERR_INVALID,
+                 "group '%s' has no tensors: expected at least one",
+                 m->groups[reached].name);
+    for (int i = 0; i < m->n_units; i++) {
+        zero_unit *u = &m->units[i];
+        ZERO_FAIL_IF(!u->sizes || !u->forward || !u->backward, ZERO_ERR_INVALID,
+                     "unit '%s' lacks its function %s: expected all three", u->name,
+                     !u->sizes     ? "sizes"
+                     : !u->forward ? "forward"
+                                   : "backward");
+        ZERO_FAIL_IF(u->n_groups < 0 || u->n_groups > ZERO_UNIT_GROUPS, ZERO_ERR_INVALID,
+                     "unit '%s' reads %d groups: expected 0 to %d", u->name, u->n_groups,
+                     ZERO_UNIT_GROUPS);
+        for (int k = 0; k < u->n_groups; k++) {
+            int g = u->groups[k];
+            ZERO_FAIL_IF(g < 0 || g >= m->n_groups || (k > 0 && g == u->groups[0]),
+                         ZERO_ERR_INVALID,
+                         "unit '%s' reads group %d: expected different ones from 0 to %d",
+                         u->name, g, m->n_groups - 1);
+        }
+        u->share = m->share;
+        for (int k = 0; k < u->n_groups; k++)
+            u->tensors[k] = &m->tensors[m->groups[u->groups[k]].first_tensor];
+    }
+    ZERO_FREED bool *is_read = NULL;
+    ZERO_TRY(zero_new(&is_read, m->n_groups, "groups"));
+    return check_readers(m, is_read);
 }
 
 static zero_status copy_tables(const zero_model_tables *t, zero_model *m)
@@ -242,27 +221,23 @@ static zero_status copy_tables(const zero_model_tables *t, zero_model *m)
 
 zero_status zero_model_describe(const zero_model_tables *t, zero_model *model)
 {
-    if (!t || !model)
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "zero_model_describe() with NULL: expected tables and a place for the model");
+    ZERO_FAIL_IF(
+        !t || !model, ZERO_ERR_INVALID,
+        "zero_model_describe() with NULL: expected tables and a place for the model");
     ZERO_TRY(check_counts(t->n_tensors, t->n_groups, t->n_units));
-    if (!t->tensors || !t->groups || !t->units)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "a model without tables: expected tensors, groups and units");
+    ZERO_FAIL_IF(!t->tensors || !t->groups || !t->units, ZERO_ERR_INVALID,
+                 "a model without tables: expected tensors, groups and units");
+    ZERO_AT_END(zero_model_destroy)
     zero_model m = {.n_tensors = t->n_tensors,
                     .n_groups = t->n_groups,
                     .n_units = t->n_units,
                     .seq = t->seq,
                     .input_bytes = t->input_bytes,
                     .target_bytes = t->target_bytes};
-    zero_status st = copy_tables(t, &m);
-    if (st == ZERO_OK) st = zero_model_complete(&m);
-    if (st == ZERO_OK)
-        *model = m;
-    else
-        zero_model_destroy(&m);
-    return st;
+    ZERO_TRY(copy_tables(t, &m));
+    ZERO_TRY(zero_model_complete(&m));
+    ZERO_GIVE(model, m);
+    return ZERO_OK;
 }
 
 static bool is_complete(const zero_model *m, const zero_unit *u)
@@ -296,7 +271,7 @@ static bool is_sound(const zero_unit_sizes *s)
     const int64_t most = INT64_C(1) << 48;
     const int64_t all[] = {s->out,    s->saved,    s->forward_work, s->backward_work,
                            s->logits, s->row_loss, s->thread_work};
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+    for (int i = 0; i < ZERO_COUNT(all); i++)
         if (all[i] < 0 || all[i] > most) return false;
     return true;
 }
@@ -307,15 +282,13 @@ zero_status zero_model_check_sizes(const zero_model *m, int64_t B, int64_t T)
         const zero_unit *u = &m->units[i];
         zero_unit_sizes s = u->sizes(u, B, T);
         int64_t losses = i == m->n_units - 1 ? B * T : 0;
-        if (!is_sound(&s) || s.row_loss != losses)
-            return zero_fail(
-                ZERO_ERR_INVALID,
-                "unit '%s' wants, for %" PRId64 " samples of %" PRId64
-                " positions, out %" PRId64 ", saved %" PRId64 ", work %" PRId64
-                " and %" PRId64 ", logits %" PRId64 ", row_loss %" PRId64
-                " floats: expected 0 to 2^48 of each, and a row_loss of %" PRId64,
-                u->name, B, T, s.out, s.saved, s.forward_work, s.backward_work, s.logits,
-                s.row_loss, losses);
+        ZERO_FAIL_IF(!is_sound(&s) || s.row_loss != losses, ZERO_ERR_INVALID,
+                     "unit '%s' wants, for %" PRId64 " samples of %" PRId64
+                     " positions, out %" PRId64 ", saved %" PRId64 ", work %" PRId64
+                     " and %" PRId64 ", logits %" PRId64 ", row_loss %" PRId64
+                     " floats: expected 0 to 2^48 of each, and a row_loss of %" PRId64,
+                     u->name, B, T, s.out, s.saved, s.forward_work, s.backward_work,
+                     s.logits, s.row_loss, losses);
     }
     return ZERO_OK;
 }

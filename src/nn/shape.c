@@ -1,11 +1,5 @@
 #include "nn/shape.h"
 
-#include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/elementary.h"
 #include "base/fail.h"
 #include "base/number.h"
@@ -116,7 +110,9 @@ zero_shape zero_shape_complete(const zero_shape *shape)
     const bool has_heads = s.kind->has & ZERO_HAS_HEADS;
     if (!has_heads || s.kv_heads == 0) s.kv_heads = s.heads;
     if (!has_heads || s.head_size == 0) s.head_size = s.heads > 0 ? s.hidden / s.heads : 0;
-    if (!is_open || s.inner == 0) s.inner = s.kind->inner(s.hidden);
+    if (!is_open || s.inner == 0)
+        s.inner = zero_round_up(s.kind->inner.times * s.hidden / s.kind->inner.over,
+                                s.kind->inner.multiple);
     if (!is_open) s.tied = true;
     if (!is_open || s.eps == 0.0) s.eps = s.kind->eps;
     if (s.theta == 0.0) s.theta = s.kind->theta;
@@ -150,11 +146,10 @@ static zero_status check_field(const zero_shape *given, const zero_shape *s,
     zero_shape_option(f, option);
     if ((s->kind->has & f->needs) != f->needs) {
         if (was == 0.0 || was == value) return ZERO_OK;
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "--%s %g: the architecture %s has no such number; leave it out, or "
-            "give another --architecture",
-            option, was, s->kind->name);
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--%s %g: the architecture %s has no such number; leave it out, "
+                         "or give another --architecture",
+                         option, was, s->kind->name);
     }
     if (value >= f->least && value <= f->most) return ZERO_OK;
     zero_shape_write(s, f, text);
@@ -164,26 +159,23 @@ static zero_status check_field(const zero_shape *given, const zero_shape *s,
 
 static zero_status check_heads(const zero_shape *given, const zero_shape *s)
 {
-    if (given->head_size == 0 && s->hidden % s->heads != 0)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--hidden %" PRId64 " is not a multiple of --heads %" PRId64
-                         ": each head would get %" PRId64 " channels and %" PRId64
-                         " would be left over",
-                         s->hidden, s->heads, s->hidden / s->heads, s->hidden % s->heads);
-    if (s->heads % s->kv_heads != 0)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--heads %" PRId64 " is not a multiple of --kv-heads %" PRId64
-                         ": each key head serves as many query heads as the others",
-                         s->heads, s->kv_heads);
+    ZERO_FAIL_IF(given->head_size == 0 && s->hidden % s->heads != 0, ZERO_ERR_INVALID,
+                 "--hidden %" PRId64 " is not a multiple of --heads %" PRId64
+                 ": each head would get %" PRId64 " channels and %" PRId64
+                 " would be left over",
+                 s->hidden, s->heads, s->hidden / s->heads, s->hidden % s->heads);
+    ZERO_FAIL_IF(s->heads % s->kv_heads != 0, ZERO_ERR_INVALID,
+                 "--heads %" PRId64 " is not a multiple of --kv-heads %" PRId64
+                 ": each key head serves as many query heads as the others",
+                 s->heads, s->kv_heads);
     const bool turns = s->kind->has & ZERO_HAS_ROTARY;
     const int64_t turned = zero_shape_turned(s);
-    if (turns && (turned < 2 || turned % 2 != 0 || turned > ZERO_MOST_TURNED))
-        return zero_fail(ZERO_ERR_INVALID,
-                         "heads of %" PRId64 " channels: rotary positions turn %" PRId64
-                         " of them, which should be pairs, at most %d; give %s",
-                         s->head_size, turned, ZERO_MOST_TURNED,
-                         s->kind->has & ZERO_HAS_PART ? "another --rotary"
-                                                      : "an even --head-size");
+    ZERO_FAIL_IF(turns && (turned < 2 || turned % 2 != 0 || turned > ZERO_MOST_TURNED),
+                 ZERO_ERR_INVALID,
+                 "heads of %" PRId64 " channels: rotary positions turn %" PRId64
+                 " of them, which should be pairs, at most %d; give %s",
+                 s->head_size, turned, ZERO_MOST_TURNED,
+                 s->kind->has & ZERO_HAS_PART ? "another --rotary" : "an even --head-size");
     if (s->scaling.factor == 0.0) return ZERO_OK;
     if (s->scaling.factor >= 1.0 && s->scaling.low > 0.0 &&
         s->scaling.high > s->scaling.low && s->scaling.seq > 0)
@@ -196,9 +188,8 @@ static zero_status check_heads(const zero_shape *given, const zero_shape *s)
 
 zero_status zero_shape_check(const zero_shape *given)
 {
-    if (!given)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "the shape is NULL: expected layers, hidden size and so on");
+    ZERO_FAIL_IF(!given, ZERO_ERR_INVALID,
+                 "the shape is NULL: expected layers, hidden size and so on");
     for (int i = 0; i < 3; i++) /* those from which others are made */
         ZERO_TRY(check_field(given,
                              &(zero_shape){.layers = given->layers,
@@ -210,11 +201,10 @@ zero_status zero_shape_check(const zero_shape *given)
     for (int i = 3; i < ZERO_SHAPE_FIELDS; i++)
         ZERO_TRY(check_field(given, &s, &zero_shape_fields[i]));
     ZERO_TRY(check_heads(given, &s));
-    if (!(s.dropout >= 0.0f && s.dropout < 1.0f) || s.seed < 0)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--dropout %g, --seed %" PRId64
-                         ": expected 0 or more, below 1; and a seed from 0 to %" PRId64,
-                         (double)s.dropout, s.seed, INT64_MAX);
+    ZERO_FAIL_IF(!(s.dropout >= 0.0f && s.dropout < 1.0f) || s.seed < 0, ZERO_ERR_INVALID,
+                 "--dropout %g, --seed %" PRId64
+                 ": expected 0 or more, below 1; and a seed from 0 to %" PRId64,
+                 (double)s.dropout, s.seed, INT64_MAX);
     return ZERO_OK;
 }
 
@@ -310,4 +300,37 @@ void zero_shape_frequencies(const zero_shape *s, float *frequency)
         frequency[i] =
             wave > seq / low ? f / factor : (1.0f - smooth) * f / factor + smooth * f;
     }
+}
+
+/* ---- models that have a name ---- */
+
+const zero_preset *zero_model_presets(int *n)
+{
+    int count = 0;
+    while (zero_presets[count].name) count++;
+    if (n) *n = count;
+    return zero_presets;
+}
+
+zero_status zero_model_preset(const char *name, zero_shape *shape)
+{
+    ZERO_FAIL_IF(
+        !name || !shape, ZERO_ERR_INVALID,
+        "zero_model_preset() with NULL: expected a name and a place for the shape");
+    for (const zero_preset *p = zero_presets; p->name; p++) {
+        if (strcmp(p->name, name) != 0) continue;
+        *shape = p->shape;
+        return ZERO_OK;
+    }
+    return zero_fail(
+        ZERO_ERR_INVALID,
+        "--model %s: no such preset; there are tiny, gpt2, gpt2-medium, gpt2-large, "
+        "gpt2-xl and lesson, of the papers paper-1.5b to paper-170b, paper-1t, "
+        "paper-ddp-1.16b and -1.38b, paper-nomp-1.5b to -13b, turing-nlg-17b and "
+        "gpt3-175b; of other architectures tiny-llama, tiny-mistral, tiny-qwen2, "
+        "tiny-qwen3, tiny-neox, llama2-7b to llama3.2-3b, mistral-7b, mistral-nemo-12b, "
+        "qwen2.5-0.5b to qwen3-32b, smollm2-135m to -1.7b, tinyllama-1.1b and pythia-70m "
+        "to -12b (zero plan --models lists all; --layers, --hidden, --heads, --seq and "
+        "--vocab change a preset's shape)",
+        name);
 }

@@ -1,13 +1,7 @@
-#include <string.h>
 
 #include "base/fail.h"
 #include "io/json_input.h"
 #include "nn/shape.h"
-
-static bool is_gpt2(const zero_shape *s)
-{
-    return !s->kind || s->kind == zero_architectures;
-}
 
 /* A complete shape has this field. */
 static bool has_field(const zero_shape *s, const zero_shape_field *f)
@@ -19,7 +13,7 @@ json_t *zero_shape_facts(const zero_shape *shape)
 {
     const zero_shape s = zero_shape_complete(shape);
     json_t *object = json_object();
-    if (!is_gpt2(&s))
+    if (s.kind && s.kind != zero_architectures)
         json_object_set_new(object, "architecture", json_string(s.kind->name));
     for (const zero_shape_field *f = zero_shape_fields;
          f < zero_shape_fields + ZERO_SHAPE_FIELDS; f++) {
@@ -33,43 +27,40 @@ json_t *zero_shape_facts(const zero_shape *shape)
     return object;
 }
 
-static zero_status read_field(const char *path, const json_t *object,
-                              const zero_shape_field *f, zero_shape *s)
-{
-    int64_t whole = 0;
-    double real = 0.0;
-    bool flag = false;
-    switch (f->kind) {
-    case ZERO_SHAPE_WHOLE:
-        ZERO_TRY(zero_json_whole(path, object, f->name, (int64_t)f->least, (int64_t)f->most,
-                                 &whole));
-        break;
-    case ZERO_SHAPE_REAL: ZERO_TRY(zero_json_real(path, object, f->name, &real)); break;
-    case ZERO_SHAPE_FLAG: ZERO_TRY(zero_json_flag(path, object, f->name, &flag)); break;
-    }
-    zero_shape_set(s, f, f->kind == ZERO_SHAPE_REAL ? real : (double)whole + flag);
-    return ZERO_OK;
-}
-
 zero_status zero_shape_read(const char *path, const json_t *object, bool only,
                             zero_shape *shape)
 {
     const json_t *named = json_object_get(object, "architecture");
     const char *name = named ? json_string_value(named) : zero_architectures->name;
     zero_shape s = {0};
-    if (zero_architecture_find(name, &s.kind) != ZERO_OK)
-        return zero_fail(ZERO_ERR_FORMAT, "%s: \"architecture\": %s", path,
-                         zero_last_error());
+    ZERO_FAIL_IF(zero_architecture_find(name, &s.kind) != ZERO_OK, ZERO_ERR_FORMAT,
+                 "%s: \"architecture\": %s", path, zero_last_error());
     const char *keys[ZERO_SHAPE_FIELDS + 1] = {"architecture"};
     int n_keys = named ? 1 : 0;
     for (int i = 0; i < ZERO_SHAPE_FIELDS; i++)
         if (has_field(&s, &zero_shape_fields[i])) {
             keys[n_keys++] = zero_shape_fields[i].name;
-            ZERO_TRY(read_field(path, object, &zero_shape_fields[i], &s));
+            const zero_shape_field *f = &zero_shape_fields[i];
+            int64_t whole = 0;
+            double real = 0.0;
+            bool flag = false;
+            switch (f->kind) {
+            case ZERO_SHAPE_WHOLE:
+                ZERO_TRY(zero_json_whole(path, object, f->name, (int64_t)f->least,
+                                         (int64_t)f->most, &whole));
+                break;
+            case ZERO_SHAPE_REAL:
+                ZERO_TRY(zero_json_real(path, object, f->name, &real));
+                break;
+            case ZERO_SHAPE_FLAG:
+                ZERO_TRY(zero_json_flag(path, object, f->name, &flag));
+                break;
+            }
+            zero_shape_set(&s, f, f->kind == ZERO_SHAPE_REAL ? real : (double)whole + flag);
         }
     if (only) ZERO_TRY(zero_json_only(path, object, n_keys, keys));
-    if (zero_shape_check(&s) != ZERO_OK)
-        return zero_fail(ZERO_ERR_FORMAT, "%s: %s", path, zero_last_error());
+    ZERO_FAIL_IF(zero_shape_check(&s) != ZERO_OK, ZERO_ERR_FORMAT, "%s: %s", path,
+                 zero_last_error());
     *shape = zero_shape_complete(&s);
     return ZERO_OK;
 }

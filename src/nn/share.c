@@ -1,10 +1,7 @@
 #include "nn/share.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/fail.h"
+#include "base/grow.h"
 #include "base/number.h"
 
 #define GRANULE 64 /* rows: kernels like whole ones */
@@ -35,17 +32,13 @@ zero_run zero_share_run(const zero_tensor *t, int64_t at, int64_t end)
                       zero_min(here - in_part, end - at)};
 }
 
-static zero_run rows_of_whole(const zero_tensor *t, int64_t at, int64_t end)
-{
-    int64_t begin = t->first * t->cols;
-    int64_t from = zero_max(at, begin), to = zero_min(end, begin + t->rows * t->cols);
-    return (zero_run){from - begin, from, zero_max(to - from, 0)};
-}
-
 zero_run zero_share_run_of_whole(const zero_tensor *t, int64_t at, int64_t end)
 {
-    if (t->cut != ZERO_CUT_COLS || t->cols == t->whole_cols)
-        return rows_of_whole(t, at, end);
+    if (t->cut != ZERO_CUT_COLS || t->cols == t->whole_cols) {
+        int64_t begin = t->first * t->cols;
+        int64_t from = zero_max(at, begin), to = zero_min(end, begin + t->rows * t->cols);
+        return (zero_run){from - begin, from, zero_max(to - from, 0)};
+    }
     int64_t here = part_cols(t, t->cols), there = part_cols(t, t->whole_cols);
     int64_t part = at / there, in_part = zero_max(at % there - t->first, 0);
     if (in_part >= here) { /* behind its columns of this part */
@@ -65,38 +58,31 @@ bool zero_share_divides(int ranks, int slices)
            (ranks == 1 || zero_is_power_of_two(slices / ranks));
 }
 
-static zero_status cut_rows(const zero_share *share, zero_tensor *t)
-{
-    int per_rank = share->slices / share->ranks;
-    if (t->rows < share->slices)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--tp-slices %d: '%s' has only %" PRId64
-                         " rows, and each slice needs one",
-                         share->slices, t->name, t->rows);
-    t->first = zero_share_row(t->rows, share->slices, share->rank * per_rank);
-    t->rows = zero_share_row(t->whole_rows, share->slices, (share->rank + 1) * per_rank) -
-              t->first;
-    return ZERO_OK;
-}
-
-static zero_status cut_cols(const zero_share *share, zero_tensor *t)
-{
-    int64_t parts = zero_cut_parts(t), of_part = t->cols / parts;
-    if (of_part % share->slices != 0)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--tp-slices %d does not divide the %" PRId64
-                         " columns of '%s' (%" PRId64 " parts of %" PRId64 ")",
-                         share->slices, t->cols, t->name, parts, of_part);
-    t->cols = parts * (of_part / share->ranks);
-    t->first = of_part / share->ranks * share->rank;
-    return ZERO_OK;
-}
-
 zero_status zero_share_cut(const zero_share *share, zero_tensor *t)
 {
     switch (t->cut) {
-    case ZERO_CUT_ROWS: return cut_rows(share, t);
-    case ZERO_CUT_COLS: return cut_cols(share, t);
+    case ZERO_CUT_ROWS: {
+        int per_rank = share->slices / share->ranks;
+        ZERO_FAIL_IF(t->rows < share->slices, ZERO_ERR_INVALID,
+                     "--tp-slices %d: '%s' has only %" PRId64
+                     " rows, and each slice needs one",
+                     share->slices, t->name, t->rows);
+        t->first = zero_share_row(t->rows, share->slices, share->rank * per_rank);
+        t->rows =
+            zero_share_row(t->whole_rows, share->slices, (share->rank + 1) * per_rank) -
+            t->first;
+        return ZERO_OK;
+    }
+    case ZERO_CUT_COLS: {
+        int64_t parts = zero_cut_parts(t), of_part = t->cols / parts;
+        ZERO_FAIL_IF(of_part % share->slices != 0, ZERO_ERR_INVALID,
+                     "--tp-slices %d does not divide the %" PRId64
+                     " columns of '%s' (%" PRId64 " parts of %" PRId64 ")",
+                     share->slices, t->cols, t->name, parts, of_part);
+        t->cols = parts * (of_part / share->ranks);
+        t->first = of_part / share->ranks * share->rank;
+        return ZERO_OK;
+    }
     case ZERO_CUT_NONE: break;
     }
     return ZERO_OK;
@@ -112,20 +98,19 @@ static void *copied(const void *table, int n, size_t size)
 static zero_status share(const zero_model *whole, zero_model *m)
 {
     ZERO_TRY(zero_model_check_described(whole));
-    if (m->share.rank < 0 || m->share.rank >= m->share.ranks ||
-        !zero_share_divides(m->share.ranks, m->share.slices))
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--tp-slices %d with --tp %d: sums are trees over the slices, of "
-                         "which each rank needs 1, 2, 4, 8, ..., got %d/%d; give "
-                         "--tp-slices %d, or that times a power of two, up to %d",
-                         m->share.slices, m->share.ranks, m->share.slices, m->share.ranks,
-                         m->share.ranks, ZERO_TP_MOST);
+    ZERO_FAIL_IF(m->share.rank < 0 || m->share.rank >= m->share.ranks ||
+                     !zero_share_divides(m->share.ranks, m->share.slices),
+                 ZERO_ERR_INVALID,
+                 "--tp-slices %d with --tp %d: sums are trees over the slices, of which "
+                 "each rank needs 1, 2, 4, 8, ..., got %d/%d; give --tp-slices %d, or that "
+                 "times a power of two, up to %d",
+                 m->share.slices, m->share.ranks, m->share.slices, m->share.ranks,
+                 m->share.ranks, ZERO_TP_MOST);
     m->tensors = copied(whole->tensors, whole->n_tensors, sizeof *m->tensors);
     m->groups = copied(whole->groups, whole->n_groups, sizeof *m->groups);
     m->units = copied(whole->units, whole->n_units, sizeof *m->units);
-    if (!m->tensors || !m->groups || !m->units)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for the tables of %d units",
-                         whole->n_units);
+    ZERO_FAIL_IF(!m->tensors || !m->groups || !m->units, ZERO_ERR_NOMEM,
+                 "no memory for the tables of %d units", whole->n_units);
     /* Tensors of a part have other lengths, so their groups do, too. */
     m->n_params = 0;
     for (int g = 0; g < m->n_groups; g++) m->groups[g].n_params = 0;
@@ -139,11 +124,10 @@ static zero_status share(const zero_model *whole, zero_model *m)
     }
     for (int i = 0; i < m->n_units; i++) {
         zero_unit *u = &m->units[i];
-        if (zero_share_has_parts(&m->share) && !u->part)
-            return zero_fail(ZERO_ERR_INVALID,
-                             "unit '%s' cannot be shared by %d ranks in %d slices: its "
-                             "passes have no parts (zero/model.h); use --tp 1",
-                             u->name, m->share.ranks, m->share.slices);
+        ZERO_FAIL_IF(zero_share_has_parts(&m->share) && !u->part, ZERO_ERR_INVALID,
+                     "unit '%s' cannot be shared by %d ranks in %d slices: its passes have "
+                     "no parts (zero/model.h); use --tp 1",
+                     u->name, m->share.ranks, m->share.slices);
         u->share = m->share;
         for (int k = 0; k < u->n_groups; k++)
             u->tensors[k] = &m->tensors[m->groups[u->groups[k]].first_tensor];
@@ -153,16 +137,13 @@ static zero_status share(const zero_model *whole, zero_model *m)
 
 zero_status zero_model_share(const zero_model *whole, zero_share with, zero_model *part)
 {
-    zero_model m = *whole;
+    ZERO_AT_END(zero_model_destroy) zero_model m = *whole;
     m.tensors = NULL;
     m.groups = NULL;
     m.units = NULL;
     m.shape = NULL; /* the units' pointers lead to the whole model's */
     m.share = with;
-    zero_status st = share(whole, &m);
-    if (st == ZERO_OK)
-        *part = m;
-    else
-        zero_model_destroy(&m);
-    return st;
+    ZERO_TRY(share(whole, &m));
+    ZERO_GIVE(part, m);
+    return ZERO_OK;
 }

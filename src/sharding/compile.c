@@ -58,13 +58,12 @@ static zero_status check_shard_nodes(const zero_plan_input *in, const zero_layou
 {
     if (!zero_algorithm_get(in->collectives)->works_in_window) return ZERO_OK;
     for (int first = size; first < data->size; first += size)
-        if (spread_of(data, first, size) != spread_of(data, 0, size))
-            return zero_fail(
-                ZERO_ERR_INVALID,
-                "--shard-ranks %d: ranks 0 to %d are spread over nodes in another way than "
-                "ranks %d to %d, but all shard groups must share memory alike: use "
-                "--collectives p2p, or put a multiple of %d ranks on each node",
-                size, size - 1, first, first + size - 1, size);
+        ZERO_FAIL_IF(spread_of(data, first, size) != spread_of(data, 0, size),
+                     ZERO_ERR_INVALID,
+                     "--shard-ranks %d: ranks 0 to %d are spread over nodes in another way "
+                     "than ranks %d to %d, but all shard groups must share memory alike: "
+                     "use --collectives p2p, or put a multiple of %d ranks on each node",
+                     size, size - 1, first, first + size - 1, size);
     return ZERO_OK;
 }
 

@@ -15,47 +15,42 @@
 
 static zero_status check_input(const zero_plan_input *in)
 {
-    if (in->n_ranks < 1 || in->accumulation < 1 || in->micro_batch < 1 || in->bucket < 1)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "a plan for %d ranks, %d microbatches of %" PRId64
-                         " sequences and buckets of %" PRId64
-                         " elements: each must be at least 1",
-                         in->n_ranks, in->accumulation, in->micro_batch, in->bucket);
-    if (in->texts < 0 || in->texts > ZERO_TEXTS)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "a plan for %" PRId64
-                         " texts at one time: expected 0 to %d; generate the others later",
-                         in->texts, ZERO_TEXTS);
-    if (in->stage < 0 || in->stage >= ZERO_STAGE_COUNT || in->prefetch < 0 ||
-        in->persist < 0)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "a plan for stage %d, prefetch %" PRId64 ", persist %" PRId64
-                         ": expected a stage from 0 to %d, and no negative number",
-                         in->stage, in->prefetch, in->persist, ZERO_STAGE_COUNT - 1);
-    if (in->seq < 1 || in->seq > in->model->seq)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "a plan for sequences of %" PRId64
-                         " tokens: the model takes 1 to %" PRId64,
-                         in->seq, in->model->seq);
-    if (in->micro_batch > MAX_TOKENS / in->seq)
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "a microbatch of %" PRId64 " sequences of %" PRId64
-            " tokens: expected at most 2^24 tokens; give a smaller --micro-batch",
-            in->micro_batch, in->seq);
-    if (in->model->n_params > MAX_PARAMS || in->accumulation > MAX_ACCUMULATION)
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "a plan for %" PRId64
-            " parameters and %d microbatches per rank: expected at most 2^56 and %d",
-            in->model->n_params, in->accumulation, MAX_ACCUMULATION);
+    ZERO_FAIL_IF(in->n_ranks < 1 || in->accumulation < 1 || in->micro_batch < 1 ||
+                     in->bucket < 1,
+                 ZERO_ERR_INVALID,
+                 "a plan for %d ranks, %d microbatches of %" PRId64
+                 " sequences and buckets of %" PRId64 " elements: each must be at least 1",
+                 in->n_ranks, in->accumulation, in->micro_batch, in->bucket);
+    ZERO_FAIL_IF(in->texts < 0 || in->texts > ZERO_TEXTS, ZERO_ERR_INVALID,
+                 "a plan for %" PRId64
+                 " texts at one time: expected 0 to %d; generate the others later",
+                 in->texts, ZERO_TEXTS);
+    ZERO_FAIL_IF(in->stage < 0 || in->stage >= ZERO_STAGE_COUNT || in->prefetch < 0 ||
+                     in->persist < 0,
+                 ZERO_ERR_INVALID,
+                 "a plan for stage %d, prefetch %" PRId64 ", persist %" PRId64
+                 ": expected a stage from 0 to %d, and no negative number",
+                 in->stage, in->prefetch, in->persist, ZERO_STAGE_COUNT - 1);
+    ZERO_FAIL_IF(in->seq < 1 || in->seq > in->model->seq, ZERO_ERR_INVALID,
+                 "a plan for sequences of %" PRId64
+                 " tokens: the model takes 1 to %" PRId64,
+                 in->seq, in->model->seq);
+    ZERO_FAIL_IF(in->micro_batch > MAX_TOKENS / in->seq, ZERO_ERR_INVALID,
+                 "a microbatch of %" PRId64 " sequences of %" PRId64
+                 " tokens: expected at most 2^24 tokens; give a smaller --micro-batch",
+                 in->micro_batch, in->seq);
+    ZERO_FAIL_IF(in->model->n_params > MAX_PARAMS || in->accumulation > MAX_ACCUMULATION,
+                 ZERO_ERR_INVALID,
+                 "a plan for %" PRId64
+                 " parameters and %d microbatches per rank: expected at most 2^56 and %d",
+                 in->model->n_params, in->accumulation, MAX_ACCUMULATION);
     /* The bounds of a message are those of each collective. */
-    if (in->message != 0 && zero_algorithm_get(in->collectives)->posts_mpi_collectives)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--message %" PRId64
-                         " with --collectives %s, which cuts messages as it likes: use "
-                         "--collectives auto, p2p or hier",
-                         in->message, zero_algorithm_name(in->collectives));
+    ZERO_FAIL_IF(in->message != 0 &&
+                     zero_algorithm_get(in->collectives)->posts_mpi_collectives,
+                 ZERO_ERR_INVALID,
+                 "--message %" PRId64 " with --collectives %s, which cuts messages as it "
+                 "likes: use --collectives auto, p2p or hier",
+                 in->message, zero_algorithm_name(in->collectives));
     return ZERO_OK;
 }
 
@@ -63,11 +58,10 @@ static zero_status check_input(const zero_plan_input *in)
 static zero_status check_reproducible(const zero_plan_input *in)
 {
     if (!in->reproducible) return ZERO_OK;
-    if (!zero_algorithm_get(in->collectives)->adds_along_tree)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--reproducible with --collectives %s, which adds in an order of "
-                         "its own: use --collectives auto",
-                         zero_algorithm_name(in->collectives));
+    ZERO_FAIL_IF(!zero_algorithm_get(in->collectives)->adds_along_tree, ZERO_ERR_INVALID,
+                 "--reproducible with --collectives %s, which adds in an order of its own: "
+                 "use --collectives auto",
+                 zero_algorithm_name(in->collectives));
     if (zero_is_power_of_two(in->n_ranks) && zero_is_power_of_two(in->accumulation))
         return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,
@@ -79,57 +73,48 @@ static zero_status check_reproducible(const zero_plan_input *in)
 static zero_status check_offload(const zero_plan_input *in)
 {
     bool is_on = in->offload != ZERO_OFFLOAD_OFF, has_file = zero_plan_uses_file(in);
-    if (has_file && (in->offload_depth < 1 || in->offload_depth > ZERO_OFFLOAD_MAX_DEPTH))
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "a plan with %d blocks of a file in memory: expected 1 to %d (--offload-depth)",
-            in->offload_depth, ZERO_OFFLOAD_MAX_DEPTH);
-    if (!has_file && (in->offload_parameters || in->offload_activations))
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--offload-parameters and --offload-activations need --offload "
-                         "DIR, the directory for the file");
-    if (is_on && in->forward_only)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "a plan without steps has no optimizer states to offload");
-    if (in->offload_parameters && in->stage != 3)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--offload-parameters needs --stage 3, got stage %d: below it "
-                         "each rank keeps all parameters",
-                         in->stage);
-    if (in->offload_activations && !in->recompute)
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "--offload-activations needs --recompute: it moves what --recompute keeps");
-    if (in->offload_host && !in->device)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--offload host without --device: optimizer states lie in the "
-                         "host's memory already; give a device, or --offload DIR");
-    if (in->offload_host && !is_on)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "offload_host without offload: a plan with optimizer states in "
-                         "the host's memory also says when they are updated");
+    ZERO_FAIL_IF(
+        has_file && (in->offload_depth < 1 || in->offload_depth > ZERO_OFFLOAD_MAX_DEPTH),
+        ZERO_ERR_INVALID,
+        "a plan with %d blocks of a file in memory: expected 1 to %d (--offload-depth)",
+        in->offload_depth, ZERO_OFFLOAD_MAX_DEPTH);
+    ZERO_FAIL_IF(!has_file && (in->offload_parameters || in->offload_activations),
+                 ZERO_ERR_INVALID,
+                 "--offload-parameters and --offload-activations need --offload DIR, the "
+                 "directory for the file");
+    ZERO_FAIL_IF(is_on && in->forward_only, ZERO_ERR_INVALID,
+                 "a plan without steps has no optimizer states to offload");
+    ZERO_FAIL_IF(in->offload_parameters && in->stage != 3, ZERO_ERR_INVALID,
+                 "--offload-parameters needs --stage 3, got stage %d: below it each rank "
+                 "keeps all parameters",
+                 in->stage);
+    ZERO_FAIL_IF(
+        in->offload_activations && !in->recompute, ZERO_ERR_INVALID,
+        "--offload-activations needs --recompute: it moves what --recompute keeps");
+    ZERO_FAIL_IF(in->offload_host && !in->device, ZERO_ERR_INVALID,
+                 "--offload host without --device: optimizer states lie in the host's "
+                 "memory already; give a device, or --offload DIR");
+    ZERO_FAIL_IF(in->offload_host && !is_on, ZERO_ERR_INVALID,
+                 "offload_host without offload: a plan with optimizer states in the host's "
+                 "memory also says when they are updated");
     /* With `backward` a group is updated before all gradients are known. */
     bool is_early = in->offload == ZERO_OFFLOAD_BACKWARD;
-    if (is_early && in->type == ZERO_FP16)
-        return zero_fail(ZERO_ERR_INVALID, "--offload-when backward with fp16, which must "
-                                           "skip steps that overflow: use lazy or end");
-    if (is_early && in->check_memory)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--offload-when backward with --check-memory, which must look at "
-                         "all states before the first update: use lazy or end");
+    ZERO_FAIL_IF(is_early && in->type == ZERO_FP16, ZERO_ERR_INVALID,
+                 "--offload-when backward with fp16, which must skip steps that overflow: "
+                 "use lazy or end");
+    ZERO_FAIL_IF(is_early && in->check_memory, ZERO_ERR_INVALID,
+                 "--offload-when backward with --check-memory, which must look at all "
+                 "states before the first update: use lazy or end");
     bool is_delayed = in->offload == ZERO_OFFLOAD_DELAYED;
-    if (is_delayed && in->delayed_from < 1)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "delayed updates from step %" PRId64 " on: expected 1 or more",
-                         in->delayed_from);
-    if (is_delayed && in->check_memory)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--delayed-update with --check-memory, which must look at all "
-                         "states before the first update: give one of them");
-    if (is_delayed && in->offload_parameters)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--delayed-update with --offload-parameters: the new parameters "
-                         "wait in memory until the step has ended; give one of them");
+    ZERO_FAIL_IF(is_delayed && in->delayed_from < 1, ZERO_ERR_INVALID,
+                 "delayed updates from step %" PRId64 " on: expected 1 or more",
+                 in->delayed_from);
+    ZERO_FAIL_IF(is_delayed && in->check_memory, ZERO_ERR_INVALID,
+                 "--delayed-update with --check-memory, which must look at all states "
+                 "before the first update: give one of them");
+    ZERO_FAIL_IF(is_delayed && in->offload_parameters, ZERO_ERR_INVALID,
+                 "--delayed-update with --offload-parameters: the new parameters wait in "
+                 "memory until the step has ended; give one of them");
     return ZERO_OK;
 }
 
@@ -138,38 +123,33 @@ static zero_status check_device(const zero_plan_input *in)
     const zero_model *model = in->model;
     const char *why;
     for (int u = 0; in->device && u < model->n_units; u++)
-        if (!model->units[u].computes_by_layers)
-            return zero_fail(
-                ZERO_ERR_INVALID,
-                "unit '%s' cannot run on a device: loops of its own would run on the host, "
-                "which cannot touch the device's memory. If all its arithmetic goes "
-                "through zero/layers.h, set its computes_by_layers",
-                model->units[u].name);
-    if (in->device && (in->offload_parameters || in->offload_activations))
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--offload-%s with --device: only optimizer states move between a "
-                         "device and a file; give one of them",
-                         in->offload_parameters ? "parameters" : "activations");
-    if (in->ipc && !in->device)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--device-exchange ipc without --device: ranks reach each other's "
-                         "memory already; give a device as well");
-    if (in->ipc && !zero_plan_can_reach_devices(in, &why))
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--device-exchange ipc with %d rank%s and --collectives %s: %s; "
-                         "use auto or staged, or for a plan --fake-nodes 1",
-                         in->n_ranks, in->n_ranks == 1 ? "" : "s",
-                         zero_algorithm_name(in->collectives), why);
-    if (in->device_messages && !in->device)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--device-exchange mpi without --device: messages reach the "
-                         "host's memory already; give a device as well");
-    if (in->device_messages && !zero_plan_can_message_devices(in, &why))
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--device-exchange mpi with %d rank%s and --collectives %s: %s; "
-                         "use --collectives p2p, or --device-exchange auto or staged",
-                         in->n_ranks, in->n_ranks == 1 ? "" : "s",
-                         zero_algorithm_name(in->collectives), why);
+        ZERO_FAIL_IF(!model->units[u].computes_by_layers, ZERO_ERR_INVALID,
+                     "unit '%s' cannot run on a device: loops of its own would run on the "
+                     "host, which cannot touch the device's memory. If all its arithmetic "
+                     "goes through zero/layers.h, set its computes_by_layers",
+                     model->units[u].name);
+    ZERO_FAIL_IF(in->device && (in->offload_parameters || in->offload_activations),
+                 ZERO_ERR_INVALID,
+                 "--offload-%s with --device: only optimizer states move between a device "
+                 "and a file; give one of them",
+                 in->offload_parameters ? "parameters" : "activations");
+    ZERO_FAIL_IF(in->ipc && !in->device, ZERO_ERR_INVALID,
+                 "--device-exchange ipc without --device: ranks reach each other's memory "
+                 "already; give a device as well");
+    ZERO_FAIL_IF(in->ipc && !zero_plan_can_reach_devices(in, &why), ZERO_ERR_INVALID,
+                 "--device-exchange ipc with %d rank%s and --collectives %s: %s; use auto "
+                 "or staged, or for a plan --fake-nodes 1",
+                 in->n_ranks, in->n_ranks == 1 ? "" : "s",
+                 zero_algorithm_name(in->collectives), why);
+    ZERO_FAIL_IF(in->device_messages && !in->device, ZERO_ERR_INVALID,
+                 "--device-exchange mpi without --device: messages reach the host's memory "
+                 "already; give a device as well");
+    ZERO_FAIL_IF(in->device_messages && !zero_plan_can_message_devices(in, &why),
+                 ZERO_ERR_INVALID,
+                 "--device-exchange mpi with %d rank%s and --collectives %s: %s; use "
+                 "--collectives p2p, or --device-exchange auto or staged",
+                 in->n_ranks, in->n_ranks == 1 ? "" : "s",
+                 zero_algorithm_name(in->collectives), why);
     return ZERO_OK;
 }
 
@@ -179,23 +159,21 @@ static zero_status check_share(const zero_plan_input *in)
     const zero_model *model = in->model;
     const zero_share *share = &model->share;
     if (!zero_share_has_parts(share) && share->ranks <= 1) return ZERO_OK;
-    if (share->ranks < 1 || share->rank < 0 || share->rank >= share->ranks ||
-        share->slices < share->ranks)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "a plan for rank %d of %d of a TP group, with sums in %d slices: "
-                         "expected a slice or more for each rank",
-                         share->rank, share->ranks, share->slices);
-    if (in->device)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--device with --tp %d --tp-slices %d: a device computes whole "
-                         "models only, in one slice; give one of them",
-                         share->ranks, share->slices);
+    ZERO_FAIL_IF(share->ranks < 1 || share->rank < 0 || share->rank >= share->ranks ||
+                     share->slices < share->ranks,
+                 ZERO_ERR_INVALID,
+                 "a plan for rank %d of %d of a TP group, with sums in %d slices: expected "
+                 "a slice or more for each rank",
+                 share->rank, share->ranks, share->slices);
+    ZERO_FAIL_IF(in->device, ZERO_ERR_INVALID,
+                 "--device with --tp %d --tp-slices %d: a device computes whole models "
+                 "only, in one slice; give one of them",
+                 share->ranks, share->slices);
     for (int u = 0; u < model->n_units; u++)
-        if (!model->units[u].part)
-            return zero_fail(ZERO_ERR_INVALID,
-                             "unit '%s' cannot be shared by %d ranks in %d slices: its "
-                             "passes have no parts (zero_unit_part in zero/model.h)",
-                             model->units[u].name, share->ranks, share->slices);
+        ZERO_FAIL_IF(!model->units[u].part, ZERO_ERR_INVALID,
+                     "unit '%s' cannot be shared by %d ranks in %d slices: its passes have "
+                     "no parts (zero_unit_part in zero/model.h)",
+                     model->units[u].name, share->ranks, share->slices);
     return ZERO_OK;
 }
 
@@ -213,29 +191,25 @@ static zero_status check_shards(const zero_plan_input *in)
                          "two that divides them, or all of them: %s",
                          in->shard_ranks, in->n_ranks, list);
     }
-    if (has_replicas && in->partition == ZERO_PARTITION_OWNER)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--shard-ranks %d with --partition owner, whose pieces are not "
-                         "equally long: replicas cannot divide them; use --partition slice",
-                         in->shard_ranks);
-    if (has_replicas && in->device)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--shard-ranks %d with --device: sums across replicas are not yet "
-                         "made beside a device; give one of them",
-                         in->shard_ranks);
-    if (in->node_parameters && in->stage != 3)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--node-parameters needs --stage 3, got stage %d: below it all "
-                         "parameters stay whole",
-                         in->stage);
-    if (in->node_parameters && in->device)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--node-parameters with --device: whole parameters lie in each "
-                         "rank's device, not in the node's memory; give one of them");
-    if (in->node_parameters && in->partition != ZERO_PARTITION_SLICE)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--node-parameters with --partition owner, where each rank has "
-                         "whole parameters by itself: use --partition slice");
+    ZERO_FAIL_IF(has_replicas && in->partition == ZERO_PARTITION_OWNER, ZERO_ERR_INVALID,
+                 "--shard-ranks %d with --partition owner, whose pieces are not equally "
+                 "long: replicas cannot divide them; use --partition slice",
+                 in->shard_ranks);
+    ZERO_FAIL_IF(has_replicas && in->device, ZERO_ERR_INVALID,
+                 "--shard-ranks %d with --device: sums across replicas are not yet made "
+                 "beside a device; give one of them",
+                 in->shard_ranks);
+    ZERO_FAIL_IF(in->node_parameters && in->stage != 3, ZERO_ERR_INVALID,
+                 "--node-parameters needs --stage 3, got stage %d: below it all parameters "
+                 "stay whole",
+                 in->stage);
+    ZERO_FAIL_IF(in->node_parameters && in->device, ZERO_ERR_INVALID,
+                 "--node-parameters with --device: whole parameters lie in each rank's "
+                 "device, not in the node's memory; give one of them");
+    ZERO_FAIL_IF(in->node_parameters && in->partition != ZERO_PARTITION_SLICE,
+                 ZERO_ERR_INVALID,
+                 "--node-parameters with --partition owner, where each rank has whole "
+                 "parameters by itself: use --partition slice");
     return ZERO_OK;
 }
 
@@ -254,27 +228,24 @@ zero_status zero_check_plan_input(const zero_plan_input *in)
     const zero_model *model = in->model;
     const char *type = zero_type_name(in->activations);
     for (int u = 0; u < model->n_units; u++)
-        if (model->units[u].activations != in->activations)
-            return zero_fail(ZERO_ERR_INVALID,
-                             "a plan with activations of %s, and unit '%s' has %s: "
-                             "zero_model_activate() sets all units'",
-                             type, model->units[u].name,
-                             zero_type_name(model->units[u].activations));
-    if (in->activations != ZERO_FP32 && in->activations != in->type)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "activations of %s with parameters of %s: expected fp32, or the "
-                         "type of the parameters",
-                         type, zero_type_name(in->type));
+        ZERO_FAIL_IF(model->units[u].activations != in->activations, ZERO_ERR_INVALID,
+                     "a plan with activations of %s, and unit '%s' has %s: "
+                     "zero_model_activate() sets all units'",
+                     type, model->units[u].name,
+                     zero_type_name(model->units[u].activations));
+    ZERO_FAIL_IF(in->activations != ZERO_FP32 && in->activations != in->type,
+                 ZERO_ERR_INVALID,
+                 "activations of %s with parameters of %s: expected fp32, or the type of "
+                 "the parameters",
+                 type, zero_type_name(in->type));
     /* The ranks of a TP group divide what all of them have; a rank alone has nothing to
      * divide. */
-    if (in->partition_activations && !in->recompute)
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "--partition-activations needs --recompute: it divides what --recompute keeps");
-    if (in->partition_activations && in->model->share.ranks <= 1)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--partition-activations needs --tp 2 or more: the ranks of a TP "
-                         "group divide the activations that all of them have; "
-                         "--offload-activations moves those of any rank to a file");
+    ZERO_FAIL_IF(
+        in->partition_activations && !in->recompute, ZERO_ERR_INVALID,
+        "--partition-activations needs --recompute: it divides what --recompute keeps");
+    ZERO_FAIL_IF(in->partition_activations && in->model->share.ranks <= 1, ZERO_ERR_INVALID,
+                 "--partition-activations needs --tp 2 or more: the ranks of a TP group "
+                 "divide the activations that all of them have; --offload-activations "
+                 "moves those of any rank to a file");
     return zero_model_check_sizes(in->model, in->micro_batch, in->seq);
 }

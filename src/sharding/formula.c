@@ -1,8 +1,6 @@
 #include "sharding/formula.h"
 
-#include <assert.h>
-#include <math.h>
-
+#include "base/fail.h"
 #include "sharding/stages.h"
 
 #define MOMENTS 8.0 /* bytes: momentum and variance in fp32 */

@@ -1,7 +1,5 @@
 #include "sharding/instruction_text.h"
 
-#include <stdio.h>
-
 #include "sharding/offload.h"
 #include "sharding/schedule_exchange.h"
 #include "sharding/schedule_memory.h"

@@ -1,7 +1,5 @@
 #include "sharding/loss_scale.h"
 
-#include <math.h>
-
 #include "base/fail.h"
 
 zero_loss_scale zero_loss_scale_init(zero_type type)
@@ -11,26 +9,16 @@ zero_loss_scale zero_loss_scale_init(zero_type type)
         .type = type, .scale = first, .hysteresis = ZERO_LOSS_SCALE_HYSTERESIS};
 }
 
-static void grow(zero_loss_scale *s)
-{
-    if (++s->clean_steps < ZERO_LOSS_SCALE_WINDOW) return;
-    s->scale = fminf(2.0f * s->scale, ZERO_LOSS_SCALE_MOST);
-    s->hysteresis = ZERO_LOSS_SCALE_HYSTERESIS;
-    s->clean_steps = 0;
-}
-
 zero_status zero_loss_scale_update(zero_loss_scale *s, bool overflow)
 {
     if (overflow) {
         bool is_forgiven = s->type == ZERO_FP16 && s->hysteresis > 1;
         if (!is_forgiven && s->scale <= ZERO_LOSS_SCALE_LEAST) {
-            if (s->type == ZERO_FP16)
-                return zero_fail(
-                    ZERO_ERR_DIVERGED,
-                    "a gradient overflows fp16 although the loss scale is down to %g, the "
-                    "smallest: training has diverged; lower --lr, lengthen --warmup, or "
-                    "use --dtype bf16, which has the range of fp32",
-                    (double)s->scale);
+            ZERO_FAIL_IF(s->type == ZERO_FP16, ZERO_ERR_DIVERGED,
+                         "a gradient overflows fp16 although the loss scale is down to %g, "
+                         "the smallest: training has diverged; lower --lr, lengthen "
+                         "--warmup, or use --dtype bf16, which has the range of fp32",
+                         (double)s->scale);
             return zero_fail(ZERO_ERR_DIVERGED,
                              "a gradient is not finite in %s, which needs no loss scale: "
                              "training has diverged; lower --lr or lengthen --warmup",
@@ -43,6 +31,10 @@ zero_status zero_loss_scale_update(zero_loss_scale *s, bool overflow)
         s->clean_steps = 0;
         return ZERO_OK;
     }
-    if (s->type == ZERO_FP16) grow(s);
+    if (s->type == ZERO_FP16 && ++s->clean_steps >= ZERO_LOSS_SCALE_WINDOW) {
+        s->scale = fminf(2.0f * s->scale, ZERO_LOSS_SCALE_MOST);
+        s->hysteresis = ZERO_LOSS_SCALE_HYSTERESIS;
+        s->clean_steps = 0;
+    }
     return ZERO_OK;
 }

@@ -32,10 +32,8 @@
  * section 3.2; DeepSpeed's documented defaults. */
 #pragma once
 
-#include <stdbool.h>
-
+#include "base/fail.h"
 #include "base/half.h"
-#include "zero/status.h"
 
 #define ZERO_LOSS_SCALE_FIRST  65536.0f
 #define ZERO_LOSS_SCALE_LEAST  1.0f

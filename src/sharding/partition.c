@@ -1,7 +1,5 @@
 #include "sharding/partition.h"
 
-#include <assert.h>
-
 #include "base/fail.h"
 #include "base/number.h"
 
@@ -21,12 +19,10 @@ zero_status zero_partition_cut(zero_partition_scheme scheme, int n_ranks, int re
     assert(replicas >= 1 && (replicas == 1 || scheme == ZERO_PARTITION_SLICE));
     for (int g = 0; g < n; g++) {
         bool fits = n_params[g] >= 0 && n_params[g] <= most - sum;
-        if (n_ranks < 1 || !fits)
-            return zero_fail(ZERO_ERR_INVALID,
-                             "cannot cut %" PRId64
-                             " parameters into %d shards: expected 0 to 2^62 parameters in "
-                             "all and at least one rank",
-                             n_params[g], pieces);
+        ZERO_FAIL_IF(n_ranks < 1 || !fits, ZERO_ERR_INVALID,
+                     "cannot cut %" PRId64 " parameters into %d shards: expected 0 to 2^62 "
+                     "parameters in all and at least one rank",
+                     n_params[g], pieces);
         sum += n_params[g];
     }
     int64_t at = 0;

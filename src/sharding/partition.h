@@ -19,8 +19,8 @@
  * arXiv:1910.02054, section 5 and figure 1. */
 #pragma once
 
+#include "base/fail.h"
 #include "base/range.h"
-#include "zero/status.h"
 
 #define ZERO_SHARD_GRANULE 64
 

@@ -32,12 +32,12 @@
  * Nothing here communicates, and no memory of the model's size is needed. */
 #pragma once
 
+#include "base/fail.h"
 #include "lists/algorithm.h"
 #include "nn/model.h"
 #include "sharding/ops.h"
 #include "sharding/partition.h"
 #include "sharding/plan_input.h"
-#include "zero/status.h"
 
 /* The purpose of a byte of memory: the lines of the memory ledger. */
 typedef enum {

@@ -98,20 +98,6 @@ static zero_collective_spec of_group(const zero_schedule *s, zero_op op, int g, 
     return spec;
 }
 
-/* With a device neighbours find the mirrors of `in` and of `out` in each other's staging,
- * or reach the arrays themselves: then the distance only says that they can be read.
- * Messages may reach them, too. */
-static void put_on_device(const zero_schedule *s, const zero_exchange *x,
-                          zero_collective_spec *spec)
-{
-    bool is_near = zero_schedule_space(s, ZERO_CLASS_BUCKETS) == ZERO_SPACE_PART;
-    spec->on_device = true;
-    spec->direct = s->input.ipc || s->input.device_messages;
-    bool sums = zero_collective_sums(spec->kind), is_alone = s->shard.size == 1;
-    spec->in_place = x->in == x->out && (is_alone || !sums);
-    spec->in_apart = spec->out_apart = is_near ? between_parts(s) : 0;
-}
-
 /* Bytes that the algorithm itself stages, without the mirrors of a device's data: the
  * bucket bounds these alone. A direct collective has no mirrors. */
 static size_t own_staging(zero_collective_spec spec, const zero_layout *layout)
@@ -219,7 +205,17 @@ zero_collective_spec zero_exchange_collective(const zero_schedule *s, zero_op op
     zero_collective_spec spec = among == ZERO_TP_GROUP ? zero_join_collective(s, number, k)
                                 : g                    ? of_group(s, op, number, k, x)
                                                        : added_by_replicas(s, number, k);
-    if (g && s->input.device) put_on_device(s, x, &spec);
+    if (g && s->input.device) {
+        /* With a device neighbours find the mirrors of `in` and of `out` in each other's
+         * staging, or reach the arrays themselves: then the distance only says that they
+         * can be read. Messages may reach them, too. */
+        bool is_near = zero_schedule_space(s, ZERO_CLASS_BUCKETS) == ZERO_SPACE_PART;
+        spec.on_device = true;
+        spec.direct = s->input.ipc || s->input.device_messages;
+        bool sums = zero_collective_sums(spec.kind), is_alone = s->shard.size == 1;
+        spec.in_place = x->in == x->out && (is_alone || !sums);
+        spec.in_apart = spec.out_apart = is_near ? between_parts(s) : 0;
+    }
     zero_exchange_bound(&spec, zero_exchange_layout(s, op), s->input.bucket / at_once);
     return spec;
 }

@@ -1,7 +1,5 @@
 #include "sharding/schedule_memory.h"
 
-#include <assert.h>
-
 #include "base/fail.h"
 #include "base/grow.h"
 #include "base/number.h"

@@ -104,27 +104,25 @@ static void add_squares(const zero_schedule *s, zero_traffic *t)
     zero_small_add_reduced(t, world, rank, ZERO_VOTE_WORDS, sizeof(int64_t));
 }
 
-/* Sent by engine/run_update.c. LOSS gathers a loss per microbatch in the
- * ZeRO group, as the ranks of a TP group have the same. All ranks of the world add the
- * squares, vote in OVERFLOW, and tell two words each in VERIFY. COMPARE is not part of
- * every step: zero_schedule_compare_traffic(). */
-static void add_control(const zero_schedule *s, const zero_instruction *i, zero_traffic *t)
-{
-    const zero_layout *world = zero_schedule_world_layout(s);
-    if (i->op == ZERO_OP_LOSS)
-        zero_small_add_exchange(t, zero_schedule_data_layout(s), s->input.rank,
-                                (i->microbatch + 1) * (int64_t)sizeof(double));
-    if (i->op == ZERO_OP_VERIFY)
-        zero_small_add_reduced(t, world, zero_schedule_world_rank(s),
-                               2 * (int64_t)world->size, sizeof(uint64_t));
-    if (i->op == ZERO_OP_OVERFLOW) add_squares(s, t);
-}
-
 zero_traffic zero_schedule_control_traffic(const zero_schedule *s,
                                            zero_program_kind program)
 {
     const zero_program *p = &s->programs[program];
     zero_traffic sum = {0};
-    for (int at = 0; at < p->length; at++) add_control(s, &p->code[at], &sum);
+    for (int at = 0; at < p->length; at++) {
+        /* Sent by engine/run_update.c. LOSS gathers a loss per microbatch in the ZeRO
+         * group, as the ranks of a TP group have the same. All ranks of the world add the
+         * squares, vote in OVERFLOW, and tell two words each in VERIFY. COMPARE is not part
+         * of every step: zero_schedule_compare_traffic(). */
+        const zero_instruction *i = &p->code[at];
+        const zero_layout *world = zero_schedule_world_layout(s);
+        if (i->op == ZERO_OP_LOSS)
+            zero_small_add_exchange(&sum, zero_schedule_data_layout(s), s->input.rank,
+                                    (i->microbatch + 1) * (int64_t)sizeof(double));
+        if (i->op == ZERO_OP_VERIFY)
+            zero_small_add_reduced(&sum, world, zero_schedule_world_rank(s),
+                                   2 * (int64_t)world->size, sizeof(uint64_t));
+        if (i->op == ZERO_OP_OVERFLOW) add_squares(s, &sum);
+    }
     return sum;
 }

@@ -1,7 +1,5 @@
 #include "sharding/stages.h"
 
-#include <assert.h>
-
 #define ADDRESS(name) &zero_stage_##name,
 
 static const zero_stage *const stages[ZERO_STAGE_COUNT] = {ZERO_STAGES(ADDRESS)};

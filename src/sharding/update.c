@@ -1,7 +1,5 @@
 #include "sharding/update.h"
 
-#include <math.h>
-
 #include "base/fail.h"
 #include "base/number.h"
 #include "base/range.h"

@@ -210,19 +210,6 @@ static void number_microbatches(const zero_writer *w, zero_instruction *i)
     i->microbatch_stride = w->microbatch_stride;
 }
 
-/* With a device one buffer serves all microbatches: rows are copied to the host while the
- * next microbatch is computed. */
-static void hold_row_losses(zero_writer *w)
-{
-    int64_t n = sizes_of(w, last_unit(w)).row_loss * (int64_t)sizeof(float);
-    int64_t times = trains(w) ? w->in->accumulation : 1;
-    if (w->in->device && w->row_loss != ZERO_NO_BUFFER) return;
-    w->row_loss = bytes(w, ZERO_CLASS_LOGITS, n);
-    if (w->in->device)
-        w->host_rows =
-            zero_write_buffer(w, ZERO_CLASS_LOGITS, ZERO_SPACE_HOST, (size_t)(n * times));
-}
-
 void zero_write_load(zero_writer *w, int m)
 {
     const zero_model *model = w->model;
@@ -243,7 +230,16 @@ void zero_write_load(zero_writer *w, int m)
     size_t targets = generates || !is_last ? 0 : (size_t)positions * model->target_bytes;
     if (!is_first && !is_last) return;
     w->tokens = bytes(w, ZERO_CLASS_DATA, (int64_t)(inputs + targets));
-    if (!generates) hold_row_losses(w);
+    /* With a device one buffer serves all microbatches: rows are copied to the host while
+     * the next microbatch is computed. */
+    if (!generates && (!w->in->device || w->row_loss == ZERO_NO_BUFFER)) {
+        int64_t n = sizes_of(w, last_unit(w)).row_loss * (int64_t)sizeof(float);
+        int64_t times = trains(w) ? w->in->accumulation : 1;
+        w->row_loss = bytes(w, ZERO_CLASS_LOGITS, n);
+        if (w->in->device)
+            w->host_rows = zero_write_buffer(w, ZERO_CLASS_LOGITS, ZERO_SPACE_HOST,
+                                             (size_t)(n * times));
+    }
     zero_instruction *i = zero_write(w, ZERO_OP_LOAD);
     number_microbatches(w, i);
     i->tokens = w->tokens;

@@ -146,15 +146,13 @@ static zero_status check_keep(const zero_writer *w, int u)
     const zero_unit *unit = &w->model->units[u];
     const zero_program *p = &w->s->programs[w->program];
     int in_float = (int)(sizeof(float) / zero_type_size(unit->activations));
-    if (zero_write_out_floats(w, u) % tp_ranks(w) != 0)
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "unit '%s' gives %" PRId64
-            " numbers of %s: --partition-activations needs a multiple of %d, %d for each "
-            "of the %d ranks of a TP group; give another --micro-batch or --seq",
-            unit->name, unit->sizes(unit, w->B, w->T).out,
-            zero_type_name(unit->activations), in_float * tp_ranks(w), in_float,
-            tp_ranks(w));
+    ZERO_FAIL_IF(zero_write_out_floats(w, u) % tp_ranks(w) != 0, ZERO_ERR_INVALID,
+                 "unit '%s' gives %" PRId64
+                 " numbers of %s: --partition-activations needs a multiple of %d, %d for "
+                 "each of the %d ranks of a TP group; give another --micro-batch or --seq",
+                 unit->name, unit->sizes(unit, w->B, w->T).out,
+                 zero_type_name(unit->activations), in_float * tp_ranks(w), in_float,
+                 tp_ranks(w));
     for (int at = p->length - 1; at >= 0; at--) {
         const zero_instruction *i = &p->code[at];
         if (i->unit == u + 1 && i->op == ZERO_OP_JOIN) return ZERO_OK;

@@ -137,20 +137,6 @@ static bool is_tied(const struct pipe *p, int g)
     return p->place->holders[g] > 1;
 }
 
-static void tie(struct pipe *p, int g)
-{
-    const zero_group_state *state = &p->w.groups[g];
-    int holders = p->place->holders[g];
-    int sum = state->sum != ZERO_NO_BUFFER ? state->sum : state->grad;
-    if (!is_tied(p, g)) return;
-    int staging = zero_write_staging(
-        &p->w, tie_staging(p->w.s, g, holders, p->w.s->buffers[sum].type));
-    zero_instruction *i = zero_write_group(&p->w, ZERO_OP_TIE, g, ZERO_NO_BUFFER, sum);
-    i->staging = staging;
-    i->range = (zero_range){0, state->partition.padded};
-    i->rank_stride = holders;
-}
-
 static void gather_sum(zero_writer *w)
 {
     int grad = w->groups[w->ended.group].grad;
@@ -183,7 +169,21 @@ void zero_write_pipeline(zero_schedule *s)
         /* A tied gradient waits for the first stage, whose backward pass is the last to
          * end. A stage reduces all its other gradients before that. */
         for (int tied = 0; tied < 2; tied++) {
-            for (int k = 0; tied && k < p.w.n_order; k++) tie(&p, p.w.order[k]);
+            for (int k = 0; tied && k < p.w.n_order; k++) {
+                int g = p.w.order[k];
+                const zero_group_state *state = &p.w.groups[g];
+                int holders = p.place->holders[g];
+                int sum = state->sum != ZERO_NO_BUFFER ? state->sum : state->grad;
+                if (is_tied(&p, g)) {
+                    int staging = zero_write_staging(
+                        &p.w, tie_staging(p.w.s, g, holders, p.w.s->buffers[sum].type));
+                    zero_instruction *i =
+                        zero_write_group(&p.w, ZERO_OP_TIE, g, ZERO_NO_BUFFER, sum);
+                    i->staging = staging;
+                    i->range = (zero_range){0, state->partition.padded};
+                    i->rank_stride = holders;
+                }
+            }
             for (int k = 0; k < p.w.n_order; k++)
                 if (is_tied(&p, p.w.order[k]) == tied)
                     zero_write_reduce_whole(&p.w, p.w.order[k]);

@@ -1,7 +1,5 @@
 #include "state/profile.h"
 
-#include <math.h>
-
 #include "base/fail.h"
 #include "base/grow.h"
 #include "sharding/work.h"

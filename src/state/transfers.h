@@ -2,8 +2,7 @@
  * fills. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "base/fail.h"
 
 typedef struct {
     double begun; /* when the walk began it */

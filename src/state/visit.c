@@ -1,7 +1,5 @@
 #include "state/visit.h"
 
-#include <assert.h>
-
 #include "base/fail.h"
 #include "base/range.h"
 #include "sharding/checks.h"

@@ -17,7 +17,7 @@
 
 typedef struct {
     /* model */
-    const char *model;        /* a preset of nn/presets.c */
+    const char *model;        /* a preset of nn/presets.txt */
     const char *architecture; /* NULL: the preset's */
     zero_shape shape;         /* what options give; zeros: the base's */
     const char *tied;         /* on, off; NULL: the base's */

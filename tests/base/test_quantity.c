@@ -1,90 +1,40 @@
 /* Numbers as people write them, and the table of a struct's fields. */
 
-#include "support/test.h"
+#include "support/table.h"
 
 #include "base/field.h"
 #include "base/quantity.h"
 
-static void whole(const char *text, int64_t expected)
+/* A text that is none leaves the number alone. */
+static bool reads_whole(const char *text, const char *expected)
 {
     int64_t number = -7;
-    if (!zero_quantity_whole(text, &number) || number != expected)
-        fail_msg("'%s' gave %lld", text, (long long)number);
+    if (strcmp(expected, "none") == 0)
+        return !zero_quantity_whole(text, &number) && number == -7;
+    return zero_quantity_whole(text, &number) && number == strtoll(expected, NULL, 10);
 }
 
-static void not_whole(const char *text)
+static bool reads(bool (*read)(const char *text, double *x), const char *text,
+                  const char *expected)
 {
-    int64_t number = -7;
-    if (zero_quantity_whole(text, &number) || number != -7)
-        fail_msg("'%s' gave %lld", text, (long long)number);
+    double x = -7.0;
+    if (strcmp(expected, "none") == 0) return !read(text, &x) && x == -7.0;
+    return read(text, &x) && x == strtod(expected, NULL);
 }
 
-TEST(suffixes_are_powers_of_1000_and_with_i_of_1024)
+/* Suffixes are powers of 1000, and with i of 1024; fractions count where the result is whole; only
+ * rates among reals have a suffix, and seconds have units, too. */
+TEST(numbers_are_read_as_people_write_them)
 {
-    whole("0", 0);
-    whole("-12", -12);
-    whole("8K", 8000);
-    whole("8KB", 8000);
-    whole("8KiB", 8192);
-    whole("4MiB", INT64_C(4) << 20);
-    whole("8GB", INT64_C(8000000000));
-    whole("8GiB", INT64_C(8) << 30);
-    whole("2T", INT64_C(2000000000000));
-    whole("2TiB", INT64_C(2) << 40);
-    whole("9223372036854775807", INT64_MAX);
-}
-
-TEST(fractions_count_where_the_result_is_whole)
-{
-    whole("1.5K", 1500);
-    whole("1.5GiB", INT64_C(3) << 29);
-    whole("0.5KiB", 512);
-    whole("0.001K", 1);
-    not_whole("1.5");
-    not_whole("0.0001K");
-    not_whole("1.1KiB");
-    not_whole("1.");
-    not_whole("1.K");
-}
-
-TEST(other_texts_are_no_numbers)
-{
-    const char *texts[] = {"",
-                           "K",
-                           "-",
-                           "8k",
-                           "8KIB",
-                           "8Ki",
-                           "8B",
-                           "8 K",
-                           " 8",
-                           "0x10",
-                           "1e3",
-                           "8GBB",
-                           "+8",
-                           "--8",
-                           "1.2.3",
-                           "8P",
-                           "9223372036854775808",
-                           "9223372036854775807K"};
-    for (size_t i = 0; i < COUNT(texts); i++) not_whole(texts[i]);
-}
-
-TEST(only_rates_among_reals_have_a_suffix)
-{
-    double x = 0.0;
-    assert_true(zero_quantity_real("3e-4", &x) && fabs(x - 3e-4) < 1e-19);
-    assert_true(zero_quantity_rate("12.5G", &x) && fabs(x - 12.5e9) < 1e-3);
-    assert_true(zero_quantity_rate("1KiB", &x) && fabs(x - 1024.0) < 1e-9);
-    assert_true(zero_quantity_rate("1e-6", &x) && fabs(x - 1e-6) < 1e-20);
-    x = 5.0;
-    const char *not_real[] = {"0.5K", "", "nan", "inf", "0x1p3", "1e999", "1.5 ", "x"};
-    for (size_t i = 0; i < COUNT(not_real); i++)
-        assert_false(zero_quantity_real(not_real[i], &x));
-    const char *not_rate[] = {"", "G", "nan", "inf", "0x1p3K", "1e999", "1.5P", "1e308T"};
-    for (size_t i = 0; i < COUNT(not_rate); i++)
-        if (zero_quantity_rate(not_rate[i], &x)) fail_msg("'%s' is a rate", not_rate[i]);
-    assert_true(x > 4.9 && x < 5.1);
+    for (test_table t = table_open("base/quantities.txt"); table_next(&t);) {
+        const char *kind = t.field[0], *text = t.field[1], *expected = t.field[2];
+        if (!(*kind == 'w'   ? reads_whole(text, expected)
+              : *kind == 's' ? reads(zero_quantity_seconds, text, expected)
+                             : reads(strcmp(kind, "rate") == 0 ? zero_quantity_rate
+                                                               : zero_quantity_real,
+                                     text, expected)))
+            fail_msg("%s '%s' is not %s", kind, text, expected);
+    }
 }
 
 typedef struct {
@@ -123,24 +73,4 @@ TEST(every_field_tells_two_structs_apart)
         zero_field_write(&fields[i], &c, other);
         assert_string_not_equal(one, other);
     }
-}
-
-TEST(seconds_have_units_and_the_suffixes_of_rates)
-{
-    static const struct {
-        const char *text;
-        double seconds;
-    } cases[] = {{"1us", 1e-6},  {"2ms", 2e-3},    {"1.5us", 1.5e-6},
-                 {"30ns", 3e-8}, {"5s", 5.0},      {"0", 0.0},
-                 {"1e-6", 1e-6}, {"1e-3ms", 1e-6}, {"1K", 1000.0}};
-    static const char *const not_seconds[] = {"",    "us",   "1h",   "1u",  "1mss", "1 us",
-                                              "1Ms", "nans", "0x1s", "1uS", "inf"};
-    double x = 0.0;
-    for (size_t i = 0; i < COUNT(cases); i++) {
-        assert_true(zero_quantity_seconds(cases[i].text, &x));
-        assert_true(x == cases[i].seconds);
-    }
-    for (size_t i = 0; i < COUNT(not_seconds); i++)
-        if (zero_quantity_seconds(not_seconds[i], &x))
-            fail_msg("'%s' is a time", not_seconds[i]);
 }

@@ -1,4 +1,3 @@
-#define TEST_HAS_MAIN
 #define _GNU_SOURCE /* sched_getaffinity */
 #include "support/test.h"
 
@@ -13,9 +12,8 @@
 #include "base/memory_limit.h"
 #include "support/within.h"
 
-static void parts_are_not_larger_than_the_whole(void **state)
+TEST(parts_are_not_larger_than_the_whole)
 {
-    (void)state;
     zero_topology t;
     assert_ok(zero_topology_read(&t));
     assert_within(t.usable_cores, 1, t.allowed_cores);
@@ -32,9 +30,8 @@ static void parts_are_not_larger_than_the_whole(void **state)
     assert_true(strlen(t.cpu) < sizeof t.cpu);
 }
 
-static void it_counts_the_threads_that_the_system_counts(void **state)
+TEST(it_counts_the_threads_that_the_system_counts)
 {
-    (void)state;
     zero_topology t;
     cpu_set_t set;
     assert_int_equal(sched_getaffinity(0, sizeof set, &set), 0);
@@ -43,9 +40,8 @@ static void it_counts_the_threads_that_the_system_counts(void **state)
     assert_true(t.machine_threads >= sysconf(_SC_NPROCESSORS_ONLN));
 }
 
-static void a_process_bound_to_one_thread_may_use_one_core(void **state)
+TEST(a_process_bound_to_one_thread_may_use_one_core)
 {
-    (void)state;
     zero_topology whole, bound;
     cpu_set_t before, one;
     assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
@@ -73,9 +69,8 @@ static void read_machine_of(const char *variable, const char *value, zero_topolo
     assert_int_equal(unsetenv(variable), 0);
 }
 
-static void machines_without_cores_have_one_per_thread(void **state)
+TEST(machines_without_cores_have_one_per_thread)
 {
-    (void)state;
     zero_topology t;
     read_machine_of("HWLOC_SYNTHETIC", "core:4 pu:2", &t);
     assert_true(t.machine_cores == 4 && t.allowed_cores == 4 && t.usable_cores == 4);
@@ -104,10 +99,10 @@ static void write_machine(const char *path, int n_threads)
     hwloc_bitmap_free(allowed);
 }
 
-static void a_core_is_allowed_if_one_of_its_threads_is(void **state)
+TEST(a_core_is_allowed_if_one_of_its_threads_is)
 {
-    char path[256];
-    snprintf(path, sizeof path, "%s/machine.xml", (char *)*state);
+    char path[] = "/tmp/zero-machine-XXXXXX";
+    assert_int_equal(close(mkstemp(path)), 0);
     for (int n = 1; n <= 8; n++) {
         zero_topology t;
         write_machine(path, n);
@@ -118,6 +113,7 @@ static void a_core_is_allowed_if_one_of_its_threads_is(void **state)
         assert_int_equal(t.usable_threads, n);
         assert_int_equal(t.usable_cores, (n + 1) / 2);
     }
+    unlink(path);
 }
 
 /* A small tree of control groups in a temporary folder. */
@@ -136,102 +132,61 @@ static void put(const char *root, const char *path, const char *text)
     fclose(file);
 }
 
-static int make_root(void **state)
+/* The files of a row lie in a folder of their own. */
+TEST(the_tightest_control_group_above_us_decides)
 {
-    char name[] = "/tmp/zero-topology-XXXXXX";
-    if (!mkdtemp(name)) return -1;
-    *state = strdup(name);
-    return *state ? 0 : -1;
-}
-
-static int remove_root(void **state)
-{
-    char command[256];
-    snprintf(command, sizeof command, "rm -rf '%s'", (char *)*state);
-    free(*state);
-    return system(command);
-}
-
-static void no_control_group_is_no_limit(void **state)
-{
-    zero_memory_limit limit = {.limit = 1, .available = 1};
-    zero_memory_limit_read(*state, &limit);
-    assert_true(limit.limit == 0 && limit.available == 0);
-    put(*state, "proc/self/cgroup", "0::/job\nrubbish\n:\n");
-    put(*state, "sys/fs/cgroup/job/memory.max", "max\n");
-    zero_memory_limit_read(*state, &limit);
-    assert_true(limit.limit == 0 && limit.available == 0);
-    put(*state, "proc/self/cgroup", "5:memory:/job\n");
-    put(*state, "sys/fs/cgroup/memory/job/memory.limit_in_bytes", "9223372036854771712\n");
-    zero_memory_limit_read(*state, &limit);
-    assert_true(limit.limit == 0 && limit.available == 0);
-}
-
-static void the_tightest_group_above_us_decides(void **state)
-{
-    zero_memory_limit limit;
-    put(*state, "proc/self/cgroup", "0::/job/step/task\n");
-    put(*state, "sys/fs/cgroup/job/memory.max", "1000000\n");
-    put(*state, "sys/fs/cgroup/job/memory.current", "900000\n");
-    put(*state, "sys/fs/cgroup/job/step/memory.max", "max\n");
-    put(*state, "sys/fs/cgroup/job/step/task/memory.max", "800000\n");
-    put(*state, "sys/fs/cgroup/job/step/task/memory.current", "100000\n");
-    zero_memory_limit_read(*state, &limit);
-    assert_int_equal(limit.limit, 800000);
-    /* The job has less left, though a higher limit. */
-    assert_int_equal(limit.available, 100000);
-}
-
-static void idle_file_cache_counts_as_available(void **state)
-{
-    zero_memory_limit limit;
-    put(*state, "proc/self/cgroup", "0::/\n");
-    put(*state, "sys/fs/cgroup/memory.max", "1000000\n");
-    put(*state, "sys/fs/cgroup/memory.current", "900000\n");
-    put(*state, "sys/fs/cgroup/memory.stat", "anon 1\ninactive_file 500000\nfile 7\n");
-    zero_memory_limit_read(*state, &limit);
-    assert_int_equal(limit.available, 600000);
-}
-
-static void version_1_is_read_where_it_is_mounted(void **state)
-{
-    zero_memory_limit limit;
-    put(*state, "proc/self/cgroup",
-        "9:cpu:/other\n5:hugetlb,memory:/slurm/job\n0::/user\n");
-    put(*state, "sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
-    put(*state, "sys/fs/cgroup/memory/slurm/job/memory.limit_in_bytes", "700000\n");
-    put(*state, "sys/fs/cgroup/memory/slurm/job/memory.usage_in_bytes", "200000\n");
-    zero_memory_limit_read(*state, &limit);
-    assert_int_equal(limit.limit, 700000);
-    assert_int_equal(limit.available, 500000);
-}
-
-/* Docker shows the host's path, but mounts the container's group as the root. */
-static void a_path_that_is_not_mounted_here_ends_at_the_mount(void **state)
-{
-    zero_memory_limit limit;
-    put(*state, "proc/self/cgroup", "4:memory:/docker/0123abcd\n");
-    put(*state, "sys/fs/cgroup/memory/memory.limit_in_bytes", "600000\n");
-    zero_memory_limit_read(*state, &limit);
-    assert_int_equal(limit.limit, 600000);
-    assert_int_equal(limit.available, 600000);
-}
-
-#define in_a_folder(test) cmocka_unit_test_setup_teardown(test, make_root, remove_root)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parts_are_not_larger_than_the_whole),
-        cmocka_unit_test(it_counts_the_threads_that_the_system_counts),
-        cmocka_unit_test(a_process_bound_to_one_thread_may_use_one_core),
-        cmocka_unit_test(machines_without_cores_have_one_per_thread),
-        in_a_folder(a_core_is_allowed_if_one_of_its_threads_is),
-        in_a_folder(no_control_group_is_no_limit),
-        in_a_folder(the_tightest_group_above_us_decides),
-        in_a_folder(idle_file_cache_counts_as_available),
-        in_a_folder(version_1_is_read_where_it_is_mounted),
-        in_a_folder(a_path_that_is_not_mounted_here_ends_at_the_mount),
+    static const struct {
+        const char *files[6][2];
+        size_t limit, available;
+    } rows[] = {
+        {{{NULL}}, 0, 0},
+        {{{"proc/self/cgroup", "0::/job\nrubbish\n:\n"},
+          {"sys/fs/cgroup/job/memory.max", "max\n"}},
+         0,
+         0},
+        {{{"proc/self/cgroup", "5:memory:/job\n"},
+          {"sys/fs/cgroup/memory/job/memory.limit_in_bytes", "9223372036854771712\n"}},
+         0,
+         0},
+        /* The job has less left, though a higher limit. */
+        {{{"proc/self/cgroup", "0::/job/step/task\n"},
+          {"sys/fs/cgroup/job/memory.max", "1000000\n"},
+          {"sys/fs/cgroup/job/memory.current", "900000\n"},
+          {"sys/fs/cgroup/job/step/memory.max", "max\n"},
+          {"sys/fs/cgroup/job/step/task/memory.max", "800000\n"},
+          {"sys/fs/cgroup/job/step/task/memory.current", "100000\n"}},
+         800000,
+         100000},
+        /* An idle file cache counts as available. */
+        {{{"proc/self/cgroup", "0::/\n"},
+          {"sys/fs/cgroup/memory.max", "1000000\n"},
+          {"sys/fs/cgroup/memory.current", "900000\n"},
+          {"sys/fs/cgroup/memory.stat", "anon 1\ninactive_file 500000\nfile 7\n"}},
+         1000000,
+         600000},
+        /* Version 1, where it is mounted. */
+        {{{"proc/self/cgroup", "9:cpu:/other\n5:hugetlb,memory:/slurm/job\n0::/user\n"},
+          {"sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n"},
+          {"sys/fs/cgroup/memory/slurm/job/memory.limit_in_bytes", "700000\n"},
+          {"sys/fs/cgroup/memory/slurm/job/memory.usage_in_bytes", "200000\n"}},
+         700000,
+         500000},
+        /* Docker shows the host's path, but mounts the container's group as the root. */
+        {{{"proc/self/cgroup", "4:memory:/docker/0123abcd\n"},
+          {"sys/fs/cgroup/memory/memory.limit_in_bytes", "600000\n"}},
+         600000,
+         600000},
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        char root[] = "/tmp/zero-topology-XXXXXX", command[64];
+        zero_memory_limit limit = {.limit = 1, .available = 1};
+        assert_non_null(mkdtemp(root));
+        for (int k = 0; k < 6 && rows[i].files[k][0]; k++)
+            put(root, rows[i].files[k][0], rows[i].files[k][1]);
+        zero_memory_limit_read(root, &limit);
+        snprintf(command, sizeof command, "rm -rf '%s'", root);
+        assert_int_equal(system(command), 0);
+        assert_int_equal(limit.limit, rows[i].limit);
+        assert_int_equal(limit.available, rows[i].available);
+    }
 }

@@ -3,11 +3,11 @@
 
 #include "support/test.h"
 
-#include "base/half.h"
 #include "base/rng.h"
 #include "base/stream.h"
 #include "base/tree.h"
 #include "base/vector.h"
+#include "support/tree_oracle.h"
 
 #define LEAVES 64
 #define LEN    2100 /* two tiles and a rest */
@@ -23,31 +23,6 @@ typedef struct {
     zero_tree_term terms[LEAVES];
 } leaves;
 
-/* One number as `type` keeps it. */
-static float keep(zero_type type, float x)
-{
-    if (type == ZERO_BF16) return zero_from_bf16(zero_to_bf16(x));
-    if (type == ZERO_FP16) return zero_from_fp16(zero_to_fp16(x));
-    return x;
-}
-
-static float read_one(zero_type type, const char *data, int64_t i)
-{
-    float x;
-    uint16_t half;
-    memcpy(&half, data + i * 2, sizeof half);
-    if (type == ZERO_BF16) return zero_from_bf16(half);
-    if (type == ZERO_FP16) return zero_from_fp16(half);
-    memcpy(&x, data + i * 4, sizeof x);
-    return x;
-}
-
-/* NaN is equal to NaN here, and 0 is not equal to -0. */
-static bool same(float a, float b)
-{
-    return memcmp(&a, &b, sizeof a) == 0 || (isnan(a) && isnan(b));
-}
-
 /* The definition: left half is the largest power of two below n. */
 static float tree(const leaves *l, int first, int n, int64_t i)
 {
@@ -57,27 +32,24 @@ static float tree(const leaves *l, int first, int n, int64_t i)
     return tree(l, first, left, i) + tree(l, first + left, n - left, i);
 }
 
-/* Magnitudes from 2^-8 to 2^8: another order of additions gives other bits. */
-static void make_leaf(leaves *l, int k, zero_type type, size_t offset)
+/* Leaves of a trial of the oracle. */
+static leaves *make_leaves_of(uint64_t types, size_t offset, uint64_t trial)
 {
-    char *data = l->stored[k] + offset * zero_type_size(type);
-    for (int i = 0; i < LEN; i++) {
-        uint64_t bits = zero_rng_bits(&stream, (uint64_t)(k * LEN + i));
-        float x = (float)(bits >> 40) * 0x1p-24f - 0.5f;
-        l->x[k][i] = keep(type, ldexpf(x, (int)(bits % 17) - 8));
+    leaves *l = aligned_alloc(64, (sizeof *l + 63) / 64 * 64);
+    assert_non_null(l);
+    for (int k = 0; k < LEAVES; k++) {
+        const zero_type type = (zero_type)((types >> k % 32 * 2 & 3) % 3);
+        char *data = l->stored[k] + (offset * (size_t)k) % 33 * zero_type_size(type);
+        for (int i = 0; i < LEN; i++) l->x[k][i] = oracle_leaf(type, trial, k, i);
+        zero_convert(ZERO_FP32, type, LEN, l->x[k], data);
+        l->terms[k] = (zero_tree_term){data, type, k, 1};
     }
-    zero_convert(ZERO_FP32, type, LEN, l->x[k], data);
-    l->terms[k] = (zero_tree_term){data, type, k, 1};
+    return l;
 }
 
 static leaves *make_leaves(uint64_t types, size_t offset)
 {
-    leaves *l = aligned_alloc(64, (sizeof *l + 63) / 64 * 64);
-    assert_non_null(l);
-    for (int k = 0; k < LEAVES; k++)
-        make_leaf(l, k, (zero_type)((types >> k % 32 * 2 & 3) % 3),
-                  (offset * (size_t)k) % 33);
-    return l;
+    return make_leaves_of(types, offset, 7);
 }
 
 static void check_sum(leaves *l, int first, int n, int64_t len, zero_type type,
@@ -87,7 +59,7 @@ static void check_sum(leaves *l, int first, int n, int64_t len, zero_type type,
     memset(l->out, 0x55, sizeof l->out);
     zero_tree_sum(n, l->terms + first, len, type, out, past_caches);
     for (int64_t i = 0; i < len; i++)
-        assert_true(same(read_one(type, out, i), keep(type, tree(l, first, n, i))));
+        assert_true(oracle_same(type, out, i, tree(l, first, n, i)));
     for (const char *p = l->out; p < out; p++) assert_int_equal(*p, 0x55);
     for (const char *p = out + (size_t)len * zero_type_size(type);
          p < l->out + sizeof l->out; p++)
@@ -136,7 +108,7 @@ TEST(the_output_may_be_any_of_the_terms)
                 void *out = l->stored[k] + ((const char *)l->terms[k].data - l->stored[k]);
                 zero_tree_sum(n, l->terms, LEN, type, out, (n + k) % 2);
                 for (int64_t i = 0; i < LEN; i++)
-                    assert_true(same(read_one(type, out, i), keep(type, tree(l, 0, n, i))));
+                    assert_true(oracle_same(type, out, i, tree(l, 0, n, i)));
                 free(l);
             }
         }
@@ -170,8 +142,7 @@ TEST(whoever_sums_a_subtree_first_changes_no_bit)
         int terms = cut(l, parts, first, n, seed * LEAVES * LEAVES, 0);
         zero_tree_sum(terms, parts->terms, LEN, type, parts->out, seed % 2);
         for (int64_t i = 0; i < LEN; i += 3)
-            assert_true(
-                same(read_one(type, parts->out, i), keep(type, tree(l, first, n, i))));
+            assert_true(oracle_same(type, parts->out, i, tree(l, first, n, i)));
     }
     free(parts);
     free(l);
@@ -205,16 +176,8 @@ TEST(sums_of_covers_make_the_sum_of_the_whole)
 
 TEST(nan_and_infinity_pass_through)
 {
-    static const float odd[] = {NAN,       INFINITY, -INFINITY, 60000.0f,
-                                -60000.0f, 3e38f,    1e-40f};
     for (int type = ZERO_FP32; type <= ZERO_FP16; type++) {
-        leaves *l = make_leaves(type_patterns[type], 0);
-        for (int k = 0; k < 5; k++) {
-            for (int i = 0; i < LEN; i++)
-                l->x[k][i] = keep((zero_type)type,
-                                  odd[zero_rng_bits(&stream, (uint64_t)(k * LEN + i)) % 7]);
-            zero_convert(ZERO_FP32, (zero_type)type, LEN, l->x[k], l->stored[k]);
-        }
+        leaves *l = make_leaves_of(type_patterns[type], 0, ORACLE_SPECIAL);
         for (int n = 1; n <= 5; n++)
             for (int out = ZERO_FP32; out <= ZERO_FP16; out++)
                 check_sum(l, 0, n, LEN, (zero_type)out, 0, n % 2);
@@ -257,8 +220,7 @@ TEST(every_instruction_set_adds_as_defined)
                 float x = pair ? l->x[2][i] + l->x[3][i] : l->x[2][i];
                 if (depth == 2) x = l->x[1][i] + x;
                 if (depth >= 1) x = l->x[0][i] + x;
-                assert_true(
-                    same(read_one((zero_type)to, l->out, i), keep((zero_type)to, x)));
+                assert_true(oracle_same((zero_type)to, l->out, i, x));
             }
         }
         free(l);
@@ -314,8 +276,11 @@ TEST(every_instruction_set_adds_what_it_has_rounded)
         const float *sum = k / 3 % 2 ? l->x[1] : NULL;
         kernels->add_rounded(type, LEN, sum, l->x[0], out);
         for (int64_t i = 0; i < LEN; i++) {
-            float x = keep(type, l->x[0][i]);
-            assert_true(same(out[i], sum ? sum[i] + x : x));
+            uint16_t half;
+            float x = l->x[0][i];
+            if (type != ZERO_FP32) oracle_store(type, &half, 0, x);
+            if (type != ZERO_FP32) x = oracle_load(type, &half, 0);
+            assert_true(oracle_same(ZERO_FP32, out, i, sum ? sum[i] + x : x));
         }
     }
     free(l);

@@ -22,7 +22,7 @@ static void reads_values(const char *path)
 {
     zero_hugging_face file;
     zero_shape found;
-    zero_model model = model_of(&shape);
+    zero_model model = built(&shape);
     check_ok(zero_hugging_face_find_shape(path, &found));
     assert_true(found.layers == 2 && found.heads == 3 && found.vocab == 71);
     check_ok(zero_hugging_face_open(path, &model, &file));
@@ -41,7 +41,7 @@ static void refuses(const char *path, zero_status code, const char *text)
 
 static void write_folder(void)
 {
-    zero_model model = model_of(&shape);
+    zero_model model = built(&shape);
     check_ok(write_to(DIR_NAME, &model, &values, NULL));
     zero_model_destroy(&model);
 }

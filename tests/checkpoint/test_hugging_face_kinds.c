@@ -5,6 +5,8 @@
 
 #include "io/json_input.h"
 #include "nn/shape.h"
+#include "support/laws.h"
+#include "support/table.h"
 
 /* ---- small models ---- */
 
@@ -62,7 +64,7 @@ TEST(each_architecture_is_read_back)
 {
     for (int kind = ZERO_LLAMA; kind < ZERO_ARCHITECTURES; kind++) {
         zero_shape s = of(kind);
-        zero_model model = model_of(&s);
+        zero_model model = built(&s);
         for (int k = 0; k < 2; k++) {
             write_model(&model, k == 0 ? 0 : 3000);
             assert_int_equal(exists(DIR_NAME "/model.safetensors.index.json"), k);
@@ -75,89 +77,24 @@ TEST(each_architecture_is_read_back)
 
 /* ---- names ---- */
 
-typedef struct {
-    const char *name;
-    int64_t rows, cols; /* rows 0: a vector */
-} entry;
-
-static const entry of_neox[] = {
-    {"gpt_neox.embed_in.weight", 71, 12},
-    {"gpt_neox.layers.1.input_layernorm.weight", 0, 12},
-    {"gpt_neox.layers.1.post_attention_layernorm.bias", 0, 12},
-    {"gpt_neox.layers.0.attention.query_key_value.weight", 36, 12},
-    {"gpt_neox.layers.0.attention.query_key_value.bias", 0, 36},
-    {"gpt_neox.layers.0.attention.dense.weight", 12, 12},
-    {"gpt_neox.layers.0.attention.dense.bias", 0, 12},
-    {"gpt_neox.layers.0.mlp.dense_h_to_4h.weight", 20, 12},
-    {"gpt_neox.layers.0.mlp.dense_h_to_4h.bias", 0, 20},
-    {"gpt_neox.layers.0.mlp.dense_4h_to_h.weight", 12, 20},
-    {"gpt_neox.layers.0.mlp.dense_4h_to_h.bias", 0, 12},
-    {"gpt_neox.final_layer_norm.bias", 0, 12},
-    {"embed_out.weight", 71, 12},
-    {NULL, 0, 0}};
-static const entry of_all[] = {{"model.embed_tokens.weight", 71, 12},
-                               {"model.layers.1.input_layernorm.weight", 0, 12},
-                               {"model.layers.0.post_attention_layernorm.weight", 0, 12},
-                               {"model.layers.1.mlp.gate_proj.weight", 20, 12},
-                               {"model.layers.1.mlp.up_proj.weight", 20, 12},
-                               {"model.layers.0.mlp.down_proj.weight", 12, 20},
-                               {"model.norm.weight", 0, 12},
-                               {NULL, 0, 0}};
-static const entry of_llama[] = {{"model.layers.0.self_attn.q_proj.weight", 12, 12},
-                                 {"model.layers.0.self_attn.k_proj.weight", 4, 12},
-                                 {"model.layers.0.self_attn.v_proj.weight", 4, 12},
-                                 {"model.layers.0.self_attn.o_proj.weight", 12, 12},
-                                 {"lm_head.weight", 71, 12},
-                                 {NULL, 0, 0}};
-static const entry of_qwen2[] = {{"model.layers.1.self_attn.q_proj.bias", 0, 12},
-                                 {"model.layers.1.self_attn.k_proj.bias", 0, 4},
-                                 {"model.layers.1.self_attn.v_proj.bias", 0, 4},
-                                 {NULL, 0, 0}};
-static const entry of_qwen3[] = {{"model.layers.1.self_attn.q_norm.weight", 0, 4},
-                                 {"model.layers.1.self_attn.k_norm.weight", 0, 4},
-                                 {"model.layers.0.self_attn.q_proj.weight", 24, 12},
-                                 {"model.layers.0.self_attn.o_proj.weight", 12, 24},
-                                 {"lm_head.weight", 71, 12},
-                                 {NULL, 0, 0}};
-
-static void check_entries(const zero_safetensors *table, const entry *list)
-{
-    for (; list->name; list++) {
-        const zero_safetensors_entry *e = zero_safetensors_find(table, list->name);
-        if (!e) fail_msg("%s is missing", list->name);
-        bool fits = list->rows == 0 ? e->n_dims == 1 && e->dims[0] == list->cols
-                                    : e->n_dims == 2 && e->dims[0] == list->rows &&
-                                          e->dims[1] == list->cols;
-        if (!fits) fail_msg("%s has another shape", list->name);
-    }
-}
-
 TEST(names_and_shapes_are_theirs)
 {
-    static const struct {
-        int kind, n;
-        const entry *own, *common;
-    } rows[] = {{ZERO_LLAMA, 1 + 2 * 9 + 2, of_llama, of_all},
-                {ZERO_MISTRAL, 1 + 2 * 9 + 2, of_llama, of_all},
-                {ZERO_QWEN2, 1 + 2 * 12 + 1, of_qwen2, of_all}, /* tied: no head */
-                {ZERO_QWEN3, 1 + 2 * 11 + 2, of_qwen3, of_all},
-                {ZERO_NEOX, 1 + 2 * 12 + 3, of_neox, of_neox}};
-    for (size_t i = 0; i < COUNT(rows); i++) {
-        zero_shape s = of(rows[i].kind);
-        zero_model model = model_of(&s);
-        zero_file file;
+    static const int tensors[] = {[ZERO_LLAMA] = 1 + 2 * 9 + 2,
+                                  [ZERO_MISTRAL] = 1 + 2 * 9 + 2,
+                                  [ZERO_QWEN2] = 1 + 2 * 12 + 1, /* tied: no head */
+                                  [ZERO_QWEN3] = 1 + 2 * 11 + 2,
+                                  [ZERO_NEOX] = 1 + 2 * 12 + 3};
+    for (int kind = ZERO_LLAMA; kind < ZERO_ARCHITECTURES; kind++) {
+        zero_shape s = of(kind);
+        zero_model model = built(&s);
         zero_safetensors table;
-        zero_bytes header = {0};
         write_model(&model, 0);
-        check_ok(zero_file_open(DIR_NAME "/model.safetensors", &file));
-        check_ok(zero_safetensors_read_header(&file, &header));
-        check_ok(zero_safetensors_parse("", file.bytes, &header, &table));
-        assert_int_equal(table.n, rows[i].n);
-        check_entries(&table, rows[i].common);
-        check_entries(&table, rows[i].own);
+        read_table(&table);
+        assert_int_equal(table.n, tensors[kind]);
+        for (test_table t = table_open("checkpoint/names.txt"); table_next(&t);)
+            if (strstr(t.field[0], zero_architectures[kind].name))
+                assert_entry(&table, t.field[1], atoi(t.field[2]), atoi(t.field[3]));
         zero_safetensors_destroy(&table);
-        zero_bytes_destroy(&header);
-        zero_file_close(&file);
         remove_dir(DIR_NAME);
         zero_model_destroy(&model);
     }
@@ -270,87 +207,45 @@ TEST(a_part_that_turns_is_read_from_files_of_both_versions)
 
 TEST(another_calculation_is_refused_by_its_name)
 {
-    static const struct {
-        const char *json;
-        zero_status expected;
-        const char *text;
-    } rows[] = {
-        {"{\"model_type\": \"gemma\"}", ZERO_ERR_UNSUPPORTED,
-         "of the type gemma: this program computes gpt2, llama, mistral, qwen2, qwen3"},
-        {"{\"architectures\": [\"PhiForCausalLM\"]}", ZERO_ERR_UNSUPPORTED,
-         "PhiForCausalLM"},
-        {"{" LLAMA ", \"hidden_act\": \"gelu\"}", ZERO_ERR_UNSUPPORTED,
-         "\"hidden_act\" is \"gelu\""},
-        {"{" LLAMA ", \"attention_bias\": true}", ZERO_ERR_UNSUPPORTED,
-         "\"attention_bias\" is true"},
-        {"{" LLAMA ", \"mlp_bias\": true}", ZERO_ERR_UNSUPPORTED, "\"mlp_bias\" is true"},
-        {"{" LLAMA ", \"partial_rotary_factor\": 0.5}", ZERO_ERR_UNSUPPORTED,
-         "\"partial_rotary_factor\" is 0.5"},
-        {"{" LLAMA ", \"quantization_config\": {\"bits\": 4}}", ZERO_ERR_UNSUPPORTED,
-         "unquantized files"},
-        {"{" LLAMA ", \"rope_scaling\": {\"type\": \"linear\", \"factor\": 2.0}}",
-         ZERO_ERR_UNSUPPORTED, "\"rope_scaling\" is of the type \"linear\""},
-        {"{" LLAMA ", \"rope_parameters\": {\"rope_type\": \"yarn\", \"rope_theta\": 1e4}}",
-         ZERO_ERR_UNSUPPORTED, "\"rope_parameters\" is of the type \"yarn\""},
-        {"{" LLAMA ", \"rope_parameters\": {\"rope_type\": \"default\"}}", ZERO_ERR_FORMAT,
-         "\"rope_theta\" is missing"},
-        {"{" LLAMA ", \"rope_theta\": 1e4, \"rope_parameters\": {\"rope_theta\": 5e5}}",
-         ZERO_ERR_FORMAT, "\"rope_theta\" is 10000, and 500000"},
-        {"{" LLAMA ", \"rope_scaling\": {\"rope_type\": \"llama3\", \"factor\": 8.0}}",
-         ZERO_ERR_FORMAT, "\"low_freq_factor\" is missing"},
-        {"{" LLAMA ", \"rope_scaling\": [1]}", ZERO_ERR_FORMAT, "expected an object"},
-        {"{" LLAMA ", \"num_key_value_heads\": 4}", ZERO_ERR_FORMAT, "kv-heads"},
-        {"{" LLAMA ", \"num_key_value_heads\": \"2\"}", ZERO_ERR_FORMAT,
-         "num_key_value_heads"},
-        {"{\"model_type\": \"llama\", \"hidden_size\": 12}", ZERO_ERR_FORMAT, "is missing"},
-        {"{" NEOX ", \"use_parallel_residual\": false}", ZERO_ERR_UNSUPPORTED,
-         "\"use_parallel_residual\" is false"},
-        {"{" NEOX ", \"hidden_act\": \"gelu_fast\"}", ZERO_ERR_UNSUPPORTED,
-         "\"hidden_act\" is \"gelu_fast\""},
-        {"{" NEOX ", \"attention_bias\": false}", ZERO_ERR_UNSUPPORTED,
-         "\"attention_bias\" is false"},
-        {"{" NEOX ", \"rotary_pct\": 1.0, \"partial_rotary_factor\": 0.5}",
-         ZERO_ERR_UNSUPPORTED, "\"rotary_pct\" of the channels"},
-        {"{" NEOX ", \"rope_theta\": 1e4, \"rotary_emb_base\": 5e4}", ZERO_ERR_FORMAT,
-         "means the same"},
-        {"{" NEOX "}", ZERO_ERR_FORMAT, "rotary positions turn 0 of them"},
-    };
-    for (size_t i = 0; i < COUNT(rows); i++) {
+    for (test_table t = table_open("checkpoint/refused_kinds.txt"); table_next(&t);) {
+        char json[1000];
         zero_shape s;
-        zero_status st = read_text(rows[i].json, &s);
-        if (st != rows[i].expected)
-            fail_msg("%s: status %d, %s", rows[i].json, (int)st, zero_last_error());
-        assert_told(rows[i].text);
+        snprintf(json, sizeof json, "{%s%s%s}",
+                 *t.field[0] == 'l'   ? LLAMA
+                 : *t.field[0] == 'g' ? NEOX
+                                      : "",
+                 *t.field[0] != '-' && *t.field[1] ? ", " : "", t.field[1]);
+        assert_int_equal(read_text(json, &s), status_of(t.field[2]));
+        assert_told(t.field[3]);
     }
+}
+
+/* The configuration that is written, which is read as the same shape. */
+static json_t *written(const zero_shape *s, const json_t *kept)
+{
+    zero_model model = built(s);
+    zero_bytes text = {0};
+    zero_shape found;
+    json_t *root;
+    check_ok(zero_hugging_face_write_config(
+        &(zero_hugging_face_export){.model = &model, .kept = kept}, &text));
+    check_ok(zero_hugging_face_read_config("c", &text, &found));
+    if (!kept) assert_true(equal(&found, s));
+    check_ok(zero_json_parse("c", text.bytes, text.len, &root));
+    zero_bytes_destroy(&text);
+    zero_model_destroy(&model);
+    return root;
 }
 
 /* The keys of version 4, which version 5 reads, too. */
 TEST(what_is_written_is_read_by_both_versions)
 {
-    zero_shape s = of(ZERO_LLAMA), found;
-    zero_model model = model_of(&s);
-    zero_bytes text = {0};
-    json_t *root;
-    const json_t *rope;
-    const char *word;
-    double theta;
-    check_ok(zero_hugging_face_write_config(&(zero_hugging_face_export){.model = &model},
-                                            &text));
-    check_ok(zero_hugging_face_read_config("c", &text, &found));
-    assert_true(equal(&found, &s));
-    check_ok(zero_json_parse("c", text.bytes, text.len, &root));
-    check_ok(zero_json_text("c", root, "torch_dtype", &word));
-    check_ok(zero_json_real("c", root, "rope_theta", &theta));
-    assert_true(theta == 5e5);
-    check_ok(zero_json_object("c", root, "rope_scaling", &rope));
-    check_ok(zero_json_text("c", rope, "rope_type", &word));
-    assert_string_equal(word, "llama3");
-    assert_null(json_object_get(root, "rope_parameters"));
-    assert_null(json_object_get(root, "dtype"));
+    const zero_shape s = of(ZERO_LLAMA);
+    json_t *root = written(&s, NULL);
+    LAWS(root, "torch_dtype && !dtype && !rope_parameters && rope_theta == 5e5",
+         "rope_scaling/rope_type == \"llama3\"");
     assert_true(json_is_null(json_object_get(root, "sliding_window")));
     json_decref(root);
-    zero_bytes_destroy(&text);
-    zero_model_destroy(&model);
 }
 
 /* An imported model's own members stay, and its length, whatever it was trained on. */
@@ -358,36 +253,18 @@ TEST(a_configuration_that_was_kept_keeps_its_length_and_window)
 {
     zero_shape s = of(ZERO_MISTRAL);
     s.seq = 8;
-    zero_model model = model_of(&s);
-    zero_bytes text = {0};
-    json_t *root,
-        *kept = json_pack(
-            "{s:s}", "config.json",
-            "{\"model_type\": \"mistral\", \"sliding_window\": 10, \"bos_token_id\": 1, "
-            "\"eos_token_id\": [2, 3], \"dtype\": \"bfloat16\", \"x\": 1, " SIZES
-            ", \"rope_parameters\": {\"rope_theta\": 7.0, \"rope_type\": \"default\"}}");
-    int64_t n;
-    double theta;
-    const char *word;
-    check_ok(zero_hugging_face_write_config(
-        &(zero_hugging_face_export){.model = &model, .kept = kept}, &text));
-    check_ok(zero_json_parse("c", text.bytes, text.len, &root));
-    check_ok(zero_json_whole("c", root, "max_position_embeddings", 24, 24, &n));
-    check_ok(zero_json_whole("c", root, "sliding_window", 10, 10, &n));
-    check_ok(zero_json_whole("c", root, "num_key_value_heads", 2, 2, &n));
-    check_ok(zero_json_whole("c", root, "x", 1, 1, &n));
-    check_ok(zero_json_whole("c", root, "bos_token_id", 1, 1, &n));
-    assert_int_equal(json_array_size(json_object_get(root, "eos_token_id")), 2);
-    check_ok(zero_json_real("c", root, "rope_theta", &theta));
-    assert_true(theta == 5e5);
-    check_ok(zero_json_text("c", root, "torch_dtype", &word));
-    assert_string_equal(word, "float32");
-    assert_null(json_object_get(root, "dtype"));
-    assert_null(json_object_get(root, "rope_parameters"));
+    json_t *kept = json_pack(
+        "{s:s}", "config.json",
+        "{\"model_type\": \"mistral\", \"sliding_window\": 10, \"bos_token_id\": 1, "
+        "\"eos_token_id\": [2, 3], \"dtype\": \"bfloat16\", \"x\": 1, " SIZES
+        ", \"rope_parameters\": {\"rope_theta\": 7.0, \"rope_type\": \"default\"}}");
+    json_t *root = written(&s, kept);
+    LAWS(root, "max_position_embeddings == 24 && sliding_window == 10",
+         "num_key_value_heads == 2 && x == 1 && bos_token_id == 1 && count(eos_token_id) "
+         "== 2",
+         "rope_theta == 5e5 && torch_dtype == \"float32\" && !dtype && !rope_parameters");
     json_decref(root);
     json_decref(kept);
-    zero_bytes_destroy(&text);
-    zero_model_destroy(&model);
 }
 
 /* ---- files of others ---- */
@@ -442,7 +319,7 @@ TEST(prefixes_heads_and_angles_of_other_files_are_read)
                                            "module._orig_mod."};
     for (int kind = ZERO_LLAMA; kind < ZERO_ARCHITECTURES; kind++) {
         zero_shape s = of(kind);
-        zero_model model = model_of(&s);
+        zero_model model = built(&s);
         write_model(&model, 0);
         for (size_t i = 0; i < COUNT(prefixes); i++)
             for (int head = 0; head <= s.tied; head++) {
@@ -465,25 +342,25 @@ TEST(prefixes_heads_and_angles_of_other_files_are_read)
 TEST(another_shape_is_told_by_the_options_that_give_it)
 {
     zero_shape s = of(ZERO_QWEN3), other;
-    zero_model model = model_of(&s), wanted;
+    zero_model model = built(&s), wanted;
     zero_hugging_face file;
     write_model(&model, 0);
     other = s;
     other.kv_heads = 3, other.theta = 1e6,
     other.seq = 23; /* fewer positions are no other */
-    wanted = model_of(&other);
+    wanted = built(&other);
     assert_fails(zero_hugging_face_open(DIR_NAME, &wanted, &file), ZERO_ERR_INVALID,
                  "(kv-heads 3, theta 1000000): give --kv-heads 2 --theta "
                  "500000,");
     zero_model_destroy(&wanted);
     other = of(ZERO_LLAMA);
-    wanted = model_of(&other);
+    wanted = built(&other);
     assert_fails(zero_hugging_face_open(DIR_NAME, &wanted, &file), ZERO_ERR_INVALID,
                  "give --architecture qwen3");
     zero_model_destroy(&wanted);
     other = s;
     other.seq = 25;
-    wanted = model_of(&other);
+    wanted = built(&other);
     assert_fails(zero_hugging_face_open(DIR_NAME, &wanted, &file), ZERO_ERR_INVALID,
                  "give --seq 24,");
     zero_model_destroy(&wanted);

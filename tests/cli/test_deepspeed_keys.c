@@ -1,6 +1,6 @@
 /* The keys of DeepSpeed's configurations: what their rows say is so. */
 
-#include "support/test.h"
+#include "support/table.h"
 
 #include "cli/deepspeed.h"
 #include "cli/run_options.h"
@@ -73,37 +73,10 @@ static bool has_the_words(const char *path, const char *option)
 /* The option is about something else. */
 static bool is_by_chance(const char *path, const char *option)
 {
-    static const char *const pairs[][2] = {
-        {"scheduler.params.warmup_min_ratio", "warmup"},
-        {"bf16.check_grad_overflow", "check"},
-        {"data_types.grad_accum_dtype", "dtype"},
-        {"zero_optimization.allgather_bucket_size", "bucket"},
-        {"zero_optimization.use_multi_rank_bucket_allreduce", "bucket"},
-        {"zero_optimization.stage3_model_persistence_threshold", "model"},
-        {"zero_optimization.stage3_partition_stream_chunk_size", "partition"},
-        {"zero_optimization.stage3_gather_16bit_weights_on_model_save", "model"},
-        {"zero_optimization.stage3_gather_fp16_weights_on_model_save", "model"},
-        {"zero_optimization.cpu_offload_use_pin_memory", "offload"},
-        {"zero_optimization.elastic_checkpoint", "checkpoint"},
-        {"zero_optimization.pipeline_loading_checkpoint", "checkpoint"},
-        {"zero_optimization.log_trace_cache_warnings", "trace"},
-        {"activation_checkpointing.synchronize_checkpoint_boundary", "checkpoint"},
-        {"communication_data_type", "data"},
-        {"seq_parallel_comm_data_type", "data"},
-        {"seq_parallel_comm_data_type", "seq"},
-        {"tensor_parallel.tp_overlap_comm", "tp"},
-        {"tensor_parallel.tp", "tp"},
-        {"tensor_parallel.partition_config", "partition"},
-        {"tensor_parallel.partition_config", "config"},
-        {"tensor_parallel.preset_model", "model"},
-        {"tensor_parallel.keep_module_on_host", "keep"},
-        {"use_data_before_expert_parallelism", "data"},
-        {"data_efficiency", "data"},
-        {"checkpoint", "checkpoint"},
-    };
-    for (size_t i = 0; i < COUNT(pairs); i++)
-        if (strcmp(pairs[i][0], path) == 0 && strcmp(pairs[i][1], option) == 0) return true;
-    return false;
+    bool found = false;
+    for (test_table t = table_open("cli/deepspeed_by_chance.txt"); table_next(&t);)
+        if (strcmp(t.field[0], path) == 0 && strcmp(t.field[1], option) == 0) found = true;
+    return found;
 }
 
 /* A key that shares its words with an option is taken, or its reason names the option. */

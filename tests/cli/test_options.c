@@ -77,67 +77,29 @@ TEST(binary_suffixes_are_powers_of_1024)
     accepted("--memory-limit 8GB --bucket 1.5K", &o);
     assert_true(o.config.memory_limit == INT64_C(8000000000) &&
                 o.config.plan.bucket == 1500);
-    const char *wrong[] = {"1Ki", "1kiB", "1iB", "1GiBs", "1KK", "1MBB", "8388608TiB"};
-    for (size_t i = 0; i < COUNT(wrong); i++) {
-        char line[64];
-        snprintf(line, sizeof line, "--memory-limit %s", wrong[i]);
-        refused(ZERO_ERR_INVALID, line, wrong[i], "64KiB is 65536");
-    }
 }
 
-TEST(bad_numbers_are_refused_with_option_value_and_range)
-{
-    const char *whole[] = {"-1",
-                           "abc",
-                           "1.5",
-                           "1e3",
-                           "0x10",
-                           "7x",
-                           "7k",
-                           "K",
-                           "--7",
-                           "+7",
-                           "nan",
-                           "1KK",
-                           "2000G",
-                           "9223372036854775808",
-                           "9223372036854775807K"};
-    for (size_t i = 0; i < COUNT(whole); i++) {
-        char line[128];
-        snprintf(line, sizeof line, "--steps=%s", whole[i]);
-        refused(ZERO_ERR_INVALID, line, whole[i], "whole number from 0 to 1000000000000");
-    }
-    const char *real[] = {"nan", "inf",  "-inf", "abc",    "1e400", "-1",
-                          "0x1", "1.5x", "101",  "1e-400", ".",     "1,5"};
-    for (size_t i = 0; i < COUNT(real); i++) {
-        char line[128];
-        snprintf(line, sizeof line, "--lr %s", real[i]);
-        refused(ZERO_ERR_INVALID, line, line, "decimal number from 0 to 100");
-    }
-}
-
-TEST(tp_is_checked_before_ranks_are_known)
+TEST(tp_is_taken_before_ranks_are_known)
 {
     parsed o;
     accepted("--tp 4 --tp-slices 8 --tp-across-nodes --heads 8", &o);
     assert_true(o.config.tp.ranks == 4 && o.config.tp.across_nodes);
     assert_ok(zero_config_check(&o.config));
-    const struct {
-        const char *line, *said;
-    } wrong[] = {
-        {"--tp 3", "--tp 3: each rank needs whole heads, and the model has 4 heads; give"},
-        {"--tp 512 --heads 512 --hidden 512", "a slice, and the model has 256 slices at"},
-        {"--tp 2 --tp-slices 6 --heads 12 --hidden 48", "--tp-slices 6 with --tp 2"},
-        {"--tp-slices 5 --heads 12 --hidden 48", "--tp-slices 5 with --tp 1"},
-        {"--tp 4 --vocab 3", "3 words"},
-        {"--tp 2 --device cuda", "--tp 2 with --device cuda"},
-        {"--tp-slices 2 --device cuda", "--tp-slices 2 with --device cuda"},
-    };
-    for (size_t i = 0; i < COUNT(wrong); i++) {
-        zero_status st = parse(wrong[i].line, &o);
-        if (st == ZERO_OK) st = zero_config_check(&o.config);
+}
+
+/* Rows: ranks (0: they are not known yet), the line, and two parts of the message. */
+TEST(contradictions_are_refused_with_what_to_give)
+{
+    for (test_table t = table_open("cli/refused_configs.txt"); table_next(&t);) {
+        parsed o;
+        const int n_ranks = atoi(t.field[0]);
+        zero_status st = parse(t.field[1], &o);
+        if (st == ZERO_OK)
+            st = n_ranks > 0 ? zero_config_complete(&o.config, n_ranks)
+                             : zero_config_check(&o.config);
         assert_int_equal(st, ZERO_ERR_INVALID);
-        must_contain(wrong[i].line, wrong[i].said);
+        must_contain(t.field[1], t.field[2]);
+        must_contain(t.field[1], t.field[3]);
     }
     assert_int_equal(zero_exit_code(ZERO_ERR_INVALID), 2);
 }

@@ -7,6 +7,7 @@
 #include "sharding/formula.h"
 #include "sharding/schedule_exchange.h"
 #include "support/plan_words.h"
+#include "support/planned.h"
 #include "support/table.h"
 #include "train/config.h"
 
@@ -28,11 +29,9 @@ static zero_plan_input plan_of(const zero_model *model, int stage, int ranks, in
 /* Every stage, several ranks, on a node each or on two nodes, M and type. */
 static void for_all(void (*check)(const zero_schedule *s))
 {
-    zero_model model;
-    assert_ok(zero_model_build(&shape, &model));
+    zero_model model = built(&shape);
     for (int k = 0; k < 4 * 5 * 3 * 2 * 2; k++) {
         zero_layout layout;
-        zero_schedule s;
         const char *why;
         zero_plan_input in = plan_of(&model, k % 4, 1 + k / 4 % 5, 1 + k / 20 % 3);
         bool shares = k / 60 % 2 != 0 && in.n_ranks > 2;
@@ -40,7 +39,7 @@ static void for_all(void (*check)(const zero_schedule *s))
         assert_ok(zero_layout_init_blocks(&layout, in.n_ranks, shares ? 2 : in.n_ranks));
         in.layout = &layout;
         in.collectives = zero_algorithm_choose(&layout, &why);
-        assert_ok(zero_schedule_compile(&s, &in));
+        zero_schedule s = compiled(&in);
         check(&s);
         zero_schedule_destroy(&s);
         zero_layout_destroy(&layout);
@@ -145,14 +144,12 @@ TEST(what_the_last_unit_reads_stays_from_forward_to_backward)
 
 TEST(resident_groups_stay_too)
 {
-    zero_model model;
-    zero_schedule s;
     int groups[8];
     size_t bytes;
-    assert_ok(zero_model_build(&shape, &model));
+    zero_model model = built(&shape);
     zero_plan_input in = plan_of(&model, 3, 3, 1);
     in.persist = 1 << 20;
-    assert_ok(zero_schedule_compile(&s, &in));
+    zero_schedule s = compiled(&in);
     assert_int_equal(zero_plan_kept(&s, groups, &bytes), model.n_groups);
     assert_true(bytes == s.class_peak[ZERO_CLASS_GATHERED]);
     zero_schedule_destroy(&s);
@@ -191,13 +188,11 @@ TEST(a_step_takes_what_it_computes_and_what_it_waits_for)
 /* Copies of a device's collectives are hidden as far as there is something to compute. */
 TEST(copies_of_a_device_take_time)
 {
-    zero_model model;
-    assert_ok(zero_model_build(&shape, &model));
+    zero_model model = built(&shape);
     for (int stage = 0; stage < 4; stage++) {
-        zero_schedule s;
         zero_plan_input in = plan_of(&model, stage, 3, 1);
         in.device = 1;
-        assert_ok(zero_schedule_compile(&s, &in));
+        zero_schedule s = compiled(&in);
         zero_traffic t = zero_schedule_traffic(&s, ZERO_PROGRAM_STEP, ZERO_OP_REDUCE);
         zero_traffic gathered =
             zero_schedule_traffic(&s, ZERO_PROGRAM_STEP, ZERO_OP_GATHER);
@@ -222,16 +217,14 @@ TEST(copies_of_a_device_take_time)
 
 TEST(without_overlap_nothing_is_hidden)
 {
-    zero_model model;
-    assert_ok(zero_model_build(&shape, &model));
+    zero_model model = built(&shape);
     for (int stage = 0; stage < 4; stage++) {
-        zero_schedule s;
         zero_plan_input in = plan_of(&model, stage, 3, 1);
-        assert_ok(zero_schedule_compile(&s, &in));
+        zero_schedule s = compiled(&in);
         zero_plan_time overlapped = time_of(&s, 1e-6, 1e9, 1e9);
         zero_schedule_destroy(&s);
         in.serial = true;
-        assert_ok(zero_schedule_compile(&s, &in));
+        s = compiled(&in);
         zero_plan_time bare = time_of(&s, 1e-6, 1e9, 1e9);
         zero_schedule_destroy(&s);
         assert_true(is_near(bare.step, bare.compute + bare.communication));
@@ -245,18 +238,16 @@ TEST(without_overlap_nothing_is_hidden)
  * which is a third of those with weights. */
 TEST(flops_are_those_of_the_products)
 {
-    zero_model model;
-    zero_schedule s;
-    assert_ok(zero_model_build(&shape, &model));
+    zero_model model = built(&shape);
     zero_plan_input in = plan_of(&model, 0, 1, 1);
     double L = 3, C = 24, V = 50, T = 17, rows = 2 * T;
     double blocks = L * (24 * rows * C * C + 4 * rows * T * C), head = 2 * rows * V * C;
     double lookup = rows * C, last = L * 8 * rows * C * C;
-    assert_ok(zero_schedule_compile(&s, &in));
+    zero_schedule s = compiled(&in);
     assert_true(is_near(time_of(&s, 0, 1, 1).compute, 3 * (blocks + head + lookup)));
     zero_schedule_destroy(&s);
     in.recompute = true;
-    assert_ok(zero_schedule_compile(&s, &in));
+    s = compiled(&in);
     assert_true(is_near(time_of(&s, 0, 1, 1).compute,
                         3 * (blocks + head + lookup) + blocks - last));
     zero_schedule_destroy(&s);
@@ -271,12 +262,10 @@ static zero_unit_sizes sizes_without_flops(const zero_unit *unit, int64_t B, int
 
 TEST(a_unit_of_unknown_work_takes_its_parameters_once_per_position)
 {
-    zero_model model;
-    zero_schedule s;
-    assert_ok(zero_model_build(&shape, &model));
+    zero_model model = built(&shape);
     for (int u = 0; u < model.n_units; u++) model.units[u].sizes = sizes_without_flops;
     zero_plan_input in = plan_of(&model, 0, 1, 1);
-    assert_ok(zero_schedule_compile(&s, &in));
+    zero_schedule s = compiled(&in);
     double read = (double)(model.n_params + model.groups[0].n_params); /* tied: twice */
     assert_true(is_near(time_of(&s, 0, 1, 1).compute, 3 * 2.0 * 2 * 17 * read));
     zero_schedule_destroy(&s);
@@ -292,7 +281,6 @@ TEST(one_layer_more_than_fits_does_not_fit)
         for (int stage = 0; stage < 4; stage++) {
             zero_plan_fitted fitted;
             zero_plan_ledger l;
-            zero_model model;
             zero_shape deeper = shape;
             zero_plan_input in = {.stage = stage,
                                   .n_ranks = 4,
@@ -306,7 +294,7 @@ TEST(one_layer_more_than_fits_does_not_fit)
             assert_true(fitted.needed <= limits[i]);
             if (fitted.layers == ZERO_MOST_LAYERS) continue;
             deeper.layers = fitted.layers + 1;
-            assert_ok(zero_model_build(&deeper, &model));
+            zero_model model = built(&deeper);
             in.model = &model;
             assert_ok(zero_plan_measure(&in, &l));
             assert_true(l.needed > limits[i]);

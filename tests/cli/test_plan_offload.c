@@ -11,6 +11,7 @@
 #include "sharding/compile.h"
 #include "sharding/schedule_exchange.h"
 #include "support/plan_words.h"
+#include "support/planned.h"
 
 enum { DEPTH = 4 };
 
@@ -37,17 +38,15 @@ static zero_plan_input plan_of(const zero_model *model, int stage, zero_type typ
  * file. */
 static void for_all(void (*check)(const zero_schedule *s))
 {
-    zero_model model;
-    assert_ok(zero_model_build(&shape, &model));
+    zero_model model = built(&shape);
     for (int k = 0; k < 4 * 2 * 3 * 2; k++) {
-        zero_schedule s;
         zero_type type = k / 4 % 2 ? ZERO_BF16 : ZERO_FP32;
         zero_plan_input in =
             plan_of(&model, k % 4, type, (zero_offload)(ZERO_OFFLOAD_END + k / 8 % 3));
         in.offload_activations = k / 24;
         in.recompute = k / 24 > 0;
         in.offload_parameters = k / 24 && in.stage == 3;
-        assert_ok(zero_schedule_compile(&s, &in));
+        zero_schedule s = compiled(&in);
         check(&s);
         zero_schedule_destroy(&s);
     }
@@ -148,9 +147,8 @@ TEST(a_step_takes_what_it_computes_and_what_the_disk_does_not_hide)
 
 static double exposed_with(const zero_model *model, zero_offload when, double flops)
 {
-    zero_schedule s;
     zero_plan_input in = plan_of(model, 2, ZERO_BF16, when);
-    assert_ok(zero_schedule_compile(&s, &in));
+    zero_schedule s = compiled(&in);
     zero_plan_time t = time_of(&s, flops, 1.0);
     zero_schedule_destroy(&s);
     return t.disk_exposed;
@@ -158,8 +156,7 @@ static double exposed_with(const zero_model *model, zero_offload when, double fl
 
 TEST(lazy_and_backward_hide_what_end_cannot)
 {
-    zero_model model;
-    assert_ok(zero_model_build(&shape, &model));
+    zero_model model = built(&shape);
     for (double flops = 1e8; flops < 1e12; flops *= 10.0) {
         double end = exposed_with(&model, ZERO_OFFLOAD_END, flops);
         double lazy = exposed_with(&model, ZERO_OFFLOAD_LAZY, flops);
@@ -172,15 +169,13 @@ TEST(lazy_and_backward_hide_what_end_cannot)
 /* A group has more blocks than there are slots: they are updated while units before it compute. */
 TEST(the_stream_runs_ahead_of_the_walk)
 {
-    zero_model model;
-    zero_schedule s;
     zero_shape wide = shape;
     wide.hidden = 768;
     wide.layers = 2;
     wide.vocab = 100;
-    assert_ok(zero_model_build(&wide, &model));
+    zero_model model = built(&wide);
     zero_plan_input in = plan_of(&model, 2, ZERO_BF16, ZERO_OFFLOAD_LAZY);
-    assert_ok(zero_schedule_compile(&s, &in));
+    zero_schedule s = compiled(&in);
     assert_true(s.groups[1].n_blocks > 2 * DEPTH);
     zero_plan_time slow = time_of(&s, 1e4, 1.0);
     assert_true(is_near(slow.disk_exposed, slow.disk_first) && slow.disk_first < slow.disk);
@@ -190,16 +185,14 @@ TEST(the_stream_runs_ahead_of_the_walk)
 
 TEST(ranks_of_a_node_share_its_disk)
 {
-    zero_model model;
     double seconds[2];
-    assert_ok(zero_model_build(&shape, &model));
+    zero_model model = built(&shape);
     for (int nodes = 1; nodes <= 2; nodes++) {
         zero_layout layout;
-        zero_schedule s;
         zero_plan_input in = plan_of(&model, 1, ZERO_FP32, ZERO_OFFLOAD_LAZY);
         assert_ok(zero_layout_init_blocks(&layout, 2, nodes));
         in.layout = &layout;
-        assert_ok(zero_schedule_compile(&s, &in));
+        zero_schedule s = compiled(&in);
         seconds[nodes - 1] = time_of(&s, 1e10, 1.0).disk;
         zero_schedule_destroy(&s);
         zero_layout_destroy(&layout);
@@ -210,14 +203,12 @@ TEST(ranks_of_a_node_share_its_disk)
 
 TEST(enough_tokens_hide_the_disk_and_fewer_do_not)
 {
-    zero_model model;
-    zero_schedule s, resident;
     double times;
-    assert_ok(zero_model_build(&shape, &model));
+    zero_model model = built(&shape);
     zero_plan_input in = plan_of(&model, 2, ZERO_BF16, ZERO_OFFLOAD_LAZY);
-    assert_ok(zero_schedule_compile(&s, &in));
+    zero_schedule s = compiled(&in);
     in.offload = ZERO_OFFLOAD_OFF;
-    assert_ok(zero_schedule_compile(&resident, &in));
+    zero_schedule resident = compiled(&in);
     assert_ok(zero_plan_time_hidden(&s, &resident, &machine, 1.05, &times));
     for (int k = 0; k < 2; k++) { /* slower is the same as more tokens */
         double flops = 1e10 / (times * (k == 0 ? 1.001 : 0.99));
@@ -243,10 +234,9 @@ TEST(memory_and_disk_both_limit_the_depth)
         zero_plan_fit(&shape, &in, &(zero_plan_room){.bytes = memory, .disk = disk}, &two));
     assert_true(two.file <= disk && two.layers < one.layers);
     zero_shape deeper = shape;
-    zero_model model;
     zero_plan_ledger l;
     deeper.layers = two.layers + 1;
-    assert_ok(zero_model_build(&deeper, &model));
+    zero_model model = built(&deeper);
     in.model = &model;
     assert_ok(zero_plan_measure(&in, &l));
     assert_true(l.file_bytes > disk && l.needed <= memory);
@@ -286,9 +276,8 @@ static bool names_offload(const zero_plan_input *in, size_t limit)
 
 TEST(the_advice_names_offload_only_where_it_fits)
 {
-    zero_model model;
     zero_plan_ledger resident, offloaded;
-    assert_ok(zero_model_build(&shape, &model));
+    zero_model model = built(&shape);
     zero_plan_input in = plan_of(&model, 0, ZERO_FP32, ZERO_OFFLOAD_OFF);
     assert_ok(zero_plan_measure(&in, &resident));
     in.offload = ZERO_OFFLOAD_LAZY;
@@ -304,9 +293,8 @@ TEST(the_advice_names_offload_only_where_it_fits)
 /* The advice for a full device names the first tier below it that fits: the host, then a file. */
 TEST(the_advice_beside_a_device_looks_at_both_memories)
 {
-    zero_model model;
     zero_plan_ledger resident, host, file;
-    assert_ok(zero_model_build(&shape, &model));
+    zero_model model = built(&shape);
     zero_plan_input in = plan_of(&model, 1, ZERO_BF16, ZERO_OFFLOAD_LAZY);
     in.device = true;
     in.offload_depth = 1;
@@ -340,13 +328,12 @@ TEST(both_memories_decide_what_fits_beside_a_device)
         zero_shape deeper = shape;
         zero_plan_fitted fitted;
         zero_plan_ledger l;
-        zero_model model;
         in.device = 1;
         in.offload_host = k % 2;
         assert_ok(zero_plan_fit(&shape, &in, room, &fitted));
         assert_true(fitted.needed <= room->bytes && fitted.host <= room->host);
         deeper.layers = fitted.layers + 1;
-        assert_ok(zero_model_build(&deeper, &model));
+        zero_model model = built(&deeper);
         in.model = &model;
         assert_ok(zero_plan_measure(&in, &l));
         assert_true(k / 2 == 0 ? l.device_needed > room->bytes : l.needed > room->host);

@@ -1,6 +1,7 @@
 /* The plan of a shared GPT-2: its JOINs in the ledger, their time, and the deepest part
  * that fits. */
 
+#include "support/planned.h"
 #include "support/test.h"
 
 #include "nn/share.h"
@@ -22,7 +23,7 @@ typedef struct {
 static void open_plan_of(plan *p, int ranks, zero_algorithm collectives, bool recompute,
                          bool in_pieces)
 {
-    assert_ok(zero_model_build(&shape, &p->whole));
+    p->whole = built(&shape);
     assert_ok(zero_model_share(&p->whole, (zero_share){ranks, ranks - 1, 4}, &p->part));
     zero_plan_input in = zero_plan_input_standard(&p->part, 2, 0);
     in.stage = 2;
@@ -30,7 +31,7 @@ static void open_plan_of(plan *p, int ranks, zero_algorithm collectives, bool re
     in.collectives = collectives;
     in.recompute = recompute;
     in.partition_activations = in_pieces;
-    assert_ok(zero_schedule_compile(&p->s, &in));
+    p->s = compiled(&in);
 }
 
 static void open_plan(plan *p, int ranks, zero_algorithm collectives, bool recompute)
@@ -201,8 +202,7 @@ TEST(a_join_delays_what_is_in_flight_on_its_wire)
     zero_plan_input in = p.s.input;
     assert_ok(zero_layout_init_blocks(&node, 2, 1));
     in.layout = &node;
-    zero_schedule s;
-    assert_ok(zero_schedule_compile(&s, &in));
+    zero_schedule s = compiled(&in);
     zero_plan_time together = time_of(&s, machine), apart = time_of(&p.s, machine);
     assert_true(is_near(together.joins, apart.joins));
     assert_true(is_near(together.step, together.communication));

@@ -3,38 +3,9 @@
 
 #include "support/options_test.h"
 
-typedef struct {
-    const char *line, *said, *also;
-} wrong_line;
-
-TEST(contradictions_are_refused_before_ranks_are_known)
+TEST(what_goes_together_is_taken)
 {
     parsed o;
-    const wrong_line wrong[] = {
-        {"--shard-ranks 2 --partition owner", "--shard-ranks 2 with --partition owner",
-         "give one of them"},
-        {"--shard-ranks 2 --device cuda", "--shard-ranks 2 with --device cuda",
-         "leave one of them out"},
-        {"--node-parameters --stage 3 --device cuda",
-         "--node-parameters with --device cuda", "leave one of them out"},
-        {"--node-parameters", "--node-parameters with --stage 0", "give --stage 3"},
-        {"--node-parameters --stage 2", "--node-parameters with --stage 2",
-         "give --stage 3"},
-        {"--node-parameters --stage 3 --collectives p2p",
-         "--node-parameters with --collectives p2p", "use --collectives auto, shm or hier"},
-        {"--node-parameters --stage 3 --collectives mpi",
-         "--node-parameters with --collectives mpi", "use --collectives auto, shm or hier"},
-    };
-    for (size_t i = 0; i < COUNT(wrong); i++) {
-        zero_status st = parse(wrong[i].line, &o);
-        if (st == ZERO_OK) st = zero_config_check(&o.config);
-        assert_int_equal(st, ZERO_ERR_INVALID);
-        must_contain(wrong[i].line, wrong[i].said);
-        must_contain(wrong[i].line, wrong[i].also);
-    }
-    assert_int_equal(zero_exit_code(ZERO_ERR_INVALID), 2);
-    refused(ZERO_ERR_INVALID, "--shard-ranks 0", "--shard-ranks 0", "from 1 to");
-    refused(ZERO_ERR_INVALID, "--shard-rank 2", "--shard-rank", "--shard-ranks");
     const char *right[] = {"--shard-ranks 2 --partition slice --stage 0",
                            "--node-parameters --stage 3",
                            "--node-parameters --stage 3 --collectives shm --shard-ranks 4",
@@ -52,30 +23,6 @@ static zero_status complete(const char *line, int n_ranks, parsed *o)
 {
     accepted(line, o);
     return zero_config_complete(&o->config, n_ranks);
-}
-
-TEST(numbers_that_do_not_fit_the_ranks_are_refused)
-{
-    const struct {
-        int n_ranks;
-        wrong_line w;
-    } wrong[] = {
-        {8, {"--shard-ranks 3", "--shard-ranks 3 of 8 ranks", "(3 x 2 + 2); give 2, or 8"}},
-        {8, {"--shard-ranks 16", "--shard-ranks 16 of 8 ranks", "give 8 (all)"}},
-        {12, {"--shard-ranks 6", "--shard-ranks 6 of 12 ranks", "not a power of two"}},
-        {12, {"--shard-ranks 6", "replicas would add", "give 4, or 12 (all)"}},
-        {8, {"--tp 2 --shard-ranks 8", "8 of 4 (8 ranks / --tp 2)", "give 4 (all)"}},
-        {12,
-         {"--tp 2 --shard-ranks 4", "4 of 6 (12 ranks / --tp 2)",
-          "(4 x 1 + 2); give 2, or 6 (all)"}},
-        {3, {"--shard-ranks 2", "--shard-ranks 2 of 3 ranks", "give 1, or 3 (all)"}},
-    };
-    for (size_t i = 0; i < COUNT(wrong); i++) {
-        parsed o;
-        assert_int_equal(complete(wrong[i].w.line, wrong[i].n_ranks, &o), ZERO_ERR_INVALID);
-        must_contain(wrong[i].w.line, wrong[i].w.said);
-        must_contain(wrong[i].w.line, wrong[i].w.also);
-    }
 }
 
 TEST(a_plan_shards_over_as_many_ranks_as_are_asked_for)

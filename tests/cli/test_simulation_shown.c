@@ -1,7 +1,5 @@
 /* Pictures of a simulation whose numbers are set by hand: text, JSON. */
-#include <jansson.h>
-
-#include "support/test.h"
+#include "support/laws.h"
 
 #include "base/fail.h"
 #include "cli/simulate_options.h"
@@ -48,26 +46,10 @@ static char *text_of(const zero_simulation_report *r, bool json)
     return text;
 }
 
-static double real(const json_t *object, const char *key)
-{
-    const json_t *value = json_object_get(object, key);
-    if (!json_is_number(value)) fail_msg("no number %s", key);
-    return json_number_value(value);
-}
-
-static bool has_text(const json_t *object, const char *key, const char *expected)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-    return text && strcmp(text, expected) == 0;
-}
-
 #define RATES "--network 1us,12.5G --flops 1T --vocab 256 "
 
 TEST(the_json_has_every_number)
 {
-    static const char *const parts[] = {"step_seconds",    "compute_seconds",
-                                        "sums_seconds",    "exposed_seconds",
-                                        "waiting_seconds", "disk_seconds"};
     zero_simulate_options o;
     zero_simulation_report r;
     char words[512];
@@ -77,36 +59,32 @@ TEST(the_json_has_every_number)
     char *text = text_of(&r, true);
     json_t *root = json_loads(text, 0, NULL);
     assert_non_null(root);
-    assert_true(real(root, "ranks") == 8 && real(root, "nodes") == 4);
-    assert_null(json_object_get(root, "rank"));
-    assert_null(json_object_get(root, "memory_limit"));
-
-    const json_t *in = json_object_get(root, "simulation");
-    const json_t *slow = json_array_get(json_object_get(in, "slow"), 0);
-    assert_true(real(slow, "rank") == 5 && real(slow, "factor") == 0.8);
-    assert_true(real(in, "steps") == 2 && real(in, "poll_seconds") == 1e-3);
-    assert_true(real(in, "adapter_bytes_per_second") == 2e9);
-    assert_true(real(in, "memory_bytes_per_second") == 3e9);
-    assert_true(real(in, "switch_nodes") == 2 && real(in, "switch_ratio") == 4.0);
-
-    const json_t *stage = json_array_get(json_object_get(root, "stages"), 0);
-    const json_t *slowest = json_object_get(stage, "of_slowest_rank");
-    const json_t *mean = json_object_get(stage, "mean_of_ranks");
-    assert_true(real(stage, "stage") == 3 && real(stage, "simulated_step_seconds") == 2.0);
-    assert_true(real(stage, "simulated_tokens_per_second") ==
-                real(root, "tokens_per_step") / 2.0);
-    assert_true(real(stage, "slowest_rank") == 1);
-    for (int k = 0; k < 6; k++) {
-        assert_true(real(slowest, parts[k]) == (&example.of_slowest.step)[k]);
-        assert_true(real(mean, parts[k]) == (&example.mean.step)[k]);
-    }
-    const json_t *link = json_object_get(stage, "busiest_link");
-    assert_true(has_text(link, "kind", "adapter_in") && real(link, "which") == 3);
-    assert_true(real(link, "busy_seconds") == 0.5 && real(link, "busy_share") == 0.25);
-    assert_true(real(link, "bytes") == 2048);
-    assert_true(real(stage, "messages") == 10 && real(stage, "events") == 20);
-    assert_true(real(json_object_get(stage, "alpha_beta"), "step_seconds") == 1.6);
-    assert_true(real(stage, "simulated_to_alpha_beta") == 2.0 / 1.6);
+    LAWS(root, "ranks == 8 && nodes == 4 && !rank && !memory_limit",
+         "simulation/slow/0/rank == 5 && simulation/slow/0/factor == 0.8",
+         "simulation/steps == 2 && simulation/poll_seconds == 1e-3",
+         "simulation/adapter_bytes_per_second == 2e9",
+         "simulation/memory_bytes_per_second == 3e9",
+         "simulation/switch_nodes == 2 && simulation/switch_ratio == 4",
+         "stages/0/stage == 3 && stages/0/simulated_step_seconds == 2",
+         "stages/0/simulated_tokens_per_second == tokens_per_step / 2",
+         "stages/0/slowest_rank == 1 && stages/0/messages == 10 && stages/0/events == 20",
+         "stages/0/of_slowest_rank/step_seconds == 2",
+         "stages/0/of_slowest_rank/compute_seconds == 1",
+         "stages/0/of_slowest_rank/sums_seconds == 0.5",
+         "stages/0/of_slowest_rank/exposed_seconds == 0.25",
+         "stages/0/of_slowest_rank/waiting_seconds == 0.125",
+         "stages/0/of_slowest_rank/disk_seconds == 0.0625",
+         "stages/0/mean_of_ranks/step_seconds == 2",
+         "stages/0/mean_of_ranks/compute_seconds == 0.75",
+         "stages/0/mean_of_ranks/sums_seconds == 0.5",
+         "stages/0/mean_of_ranks/exposed_seconds == 0.25",
+         "stages/0/mean_of_ranks/waiting_seconds == 0.375",
+         "stages/0/mean_of_ranks/disk_seconds == 0.125",
+         "stages/0/busiest_link/kind == \"adapter_in\" && stages/0/busiest_link/which == 3",
+         "stages/0/busiest_link/busy_seconds == 0.5 && stages/0/busiest_link/bytes == 2048",
+         "stages/0/busiest_link/busy_share == 0.25",
+         "stages/0/alpha_beta/step_seconds == 1.6",
+         "stages/0/simulated_to_alpha_beta == 2 / 1.6");
     json_decref(root);
     free(text);
     zero_simulation_report_destroy(&r);
@@ -123,11 +101,8 @@ TEST(what_limits_nothing_is_left_out)
     char *text = text_of(&r, true);
     json_t *root = json_loads(text, 0, NULL);
     assert_non_null(root);
-    assert_int_equal(json_array_size(json_object_get(root, "stages")), 4);
-    assert_int_equal(json_object_size(json_object_get(root, "simulation")), 3);
-    const json_t *stage = json_array_get(json_object_get(root, "stages"), 3);
-    assert_true(real(stage, "stage") == 3);
-    assert_true(json_is_null(json_object_get(stage, "busiest_link")));
+    LAWS(root, "count(stages) == 4 && count(simulation) == 3 && stages/3/stage == 3");
+    assert_true(json_is_null(zero_fact_at(root, "stages/3/busiest_link")));
     json_decref(root);
     free(text);
 

@@ -16,37 +16,6 @@ static machine_case on_device(machine_case c)
     return c;
 }
 
-static void run_layout(zero_algorithm algorithm, zero_collective_kind kind,
-                       const zero_layout *layout)
-{
-    for (uint64_t trial = 0; trial < TRIALS; trial += TEST_SHARE(3)) {
-        uint64_t other = trial + 31 * (uint64_t)layout->size + 7 * (uint64_t)kind;
-        machine_case c = on_device(vary_case(algorithm, kind, layout, other));
-        assert_true(machine_run(&c, NULL));
-    }
-}
-
-static void run_all(zero_algorithm algorithm)
-{
-    for (size_t i = 0; i < COUNT(test_layouts) * ZERO_ALL_REDUCE; i++) {
-        zero_layout layout = layout_of(test_layouts[i / ZERO_ALL_REDUCE]);
-        zero_collective_kind kind = (zero_collective_kind)(i % ZERO_ALL_REDUCE);
-        if (algorithm != ZERO_ALGORITHM_SHM || layout.n_nodes == 1)
-            run_layout(algorithm, kind, &layout);
-        zero_layout_destroy(&layout);
-    }
-}
-
-TEST(pairs_give_devices_the_bits_of_the_tree)
-{
-    run_all(ZERO_ALGORITHM_P2P);
-}
-
-TEST(windows_give_devices_the_bits_of_the_tree)
-{
-    run_all(ZERO_ALGORITHM_SHM);
-}
-
 /* Neighbours read each other's devices: any spec of a window, without mirrors. */
 static machine_case directly(machine_case c)
 {
@@ -54,6 +23,31 @@ static machine_case directly(machine_case c)
     c.spec.direct = true;
     c.spec.in_place = false;
     return c;
+}
+
+static void run_all(zero_algorithm algorithm, machine_case vary(machine_case c))
+{
+    for (size_t i = 0; i < COUNT(test_layouts) * ZERO_ALL_REDUCE; i++) {
+        zero_layout layout = layout_of(test_layouts[i / ZERO_ALL_REDUCE]);
+        zero_collective_kind kind = (zero_collective_kind)(i % ZERO_ALL_REDUCE);
+        bool runs = algorithm != ZERO_ALGORITHM_SHM || layout.n_nodes == 1;
+        for (uint64_t trial = 0; runs && trial < TRIALS; trial += TEST_SHARE(3)) {
+            machine_case c =
+                vary(vary_case(algorithm, kind, &layout, 37 * trial + 11 * (uint64_t)i));
+            assert_true(machine_run(&c, NULL));
+        }
+        zero_layout_destroy(&layout);
+    }
+}
+
+TEST(pairs_give_devices_the_bits_of_the_tree)
+{
+    run_all(ZERO_ALGORITHM_P2P, on_device);
+}
+
+TEST(windows_give_devices_the_bits_of_the_tree)
+{
+    run_all(ZERO_ALGORITHM_SHM, on_device);
 }
 
 TEST(neighbours_devices_give_the_bits_of_the_tree)
@@ -73,33 +67,19 @@ TEST(neighbours_devices_give_the_bits_of_the_tree)
 
 /* The same inside nodes of all sizes, with messages from and to staging between them; or messages from
  * and to devices alone. */
-static void run_directly(zero_algorithm algorithm)
-{
-    for (size_t i = 0; i < COUNT(test_layouts) * ZERO_ALL_REDUCE; i++) {
-        zero_layout layout = layout_of(test_layouts[i / ZERO_ALL_REDUCE]);
-        zero_collective_kind kind = (zero_collective_kind)(i % ZERO_ALL_REDUCE);
-        for (uint64_t trial = 0; trial < TRIALS; trial += TEST_SHARE(3)) {
-            machine_case c = directly(
-                vary_case(algorithm, kind, &layout, 37 * trial + 11 * (uint64_t)i));
-            assert_true(machine_run(&c, NULL));
-        }
-        zero_layout_destroy(&layout);
-    }
-}
-
 TEST(neighbours_devices_in_several_nodes_give_the_bits_of_the_tree)
 {
-    run_directly(ZERO_ALGORITHM_HIER);
+    run_all(ZERO_ALGORITHM_HIER, directly);
 }
 
 TEST(messages_between_devices_give_the_bits_of_the_tree)
 {
-    run_directly(ZERO_ALGORITHM_P2P);
+    run_all(ZERO_ALGORITHM_P2P, directly);
 }
 
 TEST(two_levels_give_devices_the_bits_of_the_tree)
 {
-    run_all(ZERO_ALGORITHM_HIER);
+    run_all(ZERO_ALGORITHM_HIER, on_device);
 }
 
 /* Chunks of the algorithms' own size, more of them than copies are in flight. */
@@ -149,21 +129,18 @@ static copied closed_form(const zero_collective_spec *spec, int size, int rank)
 }
 
 /* Messages and reads are those of the collective on the host. */
-static void check_traffic(zero_collective_spec spec, const zero_layout *layout)
+static void check_traffic(zero_collective_spec spec, const zero_layout *layout, int rank,
+                          copied expected)
 {
-    for (int rank = 0; rank < layout->size; rank++) {
-        zero_traffic t, host;
-        zero_collective_spec plain = spec;
-        plain.on_device = plain.in_place = false;
-        copied expected = closed_form(&spec, layout->size, rank);
-        assert_ok(zero_collective_traffic(&spec, layout, rank, &t));
-        assert_ok(zero_collective_traffic(&plain, layout, rank, &host));
-        assert_int_equal(t.bytes_fetched, expected.fetched);
-        assert_int_equal(t.bytes_stored, expected.stored);
-        assert_int_equal(host.bytes_fetched + host.bytes_stored, 0);
-        t.bytes_fetched = t.bytes_stored = 0;
-        assert_memory_equal(&t, &host, sizeof t);
-    }
+    zero_traffic t, host;
+    assert_ok(zero_collective_traffic(&spec, layout, rank, &t));
+    spec.on_device = spec.in_place = spec.direct = false;
+    assert_ok(zero_collective_traffic(&spec, layout, rank, &host));
+    assert_int_equal(t.bytes_fetched, expected.fetched);
+    assert_int_equal(t.bytes_stored, expected.stored);
+    assert_int_equal(host.bytes_fetched + host.bytes_stored, 0);
+    t.bytes_fetched = t.bytes_stored = 0;
+    assert_memory_equal(&t, &host, sizeof t);
 }
 
 /* The spec number `way` of an algorithm, for all kinds and types. */
@@ -198,13 +175,8 @@ TEST(direct_collectives_copy_nothing_to_the_host)
         host.on_device = false;
         assert_int_equal(zero_collective_staging(&spec, &layout),
                          zero_collective_staging(&host, &layout));
-        for (int rank = 0; rank < layout.size; rank++) {
-            zero_traffic t, expected;
-            assert_ok(zero_collective_traffic(&spec, &layout, rank, &t));
-            assert_ok(zero_collective_traffic(&host, &layout, rank, &expected));
-            assert_memory_equal(&t, &expected, sizeof t);
-            assert_int_equal(t.bytes_fetched + t.bytes_stored, 0);
-        }
+        for (int rank = 0; rank < layout.size; rank++)
+            check_traffic(spec, &layout, rank, (copied){0, 0});
     }
     zero_layout_destroy(&layout);
 }
@@ -236,21 +208,12 @@ TEST(only_what_other_nodes_need_passes_through_the_host)
     for (int i = 0; i < (int)COUNT(shapes) * 12; i++) {
         int nodes = shapes[i / 12][0], n_local = shapes[i / 12][1];
         zero_layout layout;
-        zero_collective_spec spec = spec_of(ZERO_ALGORITHM_HIER, i % 12), host = spec;
+        zero_collective_spec spec = spec_of(ZERO_ALGORITHM_HIER, i % 12);
         spec.direct = true;
-        host.on_device = false;
         assert_ok(zero_layout_init_blocks(&layout, nodes * n_local, nodes));
         assert_true(zero_collective_staging(&spec, &layout) <= ZERO_COLLECTIVE_STAGING);
-        for (int rank = 0; rank < layout.size; rank++) {
-            zero_traffic t, of_host;
-            copied expected = between_nodes(&spec, nodes, n_local, rank);
-            assert_ok(zero_collective_traffic(&spec, &layout, rank, &t));
-            assert_ok(zero_collective_traffic(&host, &layout, rank, &of_host));
-            assert_int_equal(t.bytes_fetched, expected.fetched);
-            assert_int_equal(t.bytes_stored, expected.stored);
-            t.bytes_fetched = t.bytes_stored = 0;
-            assert_memory_equal(&t, &of_host, sizeof t);
-        }
+        for (int rank = 0; rank < layout.size; rank++)
+            check_traffic(spec, &layout, rank, between_nodes(&spec, nodes, n_local, rank));
         zero_layout_destroy(&layout);
     }
 }
@@ -263,8 +226,9 @@ TEST(each_element_is_copied_once_in_each_direction)
         for (int run = 0; run < 24 * ZERO_ALGORITHMS; run++) {
             zero_collective_spec spec = spec_of((zero_algorithm)(run / 24), run % 12);
             spec.in_place = run % 24 >= 12 && !zero_collective_sums(spec.kind);
-            if (spec.algorithm != ZERO_ALGORITHM_SHM || layout.n_nodes == 1)
-                check_traffic(spec, &layout);
+            bool runs = spec.algorithm != ZERO_ALGORITHM_SHM || layout.n_nodes == 1;
+            for (int rank = 0; runs && rank < layout.size; rank++)
+                check_traffic(spec, &layout, rank, closed_form(&spec, layout.size, rank));
         }
         zero_layout_destroy(&layout);
     }

@@ -1,6 +1,7 @@
 /* Files that --data does not take: each is named, with what to do, and none is trained on as text. */
 
 #include "support/corpus_test.h"
+#include "support/table.h"
 
 #include <sys/stat.h>
 
@@ -8,61 +9,18 @@
 
 #define BYTES(text) (text), sizeof(text) - 1
 
-static const struct {
-    const char *path, *bytes;
-    size_t len;
-    const char *what, *remedy;
-} strangers[] = {
-    {"a.gz", BYTES("\x1f\x8b\x08\0 packed"), "a gzip file", "gunzip -k"},
-    {"a.zst", BYTES("\x28\xb5\x2f\xfd packed"), "a zstd file", "unzstd"},
-    {"a.xz",
-     BYTES("\xfd"
-           "7zXZ\0 packed"),
-     "an xz file", "unxz"},
-    {"a.bz2", BYTES("BZh91AY&SY packed"), "a bzip2 file", "bunzip2"},
-    {"a.zip", BYTES("PK\3\4 packed"), "a zip file", "unzip"},
-    {"a.npy", BYTES("\x93NUMPY\1\0v\0{}"), "a NumPy array", "--token-bytes 4"},
-    {"a.parquet", BYTES("PAR1\x15\4 columns"), "a Parquet table", "its texts"},
-    {"a.arrow", BYTES("ARROW1\0\0 columns"), "an Arrow table", "its texts"},
-    {"b.arrow", BYTES("\xff\xff\xff\xff columns"), "an Arrow table", "its texts"},
-    {"a.h5", BYTES("\x89HDF\r\n\x1a\n groups"), "an HDF5 file", "to a file"},
-    {"a.idx", BYTES("MMIDIDX\0\0\1"), "Megatron's index", "the .bin alone"},
-    {"a.pkl", BYTES("\x80\4\x95 objects"), "a pickle", "its texts"},
-    {"a.pt", BYTES("\x80\2\x8a\x0al\xfc\x9c weights"), "a PyTorch file", "--init-from"},
-    {"a.gguf", BYTES("GGUF\3\0\0\0 weights"), "a GGUF file", "--init-from"},
-    {"a.safetensors", BYTES("\x10\0\0\0\0\0\0\0{\"a\": {}}"), "a safetensors file",
-     "--init-from"},
-    {"a.pdf", BYTES("%PDF-1.7"), "a PDF", "pdftotext"},
-    {"a.db", BYTES("SQLite format 3\0"), "an SQLite database", "its texts"},
-    {"16", BYTES("\xff\xfet\0e\0x\0t\0"), "text in UTF-16", "iconv -f UTF-16"},
-    {"61", BYTES("\xfe\xff\0t\0e\0x\0t"), "text in UTF-16", "iconv -f UTF-16"},
-    {"32", BYTES("\xff\xfe\0\0t\0\0\0"), "text in UTF-32", "iconv -f UTF-32"},
-    {"a.jsonl", BYTES("{\"text\": \"a\"}\n"), "a JSON object in each line", "jq -r .text"},
-    {"a.ndjson", BYTES("{\"text\": \"a\"}\n"), "a JSON object in each line", "jq -r .text"},
-    {"a.json", BYTES("{\"text\": \"a\"}\r\n{\"text\": \"b\"}"),
-     "a JSON object in each line", "name the file .txt"},
-    {"a.model", BYTES("\n\x0e\n\x05<unk>\x15\0\0\0\0"), "a SentencePiece model",
-     "save_pretrained"},
-    {"a.tiktoken", BYTES("IQ== 0\nIg== 1\n"), "a tiktoken vocabulary", "save_pretrained"},
-    {"big", BYTES("\x01\x34\xd8\x88 numbers"),
-     "an llm.c token file of a big-endian machine", "turn them"},
-};
-
-enum { N_STRANGERS = COUNT(strangers) };
-
 TEST(each_is_named_with_what_to_do)
 {
     write_text("text.txt", "some text");
-    for (int i = 0; i < N_STRANGERS; i++) {
-        const char *path = strangers[i].path;
+    for (test_table t = table_open("data/strangers.txt"); table_next(&t);) {
+        const char *path = t.field[0], *bytes = t.field[1], *what = t.field[2];
         zero_corpus corpus;
         const zero_corpus_source validation = {.data = "text.txt", .validation = path};
-        write_file(path, strangers[i].bytes, strangers[i].len);
-        assert_refused(path, NULL, 0, ZERO_ERR_FORMAT, strangers[i].what);
+        write_file(path, bytes, (size_t)(what - bytes) - 1);
+        assert_refused(path, NULL, 0, ZERO_ERR_FORMAT, what);
         assert_told(path);
-        assert_refused(path, NULL, 0, ZERO_ERR_FORMAT, strangers[i].remedy);
-        assert_fails(zero_corpus_open(&validation, &corpus), ZERO_ERR_FORMAT,
-                     strangers[i].what);
+        assert_refused(path, NULL, 0, ZERO_ERR_FORMAT, t.field[3]);
+        assert_fails(zero_corpus_open(&validation, &corpus), ZERO_ERR_FORMAT, what);
     }
 }
 

@@ -4,6 +4,7 @@
 #include "data/tokenizer_find.h"
 #include "support/corpus_test.h"
 #include "support/encode_test.h"
+#include "support/table.h"
 
 #define GOLDEN TEST_SOURCE_DIR "/tests/golden/tokenizers/"
 
@@ -205,35 +206,9 @@ TEST(flags_that_change_nothing_are_read)
 
 TEST(what_contradicts_itself_is_refused)
 {
-    static const char *const cases[][3] = {
-        {"added_tokens.json", "{\"<|user|>\": 331}",
-         "added_tokens.json: \"<|user|>\" has the id 331: expected 330"},
-        {"added_tokens.json", "{\"<|endoftext|>\": 330}", "has the id 330: expected 0"},
-        {"added_tokens.json", "{\"<a>\": 330, \"<b>\": 330}", "expected 331"},
-        {"added_tokens.json", "{\"<a>\": \"330\"}", "that of \"<a>\" is not one"},
-        {"added_tokens.json", "{\"<a>\": -1}", "that of \"<a>\" is not one"},
-        {"added_tokens.json", "{\"<a>\": 4294967297}", "that of \"<a>\" is not one"},
-        {"added_tokens.json", "[\"<a>\"]", "added_tokens.json: expected an object"},
-        {"tokenizer_config.json", "{\"added_tokens_decoder\": null}", "expected an object"},
-        {"tokenizer_config.json",
-         "{\"added_tokens_decoder\": {\"x\": {\"content\": \"a\"}}}",
-         "\"x\" is something else"},
-        {"tokenizer_config.json", "{\"added_tokens_decoder\": {\"330\": \"<a>\"}}",
-         "\"330\" is something else"},
-        {"tokenizer_config.json",
-         "{\"added_tokens_decoder\": {\"330\": {\"content\": \"<a>\", "
-         "\"special\": 1}}}",
-         "special"},
-        {"tokenizer_config.json", "{\"pad_token\": 7}", "\"pad_token\": expected a token"},
-        {"tokenizer_config.json", "{\"extra_special_tokens\": [7]}",
-         "\"extra_special_tokens\": expected a token"},
-        {"special_tokens_map.json", "{\"pad_token\": []}",
-         "special_tokens_map.json: \"pad"},
-        {"special_tokens_map.json", "", "the file is empty"},
-    };
-    for (size_t i = 0; i < COUNT(cases); i++) {
-        refused("pair", cases[i][0], cases[i][1], ZERO_ERR_FORMAT, cases[i][2]);
-        refused("gpt2", cases[i][0], cases[i][1], ZERO_ERR_FORMAT, cases[i][2]);
+    for (test_table t = table_open("data/refused_beside.txt"); table_next(&t);) {
+        refused("pair", t.field[0], t.field[1], ZERO_ERR_FORMAT, t.field[2]);
+        refused("gpt2", t.field[0], t.field[1], ZERO_ERR_FORMAT, t.field[2]);
     }
 }
 

@@ -6,6 +6,7 @@
 #include "data/tokenizer_find.h"
 #include "support/corpus_test.h"
 #include "support/encode_test.h"
+#include "support/table.h"
 
 #define FILES TEST_SOURCE_DIR "/tests/golden/tokenizers/"
 
@@ -171,76 +172,8 @@ static void refused(const char *name, const char *from, const char *to, zero_sta
 
 TEST(what_would_change_ids_is_refused_by_its_name)
 {
-    static const struct {
-        const char *from, *to, *reason;
-    } cases[] = {
-        {"\"normalizer\": null", "\"normalizer\": {\"type\": \"NFKC\"}", "NFKC"},
-        {"\"normalizer\": null",
-         "\"normalizer\": {\"type\": \"Sequence\", \"normalizers\": [{\"type\": \"NFC\"}, "
-         "{\"type\": \"Lowercase\"}]}",
-         "Lowercase"},
-        {"\"normalizer\": null",
-         "\"normalizer\": {\"type\": \"Prepend\", \"prepend\": \"\u2581\"}", "Prepend"},
-        {"\"type\": \"BPE\"", "\"type\": \"Unigram\"", "Unigram"},
-        {"\"byte_fallback\": false", "\"byte_fallback\": true", "byte_fallback"},
-        {"\"dropout\": null", "\"dropout\": 0.1", "dropout"},
-        {"\"end_of_word_suffix\": null", "\"end_of_word_suffix\": \"</w>\"", "end_of_word"},
-        {"\"continuing_subword_prefix\": null", "\"continuing_subword_prefix\": \"##\"",
-         "continuing_subword_prefix"},
-        {"\"add_prefix_space\": false", "\"add_prefix_space\": true", "add_prefix_space"},
-        {"{\"type\": \"ByteLevel\"", "{\"type\": \"Metaspace\"", "Metaspace"},
-        {"\"lstrip\": false", "\"lstrip\": true", "lstrip"},
-        {"\"single_word\": false", "\"single_word\": true", "single_word"},
-    };
-    for (size_t i = 0; i < COUNT(cases); i++)
-        refused("gpt2.json", cases[i].from, cases[i].to, ZERO_ERR_UNSUPPORTED,
-                cases[i].reason);
-    static const char *const steps[][2] = {
-        {"\"behavior\":\"Isolated\"", "\"behavior\":\"Removed\""},
-        {"\"invert\":false", "\"invert\":true"},
-        {"\"type\":\"Split\"", "\"type\":\"Punctuation\""},
-        {"(?i:'s", "(?<=a's"},
-        {"\\\\p{N}{1,3}", "\\\\p{Han}"},
-        {"\\\\p{N}{1,3}", "[[:alpha:]]"},
-        {"\\\\p{N}{1,3}", "(a+)+"},
-        {"\\\\p{N}{1,3}", "\\\\w+"},
-        {"\\\\p{N}{1,3}", "\\\\p{N}*"},
-        {"\\\\p{N}{1,3}", "a.b"},
-        {"\\\\p{N}{1,3}", "(*COMMIT)"}};
-    for (size_t i = 0; i < COUNT(steps); i++)
-        refused("llama3.json", steps[i][0], steps[i][1], ZERO_ERR_UNSUPPORTED, "");
-}
-
-TEST(forms_of_sentencepiece_are_read_or_refused_by_their_names)
-{
-    static const char *const cases[][4] = {
-        {"llama2", "\"ignore_merges\": false", "\"ignore_merges\": true", "ignore_merges"},
-        {"llama2", "\"prepend\": \"\u2581\"", "\"prepend\": \"_\"", "Prepend"},
-        {"llama2", "\"String\": \" \"", "\"String\": \"  \"", "Replace"},
-        {"llama2", "{\"type\": \"Prepend\"",
-         "{\"type\": \"Lowercase\"}, {\"type\": \"Prepend\"", "Lowercase"},
-        {"llama2", "\"pre_tokenizer\": null",
-         "\"pre_tokenizer\": {\"type\": \"Metaspace\"}", "a pre_tokenizer after Replace"},
-        {"llama2", "\"byte_fallback\": true", "\"byte_fallback\": false", "Prepend"},
-        {"llama2", "\"start\": 1", "\"start\": 2", "\"decoder\": Sequence"},
-        {"llama2", "{\"type\": \"ByteFallback\"}", "{\"type\": \"ByteLevel\"}",
-         "\"decoder\": Sequence"},
-        {"mistral", "\"byte_fallback\": true", "\"byte_fallback\": false", "Sequence"},
-        {"mistral", "{\"type\": \"Metaspace\"", "{\"type\": \"Whitespace\"",
-         "byte_fallback true without Metaspace"},
-        {"mistral", "\"replacement\": \"\u2581\"", "\"replacement\": \"_\"", "_ is not"},
-        {"mistral", "\"prepend_scheme\": \"first\"", "\"prepend_scheme\": \"last\"",
-         "last"},
-        {"mistral", "\"split\": false", "\"add_prefix_space\": false", "add_prefix_space"},
-        {"mistral", "\"normalizer\": null",
-         "\"normalizer\": {\"type\": \"Prepend\", \"prepend\": \"\u2581\"}",
-         "Prepend without Replace"},
-    };
-    for (size_t i = 0; i < COUNT(cases); i++) {
-        char name[20];
-        snprintf(name, sizeof name, "%s.json", cases[i][0]);
-        refused(name, cases[i][1], cases[i][2], ZERO_ERR_UNSUPPORTED, cases[i][3]);
-    }
+    for (test_table t = table_open("data/refused_tokenizers.txt"); table_next(&t);)
+        refused(t.field[0], t.field[1], t.field[2], ZERO_ERR_UNSUPPORTED, t.field[3]);
     refused("qwen.json", "\"content\":\"\u0958\",\"single_word\":false,",
             "\"content\":\"\u0915\u093c\",\"single_word\":false,\"lstrip\":true,",
             ZERO_ERR_FORMAT, "duplicate");

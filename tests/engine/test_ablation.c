@@ -1,5 +1,6 @@
 /* A plan beside plans without one part each: every line is such a plan, measured. */
 
+#include "support/planned.h"
 #include "support/test.h"
 
 #include "base/fail.h"
@@ -20,7 +21,7 @@ typedef struct {
 static void open_case(int tp, plan_case *c)
 {
     zero_share share = {.ranks = tp, .slices = tp};
-    assert_ok(zero_model_build(&shape, &c->whole));
+    c->whole = built(&shape);
     assert_ok(zero_model_share(&c->whole, share, &c->part));
     c->input = zero_plan_input_standard(&c->part, 4, 0);
     c->input.micro_batch = 4;
@@ -53,9 +54,8 @@ static void check_bucket(const zero_schedule *s, const zero_ablation_line *line)
 
 static zero_ablation ablate(const zero_plan_input *in)
 {
-    zero_schedule s;
     zero_ablation a;
-    assert_ok(zero_schedule_compile(&s, in));
+    zero_schedule s = compiled(in);
     assert_ok(zero_plan_ablate(&s, &a));
     assert_true(a.alive == s.peak_bytes && a.arena >= a.alive);
     check_bucket(&s, &a.of[ZERO_ABLATE_BUCKET]);

@@ -80,7 +80,6 @@ static void expect_sums(const sum_job *j, int round)
 TEST(polls_begin_the_second_collective)
 {
     sum_job j;
-    (void)state;
     open_job(&j);
     for (int round = 0; round < ROUNDS; round++) {
         begin(&j, round);
@@ -99,7 +98,6 @@ TEST(polls_begin_the_second_collective)
 TEST(the_wait_begins_it_else)
 {
     sum_job j;
-    (void)state;
     open_job(&j);
     for (int round = 0; round < ROUNDS; round++) {
         begin(&j, round);
@@ -115,7 +113,6 @@ TEST(the_wait_begins_it_else)
 TEST(with_a_check_only_the_wait_begins_it)
 {
     sum_job j;
-    (void)state;
     open_job(&j);
     all_ok(zero_check_start(&world));
     begin(&j, 0);

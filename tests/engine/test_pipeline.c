@@ -2,6 +2,7 @@
 
 #include "sharding/compile.h"
 #include "support/pipeline_test.h"
+#include "support/planned.h"
 
 static const zero_plan_machine no_network = {.bandwidth = INFINITY, .flops = 1.0};
 
@@ -331,11 +332,10 @@ TEST(costs_are_those_of_a_plan)
     for (int k = 0; k < 6; k++) {
         pipeline_input in = input(&model, 1 + k / 2, 2, 1);
         zero_pipeline p;
-        zero_schedule s;
         zero_plan_time t;
         in.plan.recompute = k % 2;
         make(&p, ZERO_PIPELINE_1F1B, &in);
-        assert_ok(zero_schedule_compile(&s, &in.plan));
+        zero_schedule s = compiled(&in.plan);
         zero_plan_machine machine = {.bandwidth = INFINITY, .flops = 1e6};
         assert_ok(zero_plan_time_step(&s, &machine, &t));
         zero_pipeline_time ours;

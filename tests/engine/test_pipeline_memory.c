@@ -5,6 +5,7 @@
 #include "sharding/compile.h"
 #include "sharding/schedule_exchange.h"
 #include "support/pipeline_test.h"
+#include "support/planned.h"
 
 static void check_live(const zero_pipeline *p)
 {
@@ -75,11 +76,10 @@ TEST(an_output_is_recomputed_where_it_must)
     for (int without = 0; without < 2; without++) {
         pipeline_input in = input(&model, 1, 2, 1);
         zero_pipeline p;
-        zero_schedule s;
         in.plan.recompute = true;
         for (int u = 0; u < model.n_units; u++)
             model.units[u].recompute_without_out = without;
-        assert_ok(zero_schedule_compile(&s, &in.plan));
+        zero_schedule s = compiled(&in.plan);
         make(&p, ZERO_PIPELINE_1F1B, &in);
         assert_int_equal(p.stages[0].schedule.peak_bytes,
                          s.peak_of[ZERO_PROGRAM_STEP].bytes);
@@ -99,12 +99,11 @@ TEST(one_stage_is_plain_data_parallelism)
     for (int k = 0; k < 2 * 2 * 3 * 3; k++) {
         pipeline_input in = input(&model, 1, 1 + k / 4 % 3, 1 + k / 12 * 2);
         zero_pipeline p;
-        zero_schedule s;
         zero_plan_ledger l;
         in.plan.type = k % 2 ? ZERO_BF16 : ZERO_FP32;
         in.plan.recompute = k / 2 % 2;
         in.plan.layout = NULL;
-        assert_ok(zero_schedule_compile(&s, &in.plan));
+        zero_schedule s = compiled(&in.plan);
         zero_plan_add_up(&s, &l);
         make(&p, ZERO_PIPELINE_1F1B, &in);
         const zero_schedule *ours = &p.stages[0].schedule;

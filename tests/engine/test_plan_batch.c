@@ -6,6 +6,7 @@
 #include "nn/share.h"
 #include "plan/plan.h"
 #include "plan/plan_batch.h"
+#include "support/planned.h"
 #include "support/within.h"
 
 #define MOST 50 /* sequences that are tried */
@@ -31,7 +32,7 @@ static void open_case(const zero_shape *of, int k, plan_case *c)
     bool is_shared = k / 8;
     int ranks = is_shared ? 2 : 1;
     zero_share share = {.ranks = ranks, .slices = ranks};
-    assert_ok(zero_model_build(of, &c->whole));
+    c->whole = built(of);
     assert_ok(zero_model_share(&c->whole, share, &c->part));
     c->input = zero_plan_input_standard(&c->part, 4, 0);
     c->input.stage = k % 4;
@@ -92,9 +93,8 @@ TEST(the_next_larger_batch_never_fits)
 /* The bytes of the host's process do not count there, but those of the device's library do. */
 TEST(a_device_has_room_for_itself_alone)
 {
-    zero_model model;
     zero_plan_batch b, with_context;
-    assert_ok(zero_model_build(&shape, &model));
+    zero_model model = built(&shape);
     zero_plan_input in = zero_plan_input_standard(&model, 4, 0);
     in.device = 1;
     size_t bytes = needed_with(in, 9, 1);

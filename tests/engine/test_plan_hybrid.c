@@ -7,6 +7,7 @@
 #include "sharding/formula.h"
 #include "sharding/schedule_exchange.h"
 #include "support/made_model.h"
+#include "support/planned.h"
 #include "support/schedule_job.h"
 
 /* Two units, each with a group of its own, and no time to compute. */
@@ -155,11 +156,11 @@ TEST(joins_and_shard_groups_share_the_wire_of_a_node)
 {
     static const zero_shape shape = {
         .layers = 2, .hidden = 24, .heads = 2, .seq = 17, .vocab = 50};
-    zero_model whole, model;
+    zero_model model;
     zero_plan_machine slow = machine;
     schedule_job job;
     zero_plan_time time;
-    assert_ok(zero_model_build(&shape, &whole));
+    zero_model whole = built(&shape);
     assert_ok(zero_model_share(&whole, (zero_share){2, 0, 2}, &model));
     slow.bandwidth = 1e3;
     zero_plan_input input = job_input(&model, 0, 4);

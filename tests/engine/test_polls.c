@@ -164,7 +164,6 @@ TEST(every_two_settings_give_the_bits_of_one_thread_in_memory)
         .rng = {.purpose = ZERO_RNG_TEST}};
     test_outcome want[SEEN];
     bool is_known[SEEN] = {false};
-    (void)state;
     pairs_open(&p);
     for (pairs_choice c; pairs_next(&p, &c);) {
         int i = likeness(&c);

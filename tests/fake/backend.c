@@ -1,10 +1,9 @@
-/* backend.c - the fake device's table, and how it is opened and closed. */
+/* backend.c - how the fake device is opened and closed, and its memory's table. */
 #include "fake/fake.h"
 
 #include <stdlib.h>
 
 #include "base/quantity.h"
-#include "fake/calls.h"
 #include "fake/device.h"
 #include "math/cpu.h"
 
@@ -21,7 +20,7 @@ static zero_status read_variable(const char *name, int64_t *number)
     return ZERO_OK;
 }
 
-static zero_status fake_open(zero_math *math)
+zero_status zero_fake_open(zero_math *math)
 {
     int64_t order = 1, failing = 0, stopping = 0;
     math->state[0] = NULL;
@@ -42,7 +41,7 @@ static zero_status fake_open(zero_math *math)
 }
 
 /* Drops what is queued, which may wait for a copy that never ends. */
-static void fake_close(zero_math *math)
+void zero_fake_close(zero_math *math)
 {
     zero_fake *f = zero_fake_of(math);
     if (!f) return;
@@ -56,7 +55,7 @@ zero_fake_counts zero_fake_counted(const zero_math *math)
     return zero_fake_of(math)->counts;
 }
 
-static const zero_memory memory = {
+const zero_memory zero_fake_memory = {
     .take = zero_fake_take,
     .give_back = zero_fake_give_back,
     .pin = zero_fake_pin,
@@ -67,39 +66,4 @@ static const zero_memory memory = {
     .after = zero_fake_after,
     .place = zero_fake_place,
     .since = zero_fake_since,
-};
-
-const zero_backend zero_backend_fake = {
-    .name = "fake",
-    .about = "the cpu backend behind memory that the host cannot touch, for tests",
-    .open = fake_open,
-    .close = fake_close,
-    .sync = zero_fake_sync,
-    .memory = &memory,
-    .clear = zero_fake_clear,
-    .gemm = zero_fake_gemm,
-    .add_bias = zero_fake_add_bias,
-    .bias_backward = zero_fake_bias_backward,
-    .add_branch = zero_fake_add_branch,
-    .dropout = zero_fake_dropout,
-    .bias_gelu = zero_fake_bias_gelu,
-    .bias_gelu_backward = zero_fake_bias_gelu_backward,
-    .layernorm = zero_fake_layernorm,
-    .layernorm_backward = zero_fake_layernorm_backward,
-    .swiglu = zero_fake_swiglu,
-    .swiglu_backward = zero_fake_swiglu_backward,
-    .turn = zero_fake_turn,
-    .turn_backward = zero_fake_turn_backward,
-    .attention_workspace = zero_cpu_attention_workspace,
-    .attention = zero_fake_attention,
-    .attention_backward = zero_fake_attention_backward,
-    .remember = zero_fake_remember,
-    .recall = zero_fake_recall,
-    .embedding = zero_fake_embedding,
-    .embedding_backward = zero_fake_embedding_backward,
-    .cross_entropy = zero_fake_cross_entropy,
-    .adamw = zero_fake_adamw,
-    .sum_squares = zero_fake_sum_squares,
-    .round = zero_fake_round,
-    .accumulate = zero_fake_accumulate,
 };

@@ -1,19 +1,79 @@
-/* calls.c - calls of the fake device on rows and matrices: how each is recorded, and how it is
- * executed by the cpu backend. Flat ranges are in fake_flat.c. */
-#include "fake/calls.h"
+/* calls.c - calls of the fake device: each is recorded with pointers that can be read, and made
+ * later by the cpu backend. And its table. */
+#include <assert.h>
+#include <string.h>
 
 #include "base/number.h"
-#include "fake/arrays.h"
+#include "fake/device.h"
 #include "math/cpu.h"
 
 static const zero_backend *const cpu = &zero_backend_cpu;
 
-/* ---- products and biases ---- */
+/* The call that is being recorded. */
+typedef struct {
+    zero_fake *fake;
+    const char *name;
+    zero_fake_args *args;
+    int64_t *past;
+} arrays;
 
-static void execute_gemm(zero_fake *f, zero_fake_args *a)
+static arrays begin(const zero_math *math, const char *name,
+                    void (*execute)(zero_fake *f, zero_fake_args *a))
 {
-    cpu->gemm(&f->math, &a->gemm);
+    zero_fake *f = zero_fake_of(math);
+    zero_fake_call *call = zero_fake_begin(f, name, execute);
+    return (arrays){f, name, &call->args, call->past};
 }
+
+static void *typed(arrays of, zero_type type, const void *x, int64_t n)
+{
+    return zero_fake_at(of.fake, of.name, x, (size_t)n * zero_type_size(type));
+}
+
+static float *floats(arrays of, const float *x, int64_t n)
+{
+    return (float *)typed(of, ZERO_FP32, x, n);
+}
+
+static int32_t *integers(arrays of, const int32_t *x, int64_t n)
+{
+    return (int32_t *)zero_fake_at(of.fake, of.name, x, (size_t)n * sizeof *x);
+}
+
+/* NULL stays. */
+static void *optional(arrays of, zero_type type, const void *x, int64_t n)
+{
+    return x ? typed(of, type, x, n) : NULL;
+}
+
+/* The host's numbers, which it may change as soon as the call returns. */
+static const int64_t *past_of(arrays of, const int64_t *past, int64_t B)
+{
+    if (!past) return NULL;
+    assert(B <= ZERO_CACHED_TEXTS);
+    memcpy(of.past, past, (size_t)B * sizeof *past);
+    return of.past;
+}
+
+/* Makes a recorded call. */
+#define EXECUTE(operation, ...) \
+    static void execute_##operation(zero_fake *f, zero_fake_args *a) \
+    { \
+        cpu->operation(&f->math, __VA_ARGS__); \
+    }
+
+/* A call of one argument, which `translate` is given as the caller's. */
+#define CALL(operation, arguments, member, translate) \
+    EXECUTE(operation, &a->member) \
+    static void operation(const zero_math *math, const arguments *x) \
+    { \
+        const arrays of = begin(math, #operation, execute_##operation); \
+        of.args->member = *x; \
+        translate(of, &of.args->member); \
+        zero_fake_commit(math); \
+    }
+
+/* ---- products and rows ---- */
 
 /* Elements from the first one to the last one. */
 static int64_t extent(int64_t rows, int64_t cols, int64_t stride)
@@ -21,113 +81,55 @@ static int64_t extent(int64_t rows, int64_t cols, int64_t stride)
     return rows > 0 && cols > 0 ? (rows - 1) * (stride ? stride : cols) + cols : 0;
 }
 
-void zero_fake_gemm(const zero_math *math, const zero_gemm *g)
+static void set_gemm(arrays of, zero_gemm *g)
 {
-    arrays of = begin(math, "gemm", execute_gemm);
-    zero_gemm *to = &of.args->gemm;
-    *to = *g;
-    to->a = typed(of, g->a_type, g->a,
-                  g->transpose_a ? extent(g->k, g->m, g->lda) : extent(g->m, g->k, g->lda));
-    to->b = typed(of, g->b_type, g->b,
-                  g->transpose_b ? extent(g->n, g->k, g->ldb) : extent(g->k, g->n, g->ldb));
-    to->c = typed(of, g->c_type, g->c, extent(g->m, g->n, g->ldc));
-    zero_fake_commit(math);
-}
-
-static void execute_add_bias(zero_fake *f, zero_fake_args *a)
-{
-    cpu->add_bias(&f->math, &a->bias);
-}
-
-static void execute_bias_gelu(zero_fake *f, zero_fake_args *a)
-{
-    cpu->bias_gelu(&f->math, &a->bias);
+    g->a = typed(of, g->a_type, g->a,
+                 g->transpose_a ? extent(g->k, g->m, g->lda) : extent(g->m, g->k, g->lda));
+    g->b = typed(of, g->b_type, g->b,
+                 g->transpose_b ? extent(g->n, g->k, g->ldb) : extent(g->k, g->n, g->ldb));
+    g->c = typed(of, g->c_type, g->c, extent(g->m, g->n, g->ldc));
 }
 
 /* add_bias() has no y. */
-static void record_bias(arrays of, const zero_bias *b)
+static void set_bias(arrays of, zero_bias *b)
 {
-    zero_bias *to = &of.args->bias;
-    *to = *b;
-    to->bias = typed(of, b->type, b->bias, b->cols);
-    to->x = typed(of, b->rows_type, b->x, b->rows * b->cols);
-    to->y = b->y ? typed(of, b->rows_type, b->y, b->rows * b->cols) : NULL;
-}
-
-void zero_fake_add_bias(const zero_math *math, const zero_bias *b)
-{
-    record_bias(begin(math, "add_bias", execute_add_bias), b);
-    zero_fake_commit(math);
-}
-
-void zero_fake_bias_gelu(const zero_math *math, const zero_bias *b)
-{
-    record_bias(begin(math, "bias_gelu", execute_bias_gelu), b);
-    zero_fake_commit(math);
-}
-
-static void execute_bias_backward(zero_fake *f, zero_fake_args *a)
-{
-    cpu->bias_backward(&f->math, &a->bias_backward);
-}
-
-static void execute_bias_gelu_backward(zero_fake *f, zero_fake_args *a)
-{
-    cpu->bias_gelu_backward(&f->math, &a->bias_backward);
+    b->bias = typed(of, b->type, b->bias, b->cols);
+    b->x = typed(of, b->rows_type, b->x, b->rows * b->cols);
+    b->y = optional(of, b->rows_type, b->y, b->rows * b->cols);
 }
 
 /* bias_backward() has neither x nor dx. */
-static void record_bias_grad(arrays of, const zero_bias_grad *b)
+static void set_bias_grad(arrays of, zero_bias_grad *b)
 {
     const int64_t n = b->rows * b->cols;
-    zero_bias_grad *to = &of.args->bias_backward;
-    *to = *b;
-    to->x = b->x ? typed(of, b->rows_type, b->x, n) : NULL;
-    to->dy = typed(of, b->rows_type, b->dy, n);
-    to->dx = b->dx ? typed(of, b->rows_type, b->dx, n) : NULL;
-    to->dbias = floats(of, b->dbias, b->cols);
+    b->x = optional(of, b->rows_type, b->x, n);
+    b->dy = typed(of, b->rows_type, b->dy, n);
+    b->dx = optional(of, b->rows_type, b->dx, n);
+    b->dbias = floats(of, b->dbias, b->cols);
 }
 
-void zero_fake_bias_backward(const zero_math *math, const zero_bias_grad *b)
-{
-    record_bias_grad(begin(math, "bias_backward", execute_bias_backward), b);
-    zero_fake_commit(math);
-}
+CALL(gemm, zero_gemm, gemm, set_gemm)
+CALL(add_bias, zero_bias, bias, set_bias)
+CALL(bias_gelu, zero_bias, bias, set_bias)
+CALL(bias_backward, zero_bias_grad, bias_backward, set_bias_grad)
+CALL(bias_gelu_backward, zero_bias_grad, bias_backward, set_bias_grad)
 
-void zero_fake_bias_gelu_backward(const zero_math *math, const zero_bias_grad *b)
+static void set_branch(arrays of, zero_branch *b)
 {
-    record_bias_grad(begin(math, "bias_gelu_backward", execute_bias_gelu_backward), b);
-    zero_fake_commit(math);
-}
-
-/* ---- dropout ---- */
-
-static void execute_add_branch(zero_fake *f, zero_fake_args *a)
-{
-    cpu->add_branch(&f->math, &a->branch);
-}
-
-void zero_fake_add_branch(const zero_math *math, const zero_branch *b)
-{
-    arrays of = begin(math, "add_branch", execute_add_branch);
     const int64_t n = b->B * b->T * b->cols;
-    zero_branch *to = &of.args->branch;
-    *to = *b;
-    to->bias = b->bias ? typed(of, b->type, b->bias, b->cols) : NULL;
-    to->residual = typed(of, b->rows_type, b->residual, n);
-    to->in = typed(of, b->rows_type, b->in, n);
-    to->out = typed(of, b->rows_type, b->out, n);
-    zero_fake_commit(math);
+    b->bias = optional(of, b->type, b->bias, b->cols);
+    b->residual = typed(of, b->rows_type, b->residual, n);
+    b->in = typed(of, b->rows_type, b->in, n);
+    b->out = typed(of, b->rows_type, b->out, n);
 }
 
-static void execute_dropout(zero_fake *f, zero_fake_args *a)
-{
-    cpu->dropout(&f->math, &a->masked.dropout, a->masked.rows_type, a->masked.B,
-                 a->masked.n, a->masked.in, a->masked.out);
-}
+CALL(add_branch, zero_branch, branch, set_branch)
 
-void zero_fake_dropout(const zero_math *math, const zero_dropout *d, zero_type rows_type,
-                       int64_t B, int64_t n, const void *x, void *y)
+EXECUTE(dropout, &a->masked.dropout, a->masked.rows_type, a->masked.B, a->masked.n,
+        a->masked.in, a->masked.out)
+
+static void dropout(const zero_math *math, const zero_dropout *d, zero_type rows_type,
+                    int64_t B, int64_t n, const void *x, void *y)
 {
     arrays of = begin(math, "dropout", execute_dropout);
     of.args->masked.dropout = *d;
@@ -138,213 +140,124 @@ void zero_fake_dropout(const zero_math *math, const zero_dropout *d, zero_type r
     zero_fake_commit(math);
 }
 
-/* ---- layer norm ---- */
-
-static void execute_layernorm(zero_fake *f, zero_fake_args *a)
+static void set_layernorm(arrays of, zero_layernorm_args *n)
 {
-    cpu->layernorm(&f->math, &a->layernorm);
+    n->x = typed(of, n->rows_type, n->x, n->rows * n->C);
+    n->gain = typed(of, n->type, n->gain, n->C);
+    n->bias = optional(of, n->type, n->bias, n->C);
+    n->y = typed(of, n->rows_type, n->y, n->rows * n->C);
+    n->mean = optional(of, ZERO_FP32, n->mean, n->rows);
+    n->rstd = floats(of, n->rstd, n->rows);
 }
 
-void zero_fake_layernorm(const zero_math *math, const zero_layernorm_args *n)
+static void set_layernorm_grad(arrays of, zero_layernorm_grad_args *n)
 {
-    arrays of = begin(math, "layernorm", execute_layernorm);
-    zero_layernorm_args *to = &of.args->layernorm;
-    *to = *n;
-    to->x = typed(of, n->rows_type, n->x, n->rows * n->C);
-    to->gain = typed(of, n->type, n->gain, n->C);
-    to->bias = n->bias ? typed(of, n->type, n->bias, n->C) : NULL;
-    to->y = typed(of, n->rows_type, n->y, n->rows * n->C);
-    to->mean = n->mean ? floats(of, n->mean, n->rows) : NULL;
-    to->rstd = floats(of, n->rstd, n->rows);
-    zero_fake_commit(math);
+    n->x = typed(of, n->rows_type, n->x, n->rows * n->C);
+    n->gain = typed(of, n->type, n->gain, n->C);
+    n->mean = optional(of, ZERO_FP32, n->mean, n->rows);
+    n->rstd = floats(of, n->rstd, n->rows);
+    n->dy = typed(of, n->rows_type, n->dy, n->rows * n->C);
+    n->dx = typed(of, n->rows_type, n->dx, n->rows * n->C);
+    n->dgain = floats(of, n->dgain, n->C);
+    n->dbias = optional(of, ZERO_FP32, n->dbias, n->C);
 }
 
-static void execute_layernorm_backward(zero_fake *f, zero_fake_args *a)
+CALL(layernorm, zero_layernorm_args, layernorm, set_layernorm)
+CALL(layernorm_backward, zero_layernorm_grad_args, layernorm_backward, set_layernorm_grad)
+
+static void set_swiglu(arrays of, zero_swiglu *s)
 {
-    cpu->layernorm_backward(&f->math, &a->layernorm_backward);
+    s->x = typed(of, s->rows_type, s->x, 2 * s->rows * s->F);
+    s->y = optional(of, s->rows_type, s->y, s->rows * s->F);
+    s->d = optional(of, s->rows_type, s->d, 2 * s->rows * s->F);
 }
 
-void zero_fake_layernorm_backward(const zero_math *math, const zero_layernorm_grad_args *n)
-{
-    arrays of = begin(math, "layernorm_backward", execute_layernorm_backward);
-    zero_layernorm_grad_args *to = &of.args->layernorm_backward;
-    *to = *n;
-    to->x = typed(of, n->rows_type, n->x, n->rows * n->C);
-    to->gain = typed(of, n->type, n->gain, n->C);
-    to->mean = n->mean ? floats(of, n->mean, n->rows) : NULL;
-    to->rstd = floats(of, n->rstd, n->rows);
-    to->dy = typed(of, n->rows_type, n->dy, n->rows * n->C);
-    to->dx = typed(of, n->rows_type, n->dx, n->rows * n->C);
-    to->dgain = floats(of, n->dgain, n->C);
-    to->dbias = n->dbias ? floats(of, n->dbias, n->C) : NULL;
-    zero_fake_commit(math);
-}
-
-/* ---- what LLaMA's blocks add ---- */
-
-static void execute_swiglu(zero_fake *f, zero_fake_args *a)
-{
-    cpu->swiglu(&f->math, &a->swiglu);
-}
-
-static void execute_swiglu_backward(zero_fake *f, zero_fake_args *a)
-{
-    cpu->swiglu_backward(&f->math, &a->swiglu);
-}
-
-static void record_swiglu(arrays of, const zero_swiglu *s)
-{
-    zero_swiglu *to = &of.args->swiglu;
-    *to = *s;
-    to->x = typed(of, s->rows_type, s->x, 2 * s->rows * s->F);
-    to->y = s->y ? typed(of, s->rows_type, s->y, s->rows * s->F) : NULL;
-    to->d = s->d ? typed(of, s->rows_type, s->d, 2 * s->rows * s->F) : NULL;
-}
-
-void zero_fake_swiglu(const zero_math *math, const zero_swiglu *s)
-{
-    record_swiglu(begin(math, "swiglu", execute_swiglu), s);
-    zero_fake_commit(math);
-}
-
-void zero_fake_swiglu_backward(const zero_math *math, const zero_swiglu *s)
-{
-    record_swiglu(begin(math, "swiglu_backward", execute_swiglu_backward), s);
-    zero_fake_commit(math);
-}
+CALL(swiglu, zero_swiglu, swiglu, set_swiglu)
+CALL(swiglu_backward, zero_swiglu, swiglu, set_swiglu)
 
 /* n heads of each row of the call. */
-static void *heads(arrays of, zero_type type, const zero_heads *x, int64_t rows, int64_t n,
-                   int64_t D)
+static void set_heads(arrays of, zero_type type, zero_heads *x, int64_t rows, int64_t n,
+                      int64_t D)
 {
-    return x->x ? typed(of, type, x->x, zero_heads_extent(x, rows, n, D)) : NULL;
+    x->x = optional(of, type, x->x, x->x ? zero_heads_extent(x, rows, n, D) : 0);
 }
 
-static void execute_turn(zero_fake *f, zero_fake_args *a)
-{
-    cpu->turn(&f->math, &a->turn);
-}
-
-static void execute_turn_backward(zero_fake *f, zero_fake_args *a)
-{
-    cpu->turn_backward(&f->math, &a->turn);
-}
-
-static void record_turn(arrays of, const zero_turn *t)
+static void set_turn(arrays of, zero_turn *t)
 {
     const int64_t rows = t->B * t->T;
-    zero_turn *to = &of.args->turn;
-    *to = *t;
-    to->past = past_of(of, t->past, t->B);
-    to->q.x = heads(of, t->rows_type, &t->q, rows, t->H, t->D);
-    to->k.x = heads(of, t->rows_type, &t->k, rows, t->K, t->D);
-    to->to_q.x = heads(of, t->rows_type, &t->to_q, rows, t->H, t->D);
-    to->to_k.x = heads(of, t->rows_type, &t->to_k, rows, t->K, t->D);
-    to->dq.x = heads(of, t->rows_type, &t->dq, rows, t->H, t->D);
-    to->dk.x = heads(of, t->rows_type, &t->dk, rows, t->K, t->D);
+    t->past = past_of(of, t->past, t->B);
+    set_heads(of, t->rows_type, &t->q, rows, t->H, t->D);
+    set_heads(of, t->rows_type, &t->k, rows, t->K, t->D);
+    set_heads(of, t->rows_type, &t->to_q, rows, t->H, t->D);
+    set_heads(of, t->rows_type, &t->to_k, rows, t->K, t->D);
+    set_heads(of, t->rows_type, &t->dq, rows, t->H, t->D);
+    set_heads(of, t->rows_type, &t->dk, rows, t->K, t->D);
     if (!t->gain_q) return;
-    to->gain_q = typed(of, t->type, t->gain_q, t->D);
-    to->gain_k = typed(of, t->type, t->gain_k, t->D);
-    to->rstd = floats(of, t->rstd, rows * (t->H + t->K));
-    to->sums = t->sums ? floats(of, t->sums, 2 * t->slices * t->D) : NULL;
+    t->gain_q = typed(of, t->type, t->gain_q, t->D);
+    t->gain_k = typed(of, t->type, t->gain_k, t->D);
+    t->rstd = floats(of, t->rstd, rows * (t->H + t->K));
+    t->sums = optional(of, ZERO_FP32, t->sums, 2 * t->slices * t->D);
 }
 
-void zero_fake_turn(const zero_math *math, const zero_turn *t)
-{
-    record_turn(begin(math, "turn", execute_turn), t);
-    zero_fake_commit(math);
-}
+CALL(turn, zero_turn, turn, set_turn)
+CALL(turn_backward, zero_turn, turn, set_turn)
 
-void zero_fake_turn_backward(const zero_math *math, const zero_turn *t)
-{
-    record_turn(begin(math, "turn_backward", execute_turn_backward), t);
-    zero_fake_commit(math);
-}
-
-/* ---- attention ---- */
-
-static void execute_attention(zero_fake *f, zero_fake_args *a)
-{
-    zero_cpu_attention(&f->math, &a->attention);
-}
-
-static void execute_attention_backward(zero_fake *f, zero_fake_args *a)
-{
-    zero_cpu_attention_backward(&f->math, &a->attention);
-}
+/* ---- attention, keys and values ---- */
 
 /* The arrays that both directions use. */
-static zero_attention *record_attention(arrays of, const zero_attention *a)
+static void set_both(arrays of, zero_attention *a)
 {
-    zero_attention *to = &of.args->attention;
-    *to = *a;
-    to->q.x = heads(of, a->rows_type, &a->q, a->B * a->T, a->H, a->D);
-    to->k.x = heads(of, a->rows_type, &a->k, a->B * a->T, a->K, a->D);
-    to->v.x = heads(of, a->rows_type, &a->v, a->B * a->T, a->K, a->D);
-    to->out = typed(of, a->rows_type, a->out, a->B * a->T * a->H * a->D);
-    to->lse = floats(of, a->lse, a->B * a->H * a->T);
-    to->work = floats(of, a->work, zero_cpu_attention_workspace(a));
-    to->dout = to->dq.x = to->dk.x = to->dv.x = NULL;
-    return to;
+    a->work = floats(of, a->work, zero_cpu_attention_workspace(a));
+    set_heads(of, a->rows_type, &a->q, a->B * a->T, a->H, a->D);
+    set_heads(of, a->rows_type, &a->k, a->B * a->T, a->K, a->D);
+    set_heads(of, a->rows_type, &a->v, a->B * a->T, a->K, a->D);
+    a->out = typed(of, a->rows_type, a->out, a->B * a->T * a->H * a->D);
+    a->lse = floats(of, a->lse, a->B * a->H * a->T);
 }
 
-void zero_fake_attention(const zero_math *math, const zero_attention *a)
+static void set_attention(arrays of, zero_attention *a)
 {
-    record_attention(begin(math, "attention", execute_attention), a);
-    zero_fake_commit(math);
+    set_both(of, a);
+    a->dout = a->dq.x = a->dk.x = a->dv.x = NULL;
 }
 
-void zero_fake_attention_backward(const zero_math *math, const zero_attention *a)
+static void set_attention_grad(arrays of, zero_attention *a)
 {
-    arrays of = begin(math, "attention_backward", execute_attention_backward);
-    zero_attention *to = record_attention(of, a);
-    to->dout = typed(of, a->rows_type, a->dout, a->B * a->T * a->H * a->D);
-    to->dq.x = heads(of, a->rows_type, &a->dq, a->B * a->T, a->H, a->D);
-    to->dk.x = heads(of, a->rows_type, &a->dk, a->B * a->T, a->K, a->D);
-    to->dv.x = heads(of, a->rows_type, &a->dv, a->B * a->T, a->K, a->D);
-    zero_fake_commit(math);
+    set_both(of, a);
+    a->dout = typed(of, a->rows_type, a->dout, a->B * a->T * a->H * a->D);
+    set_heads(of, a->rows_type, &a->dq, a->B * a->T, a->H, a->D);
+    set_heads(of, a->rows_type, &a->dk, a->B * a->T, a->K, a->D);
+    set_heads(of, a->rows_type, &a->dv, a->B * a->T, a->K, a->D);
 }
 
-/* ---- keys and values that are kept ---- */
+CALL(attention, zero_attention, attention, set_attention)
+CALL(attention_backward, zero_attention, attention, set_attention_grad)
 
-static void execute_remember(zero_fake *f, zero_fake_args *a)
+static void set_cache(arrays of, zero_cached *a)
 {
-    cpu->remember(&f->math, &a->cached);
+    a->past = past_of(of, a->past, a->B);
+    a->cache = floats(of, a->cache,
+                      a->B * zero_cache_floats(a->rows_type, a->room, a->H, a->K, a->D));
 }
 
-static void execute_recall(zero_fake *f, zero_fake_args *a)
+static void set_remember(arrays of, zero_cached *a)
 {
-    cpu->recall(&f->math, &a->cached);
+    set_cache(of, a);
+    set_heads(of, a->rows_type, &a->k, a->B * a->T, a->K, a->D);
+    set_heads(of, a->rows_type, &a->v, a->B * a->T, a->K, a->D);
+    a->q.x = a->out = NULL;
 }
 
-static zero_cached *record_cached(arrays of, const zero_cached *a)
+static void set_recall(arrays of, zero_cached *a)
 {
-    zero_cached *to = &of.args->cached;
-    *to = *a;
-    to->past = past_of(of, a->past, a->B);
-    to->q.x = to->k.x = to->v.x = to->out = NULL;
-    to->cache = floats(of, a->cache,
-                       a->B * zero_cache_floats(a->rows_type, a->room, a->H, a->K, a->D));
-    return to;
+    set_cache(of, a);
+    set_heads(of, a->rows_type, &a->q, a->B, a->H, a->D);
+    a->out = typed(of, a->rows_type, a->out, a->B * a->H * a->D);
+    a->k.x = a->v.x = NULL;
 }
 
-void zero_fake_remember(const zero_math *math, const zero_cached *a)
-{
-    arrays of = begin(math, "remember", execute_remember);
-    zero_cached *to = record_cached(of, a);
-    to->k.x = heads(of, a->rows_type, &a->k, a->B * a->T, a->K, a->D);
-    to->v.x = heads(of, a->rows_type, &a->v, a->B * a->T, a->K, a->D);
-    zero_fake_commit(math);
-}
-
-void zero_fake_recall(const zero_math *math, const zero_cached *a)
-{
-    arrays of = begin(math, "recall", execute_recall);
-    zero_cached *to = record_cached(of, a);
-    to->q.x = heads(of, a->rows_type, &a->q, a->B, a->H, a->D);
-    to->out = typed(of, a->rows_type, a->out, a->B * a->H * a->D);
-    zero_fake_commit(math);
-}
+CALL(remember, zero_cached, cached, set_remember)
+CALL(recall, zero_cached, cached, set_recall)
 
 /* ---- tokens: the host cannot check them, so they are checked when they are read ---- */
 
@@ -362,10 +275,14 @@ static bool check_tokens(zero_fake *f, const char *call, const int32_t *tokens, 
     return true;
 }
 
-/* Tokens are less than that: the rows of a table, or any number if ranks share the words. */
+/* Tokens are less than that: the rows of a table to the end of its block, or any number if ranks
+ * share the words. */
 static int64_t limit_of(arrays of, int64_t words, const void *table, size_t row_bytes)
 {
-    return words > 0 ? (int64_t)INT32_MAX + 1 : rows_from(of, table, row_bytes);
+    const zero_fake_block *b = zero_fake_block_of(of.fake, table, row_bytes);
+    if (words > 0) return (int64_t)INT32_MAX + 1;
+    return b ? (int64_t)((size_t)(b->seen + b->bytes - (const char *)table) / row_bytes)
+             : 0;
 }
 
 static void execute_embedding(zero_fake *f, zero_fake_args *a)
@@ -375,7 +292,7 @@ static void execute_embedding(zero_fake *f, zero_fake_args *a)
         cpu->embedding(&f->math, e);
 }
 
-void zero_fake_embedding(const zero_math *math, const zero_embedding *e)
+static void embedding(const zero_math *math, const zero_embedding *e)
 {
     arrays of = begin(math, "embedding", execute_embedding);
     zero_embedding *to = &of.args->embedding.of;
@@ -386,7 +303,7 @@ void zero_fake_embedding(const zero_math *math, const zero_embedding *e)
     for (int64_t b = 0; e->past && b < e->B; b++)
         positions = zero_max(positions, e->past[b] + e->T);
     to->past = past_of(of, e->past, e->B);
-    to->wpe = e->wpe ? typed(of, e->type, e->wpe, positions * e->C) : NULL;
+    to->wpe = optional(of, e->type, e->wpe, positions * e->C);
     to->out = typed(of, e->rows_type, e->out, e->B * e->T * e->C);
     of.args->embedding.limit =
         limit_of(of, e->words, e->wte, (size_t)e->C * zero_type_size(e->type));
@@ -401,7 +318,7 @@ static void execute_embedding_backward(zero_fake *f, zero_fake_args *a)
         cpu->embedding_backward(&f->math, e);
 }
 
-void zero_fake_embedding_backward(const zero_math *math, const zero_embedding_grad *e)
+static void embedding_backward(const zero_math *math, const zero_embedding_grad *e)
 {
     arrays of = begin(math, "embedding_backward", execute_embedding_backward);
     zero_embedding_grad *to = &of.args->embedding_backward.of;
@@ -409,7 +326,7 @@ void zero_fake_embedding_backward(const zero_math *math, const zero_embedding_gr
     to->tokens = integers(of, e->tokens, e->B * e->T);
     to->dout = typed(of, e->rows_type, e->dout, e->B * e->T * e->C);
     to->dwte = floats(of, e->dwte, zero_max(e->words, 1) * e->C);
-    to->dwpe = e->dwpe ? floats(of, e->dwpe, e->T * e->C) : NULL;
+    to->dwpe = optional(of, ZERO_FP32, e->dwpe, e->T * e->C);
     of.args->embedding_backward.limit =
         limit_of(of, e->words, e->dwte, (size_t)e->C * sizeof *e->dwte);
     zero_fake_commit(math);
@@ -422,7 +339,7 @@ static void execute_cross_entropy(zero_fake *f, zero_fake_args *a)
         cpu->cross_entropy(&f->math, e);
 }
 
-void zero_fake_cross_entropy(const zero_math *math, const zero_cross_entropy *e)
+static void cross_entropy(const zero_math *math, const zero_cross_entropy *e)
 {
     arrays of = begin(math, "cross_entropy", execute_cross_entropy);
     zero_cross_entropy *to = &of.args->cross_entropy;
@@ -432,3 +349,101 @@ void zero_fake_cross_entropy(const zero_math *math, const zero_cross_entropy *e)
     to->loss = floats(of, e->loss, e->rows);
     zero_fake_commit(math);
 }
+
+/* ---- flat ranges ---- */
+
+EXECUTE(clear, a->flat.n, a->flat.out)
+EXECUTE(adamw, &a->adamw.recipe, &a->adamw.arrays)
+EXECUTE(sum_squares, a->flat.type, a->flat.n, a->flat.in, a->flat.out)
+EXECUTE(round, a->flat.type, a->flat.n, a->flat.in, a->flat.out)
+EXECUTE(accumulate, a->flat.type, a->flat.n, a->flat.in, a->flat.leaf, a->flat.out)
+
+static void clear(const zero_math *math, int64_t n, float *x)
+{
+    arrays of = begin(math, "clear", execute_clear);
+    of.args->flat.n = n;
+    of.args->flat.out = floats(of, x, n);
+    zero_fake_commit(math);
+}
+
+static void adamw(const zero_math *math, const zero_adamw *h, const zero_adamw_arrays *a)
+{
+    arrays of = begin(math, "adamw", execute_adamw);
+    of.args->adamw.recipe = *h;
+    zero_adamw_arrays *to = &of.args->adamw.arrays;
+    *to = *a;
+    to->grad = typed(of, a->type, a->grad, a->n);
+    to->master = floats(of, a->master, a->n);
+    to->m = floats(of, a->m, a->n);
+    to->v = floats(of, a->v, a->n);
+    to->param = a->type == ZERO_FP32 ? NULL : typed(of, a->type, a->param, a->n);
+    if (a->changed)
+        to->changed = zero_fake_at(of.fake, of.name, a->changed, sizeof *a->changed);
+    zero_fake_commit(math);
+}
+
+static void sum_squares(const zero_math *math, zero_type type, int64_t n, const void *x,
+                        double *sum)
+{
+    arrays of = begin(math, "sum_squares", execute_sum_squares);
+    of.args->flat.n = n, of.args->flat.type = type;
+    of.args->flat.in = typed(of, type, x, n);
+    of.args->flat.out = zero_fake_at(of.fake, of.name, sum, sizeof *sum);
+    zero_fake_commit(math);
+}
+
+static void round_numbers(const zero_math *math, zero_type type, int64_t n, const float *in,
+                          void *out)
+{
+    arrays of = begin(math, "round", execute_round);
+    of.args->flat.n = n, of.args->flat.type = type;
+    of.args->flat.in = floats(of, in, n);
+    of.args->flat.out = typed(of, type, out, n);
+    zero_fake_commit(math);
+}
+
+static void accumulate(const zero_math *math, zero_type type, int64_t n, const float *sum,
+                       const float *leaf, float *out)
+{
+    arrays of = begin(math, "accumulate", execute_accumulate);
+    of.args->flat.n = n, of.args->flat.type = type;
+    of.args->flat.in = optional(of, ZERO_FP32, sum, n);
+    of.args->flat.leaf = floats(of, leaf, n);
+    of.args->flat.out = floats(of, out, n);
+    zero_fake_commit(math);
+}
+
+const zero_backend zero_backend_fake = {
+    .name = "fake",
+    .about = "the cpu backend behind memory that the host cannot touch, for tests",
+    .open = zero_fake_open,
+    .close = zero_fake_close,
+    .sync = zero_fake_sync,
+    .memory = &zero_fake_memory,
+    .clear = clear,
+    .gemm = gemm,
+    .add_bias = add_bias,
+    .bias_backward = bias_backward,
+    .add_branch = add_branch,
+    .dropout = dropout,
+    .bias_gelu = bias_gelu,
+    .bias_gelu_backward = bias_gelu_backward,
+    .layernorm = layernorm,
+    .layernorm_backward = layernorm_backward,
+    .swiglu = swiglu,
+    .swiglu_backward = swiglu_backward,
+    .turn = turn,
+    .turn_backward = turn_backward,
+    .attention_workspace = zero_cpu_attention_workspace,
+    .attention = attention,
+    .attention_backward = attention_backward,
+    .remember = remember,
+    .recall = recall,
+    .embedding = embedding,
+    .embedding_backward = embedding_backward,
+    .cross_entropy = cross_entropy,
+    .adamw = adamw,
+    .sum_squares = sum_squares,
+    .round = round_numbers,
+    .accumulate = accumulate,
+};

@@ -116,7 +116,13 @@ void zero_fake_fail(zero_fake *f, zero_status status);
 /* The first failure, or ZERO_OK. */
 zero_status zero_fake_verdict(const zero_fake *f);
 
-/* ---- fake_memory.c ---- */
+/* ---- backend.c ---- */
+
+zero_status zero_fake_open(zero_math *math);
+void zero_fake_close(zero_math *math);
+extern const zero_memory zero_fake_memory;
+
+/* ---- memory.c ---- */
 
 zero_status zero_fake_take(zero_math *math, size_t bytes, void **memory);
 void zero_fake_give_back(zero_math *math, void *memory);
@@ -133,7 +139,7 @@ bool zero_fake_is_pinned(const zero_fake *f, const void *host, size_t bytes);
  * block. Without bytes the pointer is returned as it is. */
 void *zero_fake_at(zero_fake *f, const char *call, const void *memory, size_t bytes);
 
-/* ---- fake_queue.c ---- */
+/* ---- queue.c ---- */
 
 /* The next entry of the compute queue, to be filled in; zero_fake_commit() records it. */
 zero_fake_call *zero_fake_begin(zero_fake *f, const char *name,

@@ -90,7 +90,6 @@ static zero_status write_file(int64_t bytes, int64_t piece, int error)
 TEST(a_sync_has_two_pieces_left_at_most)
 {
     static const int64_t pieces[] = {100000, MIB, 31 * MIB, 200 * MIB};
-    (void)state;
     for (size_t i = 0; i < COUNT(pieces); i++) {
         assert_ok(write_file(1000 * MIB, pieces[i], 0));
         assert_true(disk.written >= 1000 * MIB);
@@ -110,7 +109,6 @@ TEST(a_short_file_is_left_to_its_sync)
 TEST(what_the_disk_says_is_heard)
 {
     static const int harmless[] = {ENOSYS, EINVAL, ESPIPE, EOPNOTSUPP};
-    (void)state;
     for (size_t i = 0; i < COUNT(harmless); i++)
         assert_ok(write_file(100 * MIB, MIB, harmless[i]));
     assert_fails(write_file(100 * MIB, MIB, EIO), ZERO_ERR_ENV,

@@ -179,7 +179,6 @@ TEST(a_device_changes_no_bit)
 {
     zero_comm *comm = open_world();
     zero_model model;
-    (void)state;
     fault_in(0);
     all_ok(zero_gpt2_describe(&shape, &model));
     for (int stage = 0; stage <= 3; stage++) {
@@ -228,7 +227,6 @@ TEST(all_ranks_hear_of_every_failure)
 {
     zero_comm *comm = open_world();
     zero_model model;
-    (void)state;
     all_ok(zero_gpt2_describe(&shape, &model));
     for (int stage = 1; stage <= 3; stage += 2) {
         zero_trainer_spec spec = spec_of(&model, stage, ZERO_FP16);
@@ -261,7 +259,6 @@ TEST(wrong_devices_are_refused)
     zero_comm *comm = open_world();
     zero_trainer *t = NULL;
     zero_model model;
-    (void)state;
     all_ok(zero_gpt2_describe(&shape, &model));
     for (size_t i = 0; i < COUNT(wrong); i++) {
         zero_trainer_spec spec = wrong[i].spec;
@@ -285,7 +282,6 @@ TEST(units_with_loops_are_refused)
     zero_comm *comm = open_world();
     zero_trainer *t = NULL;
     zero_model model;
-    (void)state;
     describe_tied(&model);
     zero_trainer_spec spec = tied_spec(&model);
     spec.device = "fake";

@@ -64,7 +64,6 @@ TEST(a_file_changes_no_bit)
     static const char *const places[] = {"lazy", "end", "backward"};
     zero_comm *comm = open_world();
     zero_model model;
-    (void)state;
     describe_tied(&model);
     for (int stage = 0; stage <= 3; stage++)
         for (int type = ZERO_FP32; type <= ZERO_BF16; type++)
@@ -100,7 +99,6 @@ TEST(a_delayed_gradient_is_seen_two_steps_later)
     zero_comm *comm = open_world();
     zero_model model;
     zero_step_result at_first, after_one;
-    (void)state;
     describe_tied(&model);
     for (int stage = 0; stage <= 3; stage++) {
         zero_trainer_spec spec = tied_spec(&model);
@@ -130,7 +128,6 @@ TEST(wrong_specs_are_refused)
     zero_comm *comm = open_world();
     zero_model model;
     zero_trainer *t = NULL;
-    (void)state;
     describe_tied(&model);
     zero_trainer_spec wrong[] = {
         {.offload = DIR, .offload_when = "never"},
@@ -162,7 +159,6 @@ TEST(a_refused_step_updates_nothing)
     zero_model model;
     zero_step_result result;
     char before[33], after[33];
-    (void)state;
     describe_tied(&model);
     zero_trainer_spec spec = tied_spec(&model);
     spec.offload = DIR;

@@ -1,5 +1,5 @@
-/* The arithmetic of a token: products of few rows, which read weights once, and attention over keys
- * and values that were kept; against the oracle, and bit for bit however work is cut. */
+/* The arithmetic of a token: rows of weights that are read once, and attention over keys and values
+ * that were kept. */
 #include "base/type.h"
 #include "math/cpu_kernels.h"
 #include "math/cpu_state.h"
@@ -19,102 +19,6 @@ static void *typed(test_pool *pool, zero_type type, int64_t n)
     void *out = test_bytes(pool, n * (int64_t)zero_type_size(type));
     zero_convert(ZERO_FP32, type, n, x, out);
     return out;
-}
-
-/* ---- products ---- */
-
-static zero_gemm product(test_pool *pool, const int64_t size[3], zero_type type,
-                         bool transpose_b)
-{
-    zero_gemm g = {.m = size[0],
-                   .n = size[1],
-                   .k = size[2],
-                   .transpose_b = transpose_b,
-                   .factors = type,
-                   .b_type = type,
-                   .few_rows = true};
-    g.a = test_floats(pool, g.m * g.k);
-    g.b = typed(pool, type, g.n * g.k);
-    g.c = test_floats(pool, g.m * g.n);
-    return g;
-}
-
-static const int64_t sizes[][3] = {{1, 1, 1},    {1, 70, 33},  {2, 513, 17}, {3, 64, 130},
-                                   {8, 1100, 5}, {5, 31, 700}, {1, 16, 0},   {17, 40, 64}};
-
-/* Factors are not rounded, whatever the type of the weights. */
-TEST(products_of_few_rows_agree_with_the_oracle)
-{
-    zero_math fast = test_opened(cpu), slow = test_opened(naive);
-    for (size_t s = 0; s < COUNT(sizes); s++)
-        for (size_t t = 0; t < COUNT(types); t++)
-            for (int transposed = 0; transposed < 2; transposed++) {
-                zero_gemm g = product(*state, sizes[s], types[t], transposed);
-                float *got = g.c, *want = test_floats(*state, g.m * g.n);
-                got[0] = NAN; /* must not be read */
-                cpu->gemm(&fast, &g);
-                g.c = want;
-                g.factors = ZERO_FP32;
-                naive->gemm(&slow, &g);
-                assert_true(test_error(g.m * g.n, got, want) < TOLERANCE);
-            }
-}
-
-/* Element (i, j) is that of row i alone and of columns j .. alone. */
-TEST(a_cut_of_rows_or_columns_changes_no_bits)
-{
-    zero_math math = test_opened(cpu);
-    for (size_t t = 0; t < COUNT(types); t++)
-        for (int transposed = 0; transposed < 2; transposed++) {
-            const int64_t size[3] = {5, 611, 203}, from = 77, n = 300;
-            const size_t width = zero_type_size(types[t]);
-            zero_gemm g = product(*state, size, types[t], transposed), part = g;
-            float *row = test_floats(*state, size[1]);
-            cpu->gemm(&math, &g);
-            part.m = 1, part.n = n, part.a = (const float *)g.a + 3 * size[2], part.c = row;
-            part.ldb = transposed ? size[2] : size[1];
-            part.b =
-                (const char *)g.b + width * (size_t)(transposed ? from * size[2] : from);
-            cpu->gemm(&math, &part);
-            assert_same(n, row, (float *)g.c + 3 * size[1] + from);
-        }
-}
-
-/* Two ranks with two slices each, added along the tree, have the sum of one with four. */
-static void check_slices(test_pool *pool, int64_t rows, zero_type type, bool transposed)
-{
-    zero_math math = test_opened(cpu), slow = test_opened(naive);
-    const int64_t size[3] = {rows, 90, 4 * 37}, half = 2 * 37, n = size[0] * size[1];
-    zero_gemm g = product(pool, size, type, transposed), part = g;
-    float *sum = test_floats(pool, n), *other = test_floats(pool, n);
-    g.slices = 4;
-    cpu->gemm(&math, &g);
-    part.k = half, part.lda = size[2], part.slices = 2, part.c = sum;
-    part.ldb = transposed ? size[2] : size[1];
-    cpu->gemm(&math, &part);
-    part.a = (const float *)g.a + half, part.c = other;
-    part.b = zero_type_at(type, g.b, half * (transposed ? 1 : size[1]));
-    cpu->gemm(&math, &part);
-    for (int64_t i = 0; i < n; i++) sum[i] += other[i];
-    assert_same(n, sum, g.c);
-    /* One row alone has no other bits. */
-    zero_gemm one = g;
-    one.m = 1, one.a = (const float *)g.a + size[2], one.c = sum;
-    cpu->gemm(&math, &one);
-    assert_same(size[1], sum, (float *)g.c + size[1]);
-    /* Factors are not rounded. */
-    const float *whole = g.c;
-    g.c = sum, g.factors = ZERO_FP32;
-    naive->gemm(&slow, &g);
-    assert_true(test_error(n, whole, sum) < TOLERANCE);
-}
-
-TEST(slices_add_up_as_the_tree_says)
-{
-    for (size_t t = 0; t < COUNT(types); t++)
-        for (int64_t rows = 3; rows < 50; rows += 41)
-            for (int transposed = 0; transposed < 2; transposed++)
-                check_slices(*state, rows, types[t], transposed);
 }
 
 TEST(every_instruction_set_gives_the_same_bits)
@@ -143,20 +47,6 @@ TEST(every_instruction_set_gives_the_same_bits)
                 kernels->row_dots(types[t], &rows);
                 assert_same(63, dots, dots_again);
             }
-}
-
-TEST(long_products_poll)
-{
-    int polls = 0;
-    zero_math math = test_opened(cpu);
-    math.poll = test_count_poll, math.poll_arg = &polls;
-    for (int transposed = 0; transposed < 2; transposed++) {
-        zero_gemm g =
-            product(*state, (const int64_t[]){1, 1200, 900}, ZERO_FP32, transposed);
-        polls = 0;
-        cpu->gemm(&math, &g);
-        assert_true(polls >= 2);
-    }
 }
 
 /* ---- attention ---- */

@@ -1,258 +1,347 @@
-/* Packed products by each kernel that this machine runs: against the oracle (those in bf16 on
- * factors rounded one by one), and laws that hold for all sizes. */
-#include "support/math_test.h"
+/* Products by the oracle, by BLAS, by each packed kernel that this machine runs and as few rows: how
+ * they may be cut, and what kernels promise. With slices their sum over k is a tree: any subtree has
+ * the bits of a product of it alone. That all are near the oracle: test_operations.c. */
+#include "support/calls.h"
 #include "support/share.h"
 
 #include "base/half.h"
+#include "base/tree.h"
+#include "base/type.h"
 #include "math/cpu_state.h"
 
-/* Sums of products of bf16 numbers in fp32, against those in double, relative to |a||b|: up
- * to a thousand roundings of 6e-8, mostly cancelling. A wrong term is off by 1e-3 or more. */
-#define TOLERANCE 1e-6
+#define ALL_MACHINES (ZERO_PACKED_VARIANTS + 3)
 
-#define GUARD 64 /* bytes before and after the memory that a product may write */
-
+/* kernels NULL: the oracle, or the cpu backend with BLAS or for few rows. */
 typedef struct {
+    site at;
     const zero_packed_kernels *kernels;
-    zero_math math;
-    char *scratch; /* with its guards */
-    size_t bytes;
+    bool is_few;
 } machine;
 
+enum { ORACLE, BLAS, FEW, PACKED }; /* the first packed one */
+
 /* All products use them; NULL: BLAS. */
-static void use_kernels(machine *m, const zero_packed_kernels *kernels)
+static int make_machines(test_pool *pool, machine m[ALL_MACHINES])
 {
-    m->math.state[ZERO_CPU_FP32_PRODUCTS] = kernels;
-    m->math.state[ZERO_CPU_BF16_PRODUCTS] = kernels;
-}
-
-static int make_machines(test_pool *pool, machine m[ZERO_PACKED_VARIANTS])
-{
-    const zero_packed_kernels *kernels;
+    static char none[1];
     int n = 0;
-    for (int i = 0; (kernels = zero_packed_at(i)); i++, n++) {
-        m[i] = (machine){.kernels = kernels};
-        m[i].bytes = (size_t)zero_math_scratch() * sizeof(float);
-        m[i].scratch = test_bytes(pool, (int64_t)m[i].bytes + 2 * GUARD);
-        memset(m[i].scratch, 0xff, m[i].bytes + 2 * GUARD); /* NaN */
-        assert_ok(zero_backend_cpu.open(&m[i].math));
-        use_kernels(&m[i], kernels);
-        m[i].math.scratch = (float *)(void *)(m[i].scratch + GUARD);
+    for (; n < PACKED || zero_packed_at(n - PACKED); n++) {
+        m[n] = (machine){.kernels = n < PACKED ? NULL : zero_packed_at(n - PACKED)};
+        m[n].is_few = n == FEW;
+        m[n].at =
+            host_site(m[n].kernels  ? m[n].kernels->name
+                      : n == ORACLE ? "naive"
+                                    : "cpu",
+                      n == ORACLE ? &zero_backend_naive : &zero_backend_cpu, pool, none, 1);
+        if (n == ORACLE) continue;
+        m[n].at.math.state[ZERO_CPU_FP32_PRODUCTS] = m[n].kernels;
+        m[n].at.math.state[ZERO_CPU_BF16_PRODUCTS] = m[n].kernels;
     }
-    assert_true(n >= 1);
+    assert_true(n > PACKED);
     return n;
-}
-
-static void assert_guarded(const machine *m)
-{
-    for (int i = 0; i < GUARD; i++) {
-        assert_true(m->scratch[i] == (char)0xff);
-        assert_true(m->scratch[GUARD + m->bytes + (size_t)i] == (char)0xff);
-    }
-}
-
-/* One product; its factors as given, and rounded to bf16 one by one. */
-typedef struct {
-    zero_gemm g;
-    int64_t len_a, len_b, len_c; /* with what lies between the rows */
-    float *a, *b, *c, *rounded_a, *rounded_b;
-    uint16_t *half_b; /* aligned to two bytes and no more */
-} product;
-
-static float *round_all(test_pool *pool, int64_t n, const float *x)
-{
-    float *y = test_bytes(pool, n * (int64_t)sizeof *y);
-    for (int64_t i = 0; i < n; i++) y[i] = zero_from_bf16(zero_to_bf16(x[i]));
-    return y;
-}
-
-/* flags: 1 a transposed, 2 b transposed, 4 accumulates, 8 b is bf16 */
-static product make_product(test_pool *pool, const int64_t size[3], int flags, int64_t pad)
-{
-    product x = {.g = {.m = size[0], .n = size[1], .k = size[2], .factors = ZERO_BF16}};
-    zero_gemm *g = &x.g;
-    g->transpose_a = flags & 1, g->transpose_b = flags & 2, g->accumulate = flags & 4;
-    int64_t rows_a = g->transpose_a ? g->k : g->m, cols_a = g->transpose_a ? g->m : g->k;
-    int64_t rows_b = g->transpose_b ? g->n : g->k, cols_b = g->transpose_b ? g->k : g->n;
-    g->lda = cols_a + pad, g->ldb = cols_b + 2 * pad, g->ldc = g->n + 3 * pad;
-    x.len_a = rows_a * g->lda, x.len_b = rows_b * g->ldb, x.len_c = g->m * g->ldc;
-    x.a = test_floats(pool, x.len_a), x.b = test_floats(pool, x.len_b);
-    x.c = test_floats(pool, x.len_c);
-    x.rounded_a = round_all(pool, x.len_a, x.a);
-    x.rounded_b = round_all(pool, x.len_b, x.b);
-    x.half_b = (uint16_t *)test_bytes(pool, 2 * (x.len_b + 1)) + 1;
-    for (int64_t i = 0; i < x.len_b; i++) x.half_b[i] = zero_to_bf16(x.b[i]);
-    g->a = x.a, g->b = x.b;
-    if (flags & 8) g->b = x.half_b, g->b_type = ZERO_BF16;
-    return x;
 }
 
 static bool rounds(const machine *m)
 {
-    return m->kernels->type == ZERO_BF16;
+    return m->kernels && m->kernels->type == ZERO_BF16;
 }
 
-/* The oracle's c, from factors as the kernel rounds them. */
-static float *expected(test_pool *pool, const machine *m, const product *x)
+/* ---- products ---- */
+
+typedef struct {
+    int64_t m, n, piece;
+    int slices, parts;
+} size;
+
+/* flags: 1 a transposed, 2 b transposed, 4 strides are longer than rows, 8 each of several parts is
+ * longer than the one before */
+typedef struct {
+    size size;
+    int flags;
+    zero_type b_type;
+} kind;
+
+static const zero_type types[] = {ZERO_FP32, ZERO_BF16, ZERO_FP16};
+
+static bool has_kind(const machine *m, const kind *x)
 {
-    zero_math slow = {0};
-    zero_gemm g = x->g;
-    if (rounds(m)) g.a = x->rounded_a, g.b = x->rounded_b, g.b_type = ZERO_FP32;
-    g.c = test_copy(pool, x->len_c, x->c);
-    zero_backend_naive.gemm(&slow, &g);
-    return g.c;
+    return !(rounds(m) && x->b_type == ZERO_FP16);
 }
 
-static float *computed(test_pool *pool, const machine *m, const product *x)
+/* The numbers of a slice in a part. */
+static int64_t piece_of(const kind *x, int part)
 {
-    zero_gemm g = x->g;
-    g.c = test_copy(pool, x->len_c, x->c);
-    if (!g.accumulate) /* must not be read */
-        for (int64_t i = 0; i < g.m; i++)
-            for (int64_t j = 0; j < g.n; j++) ((float *)g.c)[i * g.ldc + j] = NAN;
-    zero_backend_cpu.gemm(&m->math, &g);
-    assert_guarded(m);
-    return g.c;
+    return x->size.piece + (x->flags & 8 ? 5 * part : 0);
 }
 
-static double length(int64_t n, const float *x, int64_t step)
+static zero_gemm describe(const kind *x, int slices)
 {
-    double sum = 0.0;
-    for (int64_t i = 0; i < n; i++) sum += (double)x[i * step] * (double)x[i * step];
-    return sqrt(sum);
-}
-
-static void assert_near(const product *x, const float *got, const float *want)
-{
-    const zero_gemm *g = &x->g;
-    for (int64_t i = 0; i < g->m; i++) {
-        double a = g->transpose_a ? length(g->k, x->rounded_a + i, g->lda)
-                                  : length(g->k, x->rounded_a + i * g->lda, 1);
-        for (int64_t j = 0; j < g->ldc; j++) {
-            int64_t at = i * g->ldc + j;
-            double error = fabs((double)got[at] - (double)want[at]), b = 0.0;
-            if (j < g->n)
-                b = g->transpose_b ? length(g->k, x->rounded_b + j * g->ldb, 1)
-                                   : length(g->k, x->rounded_b + j, g->ldb);
-            double size = g->accumulate && j < g->n ? fabs((double)x->c[at]) : 0.0;
-            if (!(error <= TOLERANCE * (a * b + size)))
-                fail_msg("%lld x %lld x %lld, c[%lld,%lld]: %g, not %g", (long long)g->m,
-                         (long long)g->n, (long long)g->k, (long long)i, (long long)j,
-                         (double)got[at], (double)want[at]);
-        }
+    const size *s = &x->size;
+    zero_gemm g = {.transpose_a = x->flags & 1, .transpose_b = x->flags & 2};
+    g.m = s->m, g.n = s->n;
+    g.slices = slices, g.slice_parts = s->parts, g.b_type = x->b_type;
+    for (int i = 0; i < s->parts; i++) {
+        if (x->flags & 8) g.part[i] = slices * piece_of(x, i);
+        g.k += slices * piece_of(x, i);
     }
-}
-
-/* Every n-th combination of flags. Each size has a pool of its own: one pool would overflow. */
-static void check_sizes(const int64_t size[3], int every)
-{
-    for (int flags = 0; flags < 16; flags += every) {
-        void *pool;
-        machine m[ZERO_PACKED_VARIANTS];
-        assert_int_equal(test_pool_make(&pool), 0);
-        int n = make_machines(pool, m);
-        product x = make_product(pool, size, flags, 5 * (flags % 3));
-        const float *want[2] = {NULL, NULL}; /* in fp32, in bf16 */
-        for (int i = 0; i < n; i++) {
-            const float **w = &want[rounds(&m[i])];
-            if (!*w) *w = expected(pool, &m[i], &x);
-            assert_near(&x, computed(pool, &m[i], &x), *w);
-        }
-        test_pool_free(&pool);
-    }
-}
-
-TEST(all_sizes_from_1_to_70_agree_with_the_oracle)
-{
-    for (int64_t s = 1; s <= 70; s += TEST_SHARE(7)) {
-        const int64_t others[][3] = {{s, 33, 35}, {31, s, 17}, {5, 34, s}};
-        for (int i = 0; i < 3; i++) check_sizes(others[i], 1);
-    }
-}
-
-/* Several blocks of m, k and n: of all kernels at most 516, 768 and 832. */
-TEST(larger_sizes_and_empty_sums_agree_with_the_oracle)
-{
-    const int64_t sizes[][3] = {
-        {517, 35, 769}, {40, 1025, 65}, {3, 7, 2051}, {16, 32, 0}, {97, 129, 1000}};
-    for (size_t s = 0; s < COUNT(sizes); s++) check_sizes(sizes[s], TEST_SHARE(5));
-}
-
-/* fp32 weights and the same weights in bf16; c zero and added to, or not. */
-TEST(factors_in_fp32_and_in_bf16_give_the_same_bits)
-{
-    machine m[ZERO_PACKED_VARIANTS];
-    int n = make_machines(*state, m);
-    for (int i = 0; i < n; i++)
-        for (int flags = 0; flags < 8; flags++) {
-            product x = make_product(*state, (const int64_t[]){65, 67, 600}, flags, 1);
-            x.g.b = rounds(&m[i]) ? x.b : x.rounded_b;
-            const float *wide = computed(*state, &m[i], &x);
-            x.g.b = x.half_b, x.g.b_type = ZERO_BF16;
-            assert_memory_equal(computed(*state, &m[i], &x), wide,
-                                (size_t)x.len_c * sizeof *wide);
-        }
-}
-
-/* Rows from i on and columns from j on of the whole product. */
-static zero_gemm part_of(const product *x, int64_t i, int64_t m, int64_t j, int64_t n)
-{
-    zero_gemm g = x->g;
-    g.m = m, g.n = n;
-    g.a = (const float *)g.a + i * (g.transpose_a ? 1 : g.lda);
-    g.b = (const char *)g.b +
-          zero_type_size(g.b_type) * (size_t)(j * (g.transpose_b ? g.ldb : 1));
-    g.c = (float *)g.c + i * g.ldc + j;
+    int64_t pad = x->flags & 4 ? 3 : 0;
+    g.lda = (g.transpose_a ? g.m : g.k) + pad;
+    g.ldb = (g.transpose_b ? g.k : g.n) + 2 * pad;
+    g.ldc = g.n + pad;
     return g;
 }
 
-static void check_cuts(test_pool *pool, const machine *m, product x)
+static int64_t len_a(const zero_gemm *g)
 {
-    const int64_t cuts[] = {1, 31, 512, 529};
-    const float *whole = computed(pool, m, &x), *c = x.c;
-    for (int k = 0; k < 4; k++) {
-        int64_t at = cuts[k], row = x.g.m - at, column = x.g.n - at;
-        x.g.c = test_copy(pool, x.len_c, c);
-        zero_gemm parts[] = {part_of(&x, 0, at, 0, column), part_of(&x, 0, at, column, at),
-                             part_of(&x, at, row, 0, at), part_of(&x, at, row, at, column)};
-        for (int p = 0; p < 4; p++) zero_backend_cpu.gemm(&m->math, &parts[p]);
-        assert_memory_equal(x.g.c, whole, (size_t)x.len_c * sizeof *whole);
+    return g->lda * (g->transpose_a ? g->k : g->m);
+}
+
+static int64_t len_b(const zero_gemm *g)
+{
+    return g->ldb * (g->transpose_b ? g->n : g->k);
+}
+
+static zero_gemm make_product(test_pool *pool, const kind *x)
+{
+    zero_gemm g = describe(x, x->size.slices);
+    const float *b = test_floats(pool, len_b(&g));
+    void *typed = test_bytes(pool, len_b(&g) * (int64_t)sizeof(float));
+    zero_convert(ZERO_FP32, x->b_type, len_b(&g), b, typed);
+    g.a = test_floats(pool, len_a(&g)), g.b = typed;
+    return g;
+}
+
+static void multiply(machine *m, zero_gemm g)
+{
+    char none[1];
+    g.few_rows = m->is_few;
+    if (rounds(m)) g.factors = ZERO_BF16;
+    m->at.ops->gemm(&m->at.math, &g);
+    m->at.save(&m->at, none, 0); /* the scratch was large enough */
+}
+
+/* c; what lies between its rows stays NaN. */
+static float *computed(test_pool *pool, machine *m, zero_gemm g)
+{
+    float *c = test_bytes(pool, g.m * g.ldc * (int64_t)sizeof *c);
+    g.c = memset(c, 0xff, (size_t)(g.m * g.ldc) * sizeof *c);
+    multiply(m, g);
+    for (int64_t i = 0; i < g.m; i++)
+        for (int64_t j = 0; j < g.ldc; j++)
+            assert_true((isnan(c[i * g.ldc + j]) != 0) == (j >= g.n));
+    return c;
+}
+
+/* The factors of slices first .. first + count - 1, as a rank has them. */
+static zero_gemm cut_out(test_pool *pool, const kind *x, const zero_gemm *whole, int first,
+                         int count)
+{
+    zero_gemm g = describe(x, count);
+    int64_t part = 0, in_part = 0, begin = 0; /* where the part begins in the whole */
+    float *a = test_bytes(pool, len_a(&g) * (int64_t)sizeof *a);
+    void *b = test_bytes(pool, len_b(&g) * (int64_t)sizeof(float));
+    for (int64_t p = 0; p < g.k; p++, in_part++) {
+        if (in_part == count * piece_of(x, (int)part)) {
+            begin += whole->slices * piece_of(x, (int)part++);
+            in_part = 0;
+        }
+        const int64_t q = begin + first * piece_of(x, (int)part) + in_part;
+        for (int64_t i = 0; i < g.m; i++)
+            a[g.transpose_a ? p * g.lda + i : i * g.lda + p] =
+                ((const float *)
+                     whole->a)[g.transpose_a ? q * whole->lda + i : i * whole->lda + q];
+        for (int64_t j = 0; j < g.n; j++) {
+            int64_t to = g.transpose_b ? j * g.ldb + p : p * g.ldb + j;
+            int64_t from = g.transpose_b ? j * whole->ldb + q : q * whole->ldb + j;
+            memcpy(zero_type_to(g.b_type, b, to), zero_type_at(g.b_type, whole->b, from),
+                   zero_type_size(g.b_type));
+        }
+    }
+    g.a = a, g.b = b;
+    return g;
+}
+
+static void assert_rows(const machine *m, const kind *x, const char *of, const float *got,
+                        const float *want)
+{
+    const zero_gemm g = describe(x, 1);
+    for (int64_t i = 0; i < g.m; i++)
+        if (memcmp(got + i * g.ldc, want + i * g.ldc, (size_t)g.n * sizeof *got) != 0)
+            fail_msg("%s, few %d, %lld x %lld, %d slices of %d x %lld, flags %d, %s: row "
+                     "%lld",
+                     m->at.name, m->is_few, (long long)g.m, (long long)g.n, x->size.slices,
+                     x->size.parts, (long long)x->size.piece, x->flags, of, (long long)i);
+}
+
+/* ---- cuts ---- */
+
+/* `ranks` products of neighbouring slices, added along the tree, are the whole. */
+static void check_ranks(test_pool *pool, machine *m, const kind *x, const zero_gemm *whole,
+                        int ranks)
+{
+    zero_tree_term terms[16];
+    const float *want = computed(pool, m, *whole);
+    const int each = x->size.slices / ranks;
+    for (int r = 0; r < ranks; r++) {
+        zero_gemm part = cut_out(pool, x, whole, r * each, each);
+        terms[r] = (zero_tree_term){computed(pool, m, part), ZERO_FP32, r, 1};
+    }
+    float *sum = test_bytes(pool, whole->m * whole->ldc * (int64_t)sizeof *sum);
+    zero_tree_sum(ranks, terms, whole->m * whole->ldc, ZERO_FP32, sum, false);
+    char of[32];
+    snprintf(of, sizeof of, "%d ranks", ranks);
+    assert_rows(m, x, of, sum, want);
+}
+
+static bool is_subtree(int slices)
+{
+    return (slices & (slices - 1)) == 0;
+}
+
+/* By machine `first` and those after it. Each kind has a pool of its own: one would overflow. */
+static void check_all_ranks(const kind *x, int first)
+{
+    void *pool;
+    machine m[ALL_MACHINES];
+    assert_int_equal(test_pool_make(&pool), 0);
+    int n = make_machines(pool, m);
+    const zero_gemm whole = make_product(pool, x);
+    for (int i = first; i < n; i++)
+        for (int ranks = 2; ranks <= x->size.slices; ranks++)
+            if (x->size.slices % ranks == 0 && is_subtree(x->size.slices / ranks) &&
+                has_kind(&m[i], x))
+                check_ranks(pool, &m[i], x, &whole, ranks);
+    test_pool_free(&pool);
+}
+
+/* Edges of tiles; pieces that begin and end within AMX tiles, and those that do not. */
+TEST(ranks_that_add_along_the_tree_have_the_bits_of_one)
+{
+    const size sizes[] = {{37, 45, 7, 4, 3},  {33, 67, 32, 8, 1},  {5, 3, 50, 3, 1},
+                          {24, 64, 64, 6, 3}, {13, 33, 16, 12, 3}, {40, 70, 192, 4, 1},
+                          {64, 96, 1, 16, 1}, {31, 40, 96, 2, 3},  {3, 90, 37, 4, 1}};
+    for (size_t s = 0; s < COUNT(sizes); s++)
+        for (int flags = 0; flags < 16; flags += TEST_SHARE(3)) {
+            kind x = {sizes[s], flags, types[((size_t)flags + s) % COUNT(types)]};
+            check_all_ranks(&x, ORACLE);
+        }
+}
+
+/* Slices of several blocks of k, with and without room to pack one at once; buffers; groups whose
+ * rows and columns are cut otherwise than those of one slice. The oracle would be slow. */
+TEST(long_slices_and_many_rows_keep_the_bits)
+{
+    const size sizes[] = {{13, 33, 800, 4, 1},   {25, 40, 300, 4, 3},
+                          {13, 33, 20000, 4, 1}, {530, 40, 200, 4, 1},
+                          {30, 500, 768, 4, 1},  {270, 130, 390, 8, 1}};
+    for (size_t s = 0; s < COUNT(sizes); s += TEST_SHARE(2)) {
+        kind x = {sizes[s], s % 2 ? 2 : 0, s % 3 ? ZERO_BF16 : ZERO_FP32};
+        check_all_ranks(&x, BLAS);
     }
 }
 
-TEST(a_cut_of_rows_or_columns_gives_the_same_bits)
+/* In four, at a row and a column: the parts are planned otherwise. */
+TEST(a_cut_of_rows_or_columns_keeps_the_bits)
 {
-    for (int flags = 0; flags < 16; flags += 3 * TEST_SHARE(5)) {
-        void *pool;
-        machine m[ZERO_PACKED_VARIANTS];
-        assert_int_equal(test_pool_make(&pool), 0);
-        int n = make_machines(pool, m);
-        product x = make_product(pool, (const int64_t[]){530, 1050, 1024}, flags, 0);
-        for (int i = 0; i < n; i++) check_cuts(pool, &m[i], x);
-        test_pool_free(&pool);
+    static const struct {
+        kind of;
+        int64_t row, col;
+    } cuts[] = {{{{530, 1050, 1024, 1, 1}, 0, ZERO_FP32}, 1, 1049},
+                {{{530, 1050, 1024, 1, 1}, 3, ZERO_BF16}, 529, 31},
+                {{{530, 1050, 1024, 1, 1}, 1, ZERO_FP32}, 512, 538},
+                {{{530, 290, 390, 4, 3}, 2, ZERO_BF16}, 17, 101},
+                {{{5, 611, 203, 1, 1}, 0, ZERO_FP16}, 3, 77},
+                {{{5, 611, 203, 1, 1}, 2, ZERO_FP32}, 4, 377},
+                {{{44, 90, 37, 4, 1}, 2, ZERO_FP16}, 1, 16},
+                {{{44, 90, 37, 4, 1}, 4, ZERO_BF16}, 43, 17}};
+    machine m[ALL_MACHINES];
+    int n = make_machines(*state, m);
+    for (size_t s = 0; s < COUNT(cuts); s++) {
+        const kind *x = &cuts[s].of;
+        const zero_gemm g = make_product(*state, x);
+        const int64_t rows[] = {0, cuts[s].row, g.m}, cols[] = {0, cuts[s].col, g.n};
+        for (int i = BLAS; i < n; i++) {
+            if (!has_kind(&m[i], x)) continue;
+            const float *want = computed(*state, &m[i], g);
+            float *got = test_copy(*state, g.m * g.ldc, want);
+            memset(got, 0, (size_t)(g.m * g.ldc) * sizeof *got);
+            for (int k = 0; k < 4; k++) {
+                const int64_t at = rows[k / 2], from = cols[k % 2];
+                zero_gemm part = g;
+                part.m = rows[k / 2 + 1] - at, part.n = cols[k % 2 + 1] - from;
+                part.a = (const float *)g.a + at * (g.transpose_a ? 1 : g.lda);
+                part.b = zero_type_at(g.b_type, g.b, from * (g.transpose_b ? g.ldb : 1));
+                part.c = got + at * g.ldc + from;
+                multiply(&m[i], part);
+            }
+            assert_rows(&m[i], x, "cut in four", got, want);
+        }
     }
 }
 
 /* In bf16 accumulating continues the sum: a k cut at the end of an AMX tile has the bits of the
- * whole. In fp32 each block of k is summed separately. */
+ * whole. In fp32 each block of k is summed separately, 768 at most at a time. */
 TEST(a_continued_sum_has_the_bits_of_one)
 {
-    machine m[ZERO_PACKED_VARIANTS];
+    const kind x = {{40, 50, 1100, 1, 1}, 1, ZERO_FP32};
+    machine m[ALL_MACHINES];
     int n = make_machines(*state, m);
-    for (int i = 0; i < n; i++) {
-        const int64_t cut = rounds(&m[i]) ? 96 : 1100 / 2; /* 768 at most at a time */
-        product x = make_product(*state, (const int64_t[]){40, 50, 1100}, 1, 0);
-        const float *whole = computed(*state, &m[i], &x);
-        zero_gemm g = x.g;
-        g.c = test_copy(*state, x.len_c, x.c);
-        g.k = cut;
-        zero_backend_cpu.gemm(&m[i].math, &g);
-        g.a = (const float *)g.a + cut * g.lda, g.b = x.b + cut * g.ldb, g.k = 1100 - cut,
-        g.accumulate = true;
-        zero_backend_cpu.gemm(&m[i].math, &g);
-        assert_memory_equal(g.c, whole, (size_t)x.len_c * sizeof *whole);
+    zero_gemm g = make_product(*state, &x);
+    for (int i = PACKED; i < n; i++) {
+        const int64_t cut = rounds(&m[i]) ? 96 : 1100 / 2;
+        const float *whole = computed(*state, &m[i], g);
+        zero_gemm part = g;
+        part.slices = part.slice_parts = 0, part.k = cut;
+        part.c = test_copy(*state, g.m * g.ldc, whole);
+        multiply(&m[i], part);
+        part.a = (const float *)g.a + cut * g.lda, part.k = 1100 - cut;
+        part.b = (const float *)g.b + cut * g.ldb, part.accumulate = true;
+        multiply(&m[i], part);
+        assert_rows(&m[i], &x, "continued", part.c, whole);
     }
 }
+
+/* The oracle's tree is that of base/tree.h: with k = slices each is one product. */
+TEST(the_oracle_adds_in_fp32_along_the_tree)
+{
+    machine m[ALL_MACHINES];
+    make_machines(*state, m);
+    for (int slices = 2; slices < 16; slices++) {
+        float a[16], b[16], products[16], c, want;
+        zero_tree_term terms[16];
+        for (int i = 0; i < slices; i++) {
+            a[i] = 1.0f + 1e-3f * (float)(i * i), b[i] = 1.0f / (float)(3 + i);
+            products[i] = (float)((double)a[i] * (double)b[i]);
+            terms[i] = (zero_tree_term){&products[i], ZERO_FP32, i, 1};
+        }
+        multiply(
+            &m[ORACLE],
+            (zero_gemm){
+                .m = 1, .n = 1, .k = slices, .slices = slices, .a = a, .b = b, .c = &c});
+        zero_tree_sum(slices, terms, 1, ZERO_FP32, &want, false);
+        assert_memory_equal(&c, &want, sizeof c);
+    }
+}
+
+/* Where there are kernels, 0 and 1 are one product; empty ones are zeros. */
+TEST(one_slice_is_a_plain_product)
+{
+    machine m[ALL_MACHINES];
+    int n = make_machines(*state, m);
+    const kind x = {{37, 45, 900, 1, 3}, 0, ZERO_BF16}, empty = {{37, 45, 0, 4, 3}, 0, 0};
+    zero_gemm one = make_product(*state, &x), none = one, g = make_product(*state, &empty);
+    none.slices = none.slice_parts = 0;
+    for (int i = PACKED; i < n; i++)
+        assert_rows(&m[i], &x, "0 slices", computed(*state, &m[i], none),
+                    computed(*state, &m[i], one));
+    for (int i = 0; i < n; i++)
+        for (int64_t j = 0; j < g.n; j++)
+            assert_true(computed(*state, &m[i], g)[j] == 0.0f);
+    g.m = g.n = 0;
+    for (int i = 0; i < n; i++) multiply(&m[i], g);
+}
+
+/* ---- numbers ---- */
 
 /* 0 1 denormal tie large infinite NaN, met by ones: rounded as zero_to_bf16 does. */
 TEST(factors_are_rounded_as_half_h_says)
@@ -261,18 +350,18 @@ TEST(factors_are_rounded_as_half_h_says)
                          1.01171875f, 1.00390637f, 3.4e38f,        INFINITY, NAN,
                          -INFINITY,   -2.5f,       1.17549421e-38f};
     enum { ODD = COUNT(odd) };
-    machine m[ZERO_PACKED_VARIANTS];
+    machine m[ALL_MACHINES];
     int n = make_machines(*state, m);
-    for (int i = 0; i < n; i++)
+    for (int i = PACKED; i < n; i++)
         for (int side = 0; side < 2; side++)
             for (int flags = 0; flags < 4; flags++) {
                 const float one = 1.0f;
                 float c[ODD];
-                zero_gemm g = {.factors = ZERO_BF16, .m = 1, .n = 1, .k = 1, .c = c};
+                zero_gemm g = {.m = 1, .n = 1, .k = 1, .c = c};
                 g.transpose_a = flags & 1, g.transpose_b = flags & 2;
                 g.a = side ? &one : odd, g.b = side ? odd : &one;
                 *(side ? &g.n : &g.m) = ODD;
-                zero_backend_cpu.gemm(&m[i].math, &g);
+                multiply(&m[i], g);
                 for (int e = 0; e < ODD; e++) {
                     float want =
                         rounds(&m[i]) ? zero_from_bf16(zero_to_bf16(odd[e])) : odd[e];
@@ -284,141 +373,78 @@ TEST(factors_are_rounded_as_half_h_says)
 /* Row 3 meets a NaN, column 5 an infinity: no other rows and columns change. */
 TEST(what_is_not_finite_stays_in_its_row_and_column)
 {
-    machine m[ZERO_PACKED_VARIANTS];
+    const kind x = {{37, 41, 45, 1, 1}, 0, ZERO_FP32};
+    float c[37 * 41];
+    machine m[ALL_MACHINES];
     int n = make_machines(*state, m);
-    for (int i = 0; i < n; i++) {
-        product x = make_product(*state, (const int64_t[]){37, 41, 45}, 0, 0);
-        x.a[3 * 45 + 44] = NAN;
-        x.b[44 * 41 + 5] = INFINITY;
-        const float *c = computed(*state, &m[i], &x);
-        for (int64_t r = 0; r < 37; r++)
-            for (int64_t j = 0; j < 41; j++) {
-                assert_true((isnan(c[r * 41 + j]) != 0) == (r == 3));
-                assert_true((isinf(c[r * 41 + j]) != 0) == (r != 3 && j == 5));
-            }
+    zero_gemm g = make_product(*state, &x);
+    float *a = test_copy(*state, len_a(&g), g.a), *b = test_copy(*state, len_b(&g), g.b);
+    a[3 * 45 + 44] = NAN, b[44 * 41 + 5] = INFINITY;
+    g.a = a, g.b = b, g.c = c;
+    for (int i = PACKED; i < n; i++) {
+        multiply(&m[i], g);
+        for (int e = 0; e < 37 * 41; e++) {
+            assert_true((isnan(c[e]) != 0) == (e / 41 == 3));
+            assert_true((isinf(c[e]) != 0) == (e / 41 != 3 && e % 41 == 5));
+        }
     }
 }
 
-/* One block of the largest size, or two blocks each along m, n and k: half as long, so a block may
- * have twice as many rows. */
+/* Without kernels for bf16. */
+TEST(weights_are_widened_where_factors_cannot_be_bf16)
+{
+    const kind x = {{600, 1100, 600, 1, 1}, 0, ZERO_BF16};
+    machine m[ALL_MACHINES];
+    make_machines(*state, m);
+    zero_gemm g = make_product(*state, &x);
+    g.slices = g.slice_parts = 0;
+    const float *plain = computed(*state, &m[BLAS], g);
+    g.factors = ZERO_BF16;
+    assert_rows(&m[BLAS], &x, "bf16", computed(*state, &m[BLAS], g), plain);
+}
+
+static int polls_of(test_pool *pool, machine *m, zero_gemm g)
+{
+    int polls = 0;
+    m->at.math.poll = test_count_poll, m->at.math.poll_arg = &polls;
+    computed(pool, m, g);
+    return polls;
+}
+
+/* One block of the largest size, or two blocks each along m, n and k. Twice the rows of half the
+ * length fill as much scratch, so b is packed once. */
 TEST(blocks_poll_and_the_largest_fit_the_scratch)
 {
-    machine m[ZERO_PACKED_VARIANTS];
-    int n = make_machines(*state, m), polls = 0;
-    for (int i = 0; i < n; i++)
-        for (int64_t more = 0; more < 2; more++) {
-            const zero_packed_kernels *k = m[i].kernels;
-            const int64_t size[] = {(1 + more) * k->block_m + more, k->block_n + more,
-                                    k->block_k + more};
-            product x = make_product(*state, size, 0, 0);
-            m[i].math.poll = test_count_poll, m[i].math.poll_arg = &polls;
-            polls = 0;
-            computed(*state, &m[i], &x);
-            assert_int_equal(polls, more ? 8 : 1);
-        }
-}
-
-/* Twice the rows of half the length fill as much scratch, so b is packed once. */
-TEST(blocks_that_are_shorter_along_k_have_more_rows)
-{
-    machine m[ZERO_PACKED_VARIANTS];
-    int n = make_machines(*state, m), polls = 0;
-    for (int i = 0; i < n; i++) {
-        const zero_packed_kernels *k = m[i].kernels;
-        const int64_t size[] = {2 * k->block_m, k->block_n, k->block_k / 2};
-        product x = make_product(*state, size, 0, 0);
-        m[i].math.poll = test_count_poll, m[i].math.poll_arg = &polls;
-        polls = 0;
-        computed(*state, &m[i], &x);
-        assert_int_equal(polls, 1);
-    }
-}
-
-TEST(without_kernels_for_bf16_weights_are_widened)
-{
-    machine m[ZERO_PACKED_VARIANTS];
+    machine m[ALL_MACHINES];
     int n = make_machines(*state, m);
-    product x = make_product(*state, (const int64_t[]){600, 1100, 600}, 8, 0);
-    for (int i = 0; i < n; i++) {
-        const float *in_bf16 = computed(*state, &m[i], &x);
-        use_kernels(&m[i], NULL);
-        const float *widened = computed(*state, &m[i], &x);
-        x.g.factors = ZERO_FP32;
-        const float *plain = computed(*state, &m[i], &x);
-        x.g.factors = ZERO_BF16;
-        assert_memory_equal(widened, plain, (size_t)x.len_c * sizeof(float));
-        double error = test_error(x.len_c, in_bf16, plain);
-        assert_true(rounds(&m[i]) ? error > 1e-5 && error < 1e-2 : error < 1e-5);
+    for (int i = PACKED; i < n; i++) {
+        const int64_t rows = m[i].kernels->block_m, cols = m[i].kernels->block_n,
+                      k = m[i].kernels->block_k;
+        const kind one = {{rows, cols, k, 1, 1}, 0, 0},
+                   eight = {{2 * rows + 1, cols + 1, k + 1, 1, 1}, 0, 0},
+                   shorter = {{2 * rows, cols, k / 2, 1, 1}, 0, 0};
+        assert_int_equal(polls_of(*state, &m[i], make_product(*state, &one)), 1);
+        assert_int_equal(polls_of(*state, &m[i], make_product(*state, &eight)), 8);
+        assert_int_equal(polls_of(*state, &m[i], make_product(*state, &shorter)), 1);
     }
 }
 
-/* One tile of a kernel, of k numbers. */
-typedef struct {
-    const zero_packed_kernels *kernels;
-    int64_t k;
-    void *a, *b; /* packed */
-    float c[ZERO_PACKED_TILE];
-} one_tile;
-
-static void make_tile(test_pool *pool, const zero_packed_kernels *kernels, one_tile *t)
+/* As often as a whole product of the largest blocks, or nearly: communication waits for it. */
+TEST(slices_poll_between_blocks)
 {
-    *t = (one_tile){.kernels = kernels, .k = 5 * zero_max(kernels->depth, 8)};
-    const zero_operand a = {
-        .data = test_floats(pool, 32 * t->k), .stride = t->k, .along_k = true};
-    const zero_operand b = {.data = test_floats(pool, 32 * t->k), .stride = 32};
-    t->a = test_bytes(pool, 32 * t->k * (int64_t)sizeof(float));
-    t->b = test_bytes(pool, 32 * t->k * (int64_t)sizeof(float));
-    kernels->pack_a(&a, kernels->rows, t->k, t->a);
-    kernels->pack_b(&b, kernels->cols, t->k, t->b);
-    memcpy(t->c, test_floats(pool, ZERO_PACKED_TILE), sizeof t->c);
-}
-
-static void multiply(const one_tile *t, bool add, float *c)
-{
-    t->kernels->begin();
-    t->kernels->multiply(t->k, t->a, t->b, add, c, t->kernels->cols);
-    t->kernels->end();
-}
-
-/* adds_sums: (the sum of a b) + c, rounded once. The tree takes this for an addition. */
-TEST(kernels_add_as_they_promise)
-{
-    const zero_packed_kernels *kernels;
-    for (int i = 0; (kernels = zero_packed_at(i)); i++) {
-        one_tile t;
-        make_tile(*state, kernels, &t);
-        const int64_t n = kernels->rows * kernels->cols;
-        float sum[ZERO_PACKED_TILE], got[ZERO_PACKED_TILE], want[ZERO_PACKED_TILE];
-        multiply(&t, false, sum);
-        memcpy(got, t.c, sizeof got);
-        multiply(&t, true, got);
-        for (int64_t e = 0; e < n; e++) want[e] = sum[e] + t.c[e];
-        const bool adds = memcmp(got, want, (size_t)n * sizeof *got) == 0;
-        if (adds != kernels->adds_sums) fail_msg("%s: %d", kernels->name, adds);
-
-        memcpy(got, t.c, sizeof got);
-        kernels->add(sum, got, kernels->cols);
-        assert_same(n, got, want);
-    }
-}
-
-TEST(parts_of_panels_are_packed_where_they_belong)
-{
-    const zero_packed_kernels *kernels;
-    for (int i = 0; (kernels = zero_packed_at(i)); i++)
-        for (int along_k = 0; along_k < 2; along_k++) {
-            const int64_t k = 96, cut = 64, lanes = 70;
-            const size_t bytes = 96 * 96 * sizeof(float);
-            char *whole = test_bytes(*state, (int64_t)bytes);
-            char *parts = test_bytes(*state, (int64_t)bytes);
-            zero_operand x = {.data = test_floats(*state, k * lanes), .along_k = along_k};
-            x.stride = along_k ? k : lanes;
-            memset(whole, 0, bytes), memset(parts, 0, bytes);
-            kernels->pack_b(&x, lanes, k, whole);
-            x.panel_k = k;
-            kernels->pack_b(&x, lanes, cut, parts);
-            x.data = (const float *)x.data + cut * (along_k ? 1 : lanes), x.panel_at = cut;
-            kernels->pack_b(&x, lanes, k - cut, parts);
-            assert_memory_equal(parts, whole, bytes);
+    machine m[ALL_MACHINES];
+    int n = make_machines(*state, m);
+    const int64_t pieces[] = {40, 400, 2000};
+    for (size_t s = 0; s < COUNT(pieces); s++) {
+        const kind x = {{520, 200, pieces[s], 4, 1}, 0, ZERO_BF16};
+        const zero_gemm g = make_product(*state, &x);
+        for (int i = PACKED; i < n; i += TEST_SHARE(2)) {
+            const zero_packed_kernels *k = m[i].kernels;
+            const int64_t block = k->block_m * k->block_n * k->block_k;
+            const int polls = polls_of(*state, &m[i], g);
+            if (polls < 1 ||
+                1.1 * (double)polls * (double)block < (double)(g.m * g.n * g.k))
+                fail_msg("%s: %d polls", m[i].at.name, polls);
         }
+    }
 }

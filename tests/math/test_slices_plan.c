@@ -1,4 +1,5 @@
-/* How products in slices are divided: into the scratch, whatever their shape. */
+/* How products in slices are divided, into the scratch, whatever their shape; and the kernels' tiles and
+ * panels. */
 #include "support/math_test.h"
 
 #include "math/cpu_panel.h"
@@ -48,7 +49,7 @@ TEST(all_plans_fit_the_scratch)
     assert_true(most > scratch - scratch / 64); /* it is used, too */
 }
 
-/* The cases that test_slices.c relies on do occur. */
+/* The cases that test_packed.c relies on do occur. */
 TEST(plans_follow_the_shape)
 {
     const zero_packed_kernels *fp32 = &zero_panels_at(0)->packed;
@@ -67,4 +68,54 @@ TEST(plans_follow_the_shape)
         assert_int_equal(plan.group, cases[i].group);
         assert_int_equal(plan.buffers, cases[i].buffers);
     }
+}
+
+/* ---- tiles and panels ---- */
+
+/* adds_sums: (the sum of a b) + c, rounded once. The tree takes this for an addition. */
+TEST(kernels_add_as_they_promise)
+{
+    const zero_packed_kernels *kernels;
+    for (int i = 0; (kernels = zero_packed_at(i)); i++) {
+        const int64_t n = kernels->rows * kernels->cols,
+                      k = 5 * zero_max(kernels->depth, 8);
+        const zero_operand x = {
+            .data = test_floats(*state, 32 * k), .stride = k, .along_k = true};
+        const zero_operand y = {.data = test_floats(*state, 32 * k), .stride = 32};
+        void *a = test_floats(*state, 32 * k), *b = test_floats(*state, 32 * k);
+        float *c = test_floats(*state, n), *got = test_copy(*state, n, c);
+        float sum[ZERO_PACKED_TILE];
+        kernels->pack_a(&x, kernels->rows, k, a);
+        kernels->pack_b(&y, kernels->cols, k, b);
+        kernels->begin();
+        kernels->multiply(k, a, b, false, sum, kernels->cols);
+        kernels->multiply(k, a, b, true, got, kernels->cols);
+        kernels->end();
+        float *added = test_copy(*state, n, c);
+        kernels->add(sum, added, kernels->cols);
+        for (int64_t e = 0; e < n; e++) c[e] = sum[e] + c[e];
+        assert_same(n, added, c);
+        const bool adds = memcmp(got, c, (size_t)n * sizeof *got) == 0;
+        if (adds != kernels->adds_sums) fail_msg("%s: %d", kernels->name, adds);
+    }
+}
+
+TEST(parts_of_panels_are_packed_where_they_belong)
+{
+    const zero_packed_kernels *kernels;
+    for (int i = 0; (kernels = zero_packed_at(i)); i++)
+        for (int along_k = 0; along_k < 2; along_k++) {
+            const int64_t k = 96, cut = 64, lanes = 70;
+            const size_t bytes = 96 * 96 * sizeof(float);
+            char *whole = memset(test_bytes(*state, (int64_t)bytes), 0, bytes);
+            char *parts = memset(test_bytes(*state, (int64_t)bytes), 0, bytes);
+            zero_operand x = {.data = test_floats(*state, k * lanes), .along_k = along_k};
+            x.stride = along_k ? k : lanes;
+            kernels->pack_b(&x, lanes, k, whole);
+            x.panel_k = k;
+            kernels->pack_b(&x, lanes, cut, parts);
+            x.data = (const float *)x.data + cut * (along_k ? 1 : lanes), x.panel_at = cut;
+            kernels->pack_b(&x, lanes, k - cut, parts);
+            assert_memory_equal(parts, whole, bytes);
+        }
 }

@@ -172,7 +172,6 @@ static void multiply_and_update(void *arg)
 TEST(updates_in_polls_change_no_bits)
 {
     enum { RESULTS = 700 * 520 + 4 * STATES };
-    (void)state;
     float *want = calloc(RESULTS, sizeof *want), *got = calloc(RESULTS, sizeof *got);
     assert_true(want && got);
     for (size_t i = 0; i <= 2 * COUNT(teams); i++) { /* none, held, and not held */

@@ -7,7 +7,7 @@ static const zero_shape small = {
 
 TEST(tensors_tile_the_flat_space_of_their_group)
 {
-    zero_model m = describe(&small);
+    zero_model m = built(&small);
     int next_tensor = 0;
     int64_t total = 0;
     for (int g = 0; g < m.n_groups; g++) {
@@ -66,7 +66,7 @@ TEST(tensors_have_the_names_and_shapes_of_hugging_face)
         {"mlp.c_proj.weight", 4 * C, C},
         {"mlp.c_proj.bias", 1, C},
     };
-    zero_model m = describe(&small);
+    zero_model m = built(&small);
     check_shape(&m, "wte.weight", small.vocab, C);
     check_shape(&m, "wpe.weight", small.seq, C);
     check_shape(&m, "ln_f.weight", 1, C);
@@ -83,7 +83,7 @@ TEST(tensors_have_the_names_and_shapes_of_hugging_face)
 
 TEST(the_tied_embedding_is_written_first_by_the_head_and_last_by_the_embedding)
 {
-    zero_model m = describe(&small);
+    zero_model m = built(&small);
     int tied = find_tensor(&m, "wte.weight")->group, head = m.n_units - 1;
     assert_int_equal(tied, find_tensor(&m, "wpe.weight")->group);
     assert_int_equal(first_writer(&m, tied), head);
@@ -99,7 +99,7 @@ TEST(the_tied_embedding_is_written_first_by_the_head_and_last_by_the_embedding)
 
 TEST(only_the_embedding_can_do_without_parameters_backward)
 {
-    zero_model m = describe(&small);
+    zero_model m = built(&small);
     for (int u = 0; u < m.n_units; u++)
         assert_int_equal(m.units[u].backward_without_params, u == 0);
     zero_model_destroy(&m);
@@ -107,7 +107,7 @@ TEST(only_the_embedding_can_do_without_parameters_backward)
 
 TEST(a_position_is_a_token_and_the_one_that_follows)
 {
-    zero_model m = describe(&small);
+    zero_model m = built(&small);
     assert_int_equal(m.input_bytes, 4);
     assert_int_equal(m.target_bytes, 4);
     zero_model_destroy(&m);
@@ -144,7 +144,7 @@ TEST(a_model_of_10_to_the_12_parameters_is_described)
 {
     zero_shape shape = {
         .layers = 128, .hidden = 25600, .heads = 160, .seq = 2048, .vocab = 50257};
-    zero_model m = describe(&shape);
+    zero_model m = built(&shape);
     assert_true(m.n_params == zero_shape_count(&shape) &&
                 m.n_params > INT64_C(1000000000000));
     assert_int_equal(m.n_units, 130);
@@ -168,7 +168,7 @@ TEST(initial_values_do_not_depend_on_the_range_asked_for)
 {
     static const int64_t steps[] = {1, 61, 64, 1000, 8192};
     zero_shape shape = {.layers = 1, .hidden = 12, .heads = 2, .seq = 7, .vocab = 31};
-    zero_model m = describe(&shape);
+    zero_model m = built(&shape);
     for (int g = 0; g < m.n_groups; g++) {
         int64_t n = m.groups[g].n_params + PADDING;
         float *whole = initial(*state, &m, g, 5, 0, n);
@@ -185,7 +185,7 @@ TEST(initial_values_do_not_depend_on_the_range_asked_for)
 
 TEST(padding_starts_as_zero)
 {
-    zero_model m = describe(&small);
+    zero_model m = built(&small);
     for (int g = 0; g < m.n_groups; g++) {
         int64_t n = m.groups[g].n_params;
         const float *all = initial(*state, &m, g, 1, 0, n + PADDING);
@@ -225,7 +225,7 @@ static void check_initial_tensor(const zero_tensor *t, const float *x)
 
 TEST(every_kind_of_tensor_starts_as_gpt2_does)
 {
-    zero_model m = describe(&small);
+    zero_model m = built(&small);
     for (int g = 0; g < m.n_groups; g++) {
         const float *x = initial(*state, &m, g, 1234, 0, m.groups[g].n_params);
         for (int i = 0; i < m.groups[g].n_tensors; i++) {
@@ -238,7 +238,7 @@ TEST(every_kind_of_tensor_starts_as_gpt2_does)
 
 TEST(tensors_and_seeds_have_numbers_of_their_own)
 {
-    zero_model m = describe(&small);
+    zero_model m = built(&small);
     const zero_tensor *first = find_tensor(&m, "h.0.attn.c_attn.weight"),
                       *second = find_tensor(&m, "h.1.attn.c_attn.weight");
     int64_t n = 64;

@@ -1,6 +1,7 @@
 /* The parts of ranks tile the whole model, whatever is cut and however; and which shares of a GPT-2
  * are refused. */
 #include "support/gpt2_test.h"
+#include "support/table.h"
 
 #include "base/fail.h"
 #include "nn/share.h"
@@ -95,7 +96,7 @@ static void check_groups(const zero_model *part)
 
 static void check_shares(test_pool *pool, const zero_shape *shape, int ranks, int slices)
 {
-    zero_model whole = describe(shape), parts[RANKS];
+    zero_model whole = built(shape), parts[RANKS];
     assert_ok(zero_shape_check_share(shape, ranks, slices));
     for (int r = 0; r < ranks; r++) {
         share_of(&whole, ranks, r, slices, &parts[r]);
@@ -117,7 +118,6 @@ TEST(shares_tile_the_model)
     } cases[] = {{32, 8, 1, 8},  {32, 8, 2, 8},   {32, 8, 4, 8},   {32, 8, 8, 8},
                  {48, 12, 3, 3}, {48, 12, 3, 12}, {48, 12, 6, 12}, {36, 6, 2, 2},
                  {36, 6, 3, 6},  {32, 16, 16, 16}};
-    (void)state;
     for (size_t v = 0; v < COUNT(words); v++)
         for (size_t i = 0; i < COUNT(cases); i++) {
             void *pool;
@@ -136,7 +136,7 @@ TEST(shares_tile_the_model)
 TEST(slices_have_the_same_words_for_any_ranks)
 {
     zero_shape shape = {.layers = 1, .hidden = 32, .heads = 8, .seq = 5, .vocab = 50257};
-    zero_model whole = describe(&shape);
+    zero_model whole = built(&shape);
     for (int ranks = 1; ranks <= 8; ranks *= 2)
         for (int r = 0; r < ranks; r++) {
             zero_model part;
@@ -197,7 +197,7 @@ TEST(what_the_check_lets_pass_can_be_shared)
 {
     int passed = 0;
     zero_shape shape = {.layers = 1, .hidden = 48, .heads = 12, .seq = 5, .vocab = 9};
-    zero_model whole = describe(&shape);
+    zero_model whole = built(&shape);
     for (int ranks = 1; ranks <= 14; ranks++)
         for (int slices = 1; slices <= 26; slices++) {
             zero_model part;
@@ -213,25 +213,15 @@ TEST(what_the_check_lets_pass_can_be_shared)
 /* ZeRO, table 5: the degrees of ZeRO-100B, and of the baseline with as many heads as it had. */
 TEST(the_papers_models_can_be_shared_as_the_paper_did)
 {
-    static const struct {
-        const char *name;
-        int ranks, heads; /* 0: the preset's */
-    } models[] = {
-        {"paper-1.5b", 2, 0},      {"paper-8b", 4, 0},       {"paper-8b", 8, 0},
-        {"paper-40b", 4, 0},       {"paper-40b", 32, 64},    {"paper-60b", 16, 0},
-        {"paper-60b", 64, 64},     {"paper-80b", 16, 0},     {"paper-100b", 16, 0},
-        {"paper-120b", 16, 0},     {"paper-140b", 16, 0},    {"paper-170b", 16, 0},
-        {"paper-80b", 128, 128},   {"paper-170b", 256, 256}, {"paper-40b-wide", 16, 0},
-        {"paper-60b-wide", 16, 0}, {"paper-50b", 16, 0},     {"paper-150b", 16, 0}};
-    (void)state;
-    for (size_t i = 0; i < COUNT(models); i++) {
+    for (test_table t = table_open("nn/shared_in_the_paper.txt"); table_next(&t);) {
         zero_shape shape;
-        assert_ok(zero_model_preset(models[i].name, &shape));
-        if (models[i].heads) shape.heads = models[i].heads;
-        zero_status st = zero_shape_check_share(&shape, models[i].ranks, models[i].ranks);
-        if (st != ZERO_OK) fail_msg("%s: %s", models[i].name, zero_last_error());
-        zero_model whole = describe(&shape), part;
-        share_of(&whole, models[i].ranks, 1, models[i].ranks, &part);
+        assert_ok(zero_model_preset(t.field[0], &shape));
+        const int ranks = atoi(t.field[1]), heads = atoi(t.field[2]);
+        if (heads) shape.heads = heads;
+        zero_status st = zero_shape_check_share(&shape, ranks, ranks);
+        if (st != ZERO_OK) fail_msg("%s: %s", t.field[0], zero_last_error());
+        zero_model whole = built(&shape), part;
+        share_of(&whole, ranks, 1, ranks, &part);
         zero_model_destroy(&part);
         zero_model_destroy(&whole);
     }

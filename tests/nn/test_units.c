@@ -335,7 +335,7 @@ TEST(the_head_takes_as_many_rows_as_suit_the_device)
 
 TEST(activations_are_of_a_type_that_all_units_heed)
 {
-    zero_model model = describe(&tiny);
+    zero_model model = built(&tiny);
     zero_unit *block = &model.units[1];
     assert_int_equal(zero_unit_room(block, 7), 7);
     assert_ok(zero_model_activate(&model, ZERO_BF16));

@@ -2,9 +2,9 @@
 
 #include <math.h>
 
-#include "support/test.h"
+#include "support/laws.h"
 
-#include "facts/facts.h"
+#include "base/fail.h"
 #include "pages/breakdown.h"
 
 enum { A, B, C, RANKS };
@@ -43,57 +43,42 @@ static json_t *breakdown_of(const zero_traced *of)
     return b;
 }
 
-/* Facts of the tree in nanoseconds, or counts. */
-#define NANO(b, x)              llround(1e9 * zero_fact_number((b), (x)))
-#define assert_nano(b, x, want) assert_int_equal(NANO(b, x), (want))
-#define assert_fact(b, x, want) assert_int_equal(zero_fact_number((b), (x)), (want))
-
 TEST(kinds_and_idle_add_up_to_each_step)
 {
     json_t *b = breakdown_of(&trace);
-    assert_fact(b, "count(steps)", 5);
-    assert_nano(b,
-                "largest(steps, abs(step_seconds - compute_seconds - communication_seconds "
-                "- disk_seconds - other_seconds - idle_seconds))",
-                0);
+    LAWS(b, "count(steps) == 5",
+         "all(steps, abs(step_seconds - compute_seconds - communication_seconds - "
+         "disk_seconds - other_seconds - idle_seconds) < 0.5e-9)");
     json_decref(b);
 }
 
 TEST(steps_are_in_order_of_steps_and_ranks)
 {
-    static const int wanted[][2] = {{4, 0}, {4, 1}, {4, 7}, {5, 0}, {5, 1}};
     json_t *b = breakdown_of(&trace);
-    for (int i = 0; i < 5; i++) {
-        char step[32], rank[32];
-        snprintf(step, sizeof step, "steps/%d/step", i);
-        snprintf(rank, sizeof rank, "steps/%d/rank", i);
-        assert_fact(b, step, wanted[i][0]);
-        assert_fact(b, rank, wanted[i][1]);
-    }
-    assert_nano(b, "steps/0/step_seconds", 100);
-    assert_nano(b, "steps/0/idle_seconds", 10);
-    assert_nano(b, "steps/0/communication_seconds", 30);
-    assert_nano(b, "steps/4/idle_seconds", 10);
-    assert_nano(b, "steps/4/disk_seconds", 30);
-    assert_nano(b, "sums/0/step_seconds", 150);
-    assert_nano(b, "sums/0/compute_seconds", 110);
+    LAWS(b, "steps/0/step == 4 && steps/0/rank == 0",
+         "steps/1/step == 4 && steps/1/rank == 1", "steps/2/step == 4 && steps/2/rank == 7",
+         "steps/3/step == 5 && steps/3/rank == 0", "steps/4/step == 5 && steps/4/rank == 1",
+         "round(1e9 * steps/0/step_seconds) == 100",
+         "round(1e9 * steps/0/idle_seconds) == 10",
+         "round(1e9 * steps/0/communication_seconds) == 30",
+         "round(1e9 * steps/4/idle_seconds) == 10",
+         "round(1e9 * steps/4/disk_seconds) == 30",
+         "round(1e9 * sums/0/step_seconds) == 150",
+         "round(1e9 * sums/0/compute_seconds) == 110");
     json_decref(b);
 }
 
 TEST(the_last_rank_of_a_collective_is_named_with_its_delay)
 {
     json_t *b = breakdown_of(&trace);
-    assert_fact(b, "count(collectives)", 3);
-    assert_fact(b, "collectives/0/ranks", 3);
-    assert_fact(b, "collectives/0/last_rank", 7);
-    assert_nano(b, "collectives/0/delay_seconds", 30);
-    assert_nano(b, "collectives/0/spread_seconds", 40);
-    assert_nano(b, "collectives/0/seconds", 81);
-    assert_fact(b, "collectives/1/ranks", 2);
-    assert_fact(b, "collectives/1/last_rank", 0);
-    assert_nano(b, "collectives/1/delay_seconds", 10);
-    assert_fact(b, "collectives/2/ranks", 1);
-    assert_nano(b, "collectives/2/delay_seconds", 0);
+    LAWS(b, "count(collectives) == 3",
+         "collectives/0/ranks == 3 && collectives/0/last_rank == 7",
+         "round(1e9 * collectives/0/delay_seconds) == 30",
+         "round(1e9 * collectives/0/spread_seconds) == 40",
+         "round(1e9 * collectives/0/seconds) == 81",
+         "collectives/1/ranks == 2 && collectives/1/last_rank == 0",
+         "round(1e9 * collectives/1/delay_seconds) == 10",
+         "collectives/2/ranks == 1 && collectives/2/delay_seconds == 0");
     json_decref(b);
 }
 
@@ -112,16 +97,13 @@ TEST(groups_count_for_themselves)
     const zero_traced two_groups = {
         .path = "t.json", .world = 4, .nodes = 1, .ranks = four, .n_ranks = 4};
     json_t *b = breakdown_of(&two_groups);
-    assert_fact(b, "count(collectives)", 2);
-    assert_true(
-        zero_fact_number(b, "all(collectives, first_rank == 2 * index && ranks == 2 && "
-                            "last_rank == 2 * index + 1)"));
-    assert_nano(b, "collectives/0/delay_seconds", 2);
-    assert_nano(b, "collectives/1/delay_seconds", 7);
-    assert_fact(b, "late/0/began_last", 0);
-    assert_nano(b, "late/1/delay_seconds", 2);
-    assert_nano(b, "late/3/delay_seconds", 7);
-    assert_nano(b, "latest/0/delay_seconds", 7);
+    LAWS(b, "count(collectives) == 2",
+         "all(collectives, first_rank == 2 * index && ranks == 2 && last_rank == 2 * index "
+         "+ 1)",
+         "round(1e9 * collectives/0/delay_seconds) == 2",
+         "round(1e9 * collectives/1/delay_seconds) == 7", "late/0/began_last == 0",
+         "round(1e9 * late/1/delay_seconds) == 2", "round(1e9 * late/3/delay_seconds) == 7",
+         "round(1e9 * latest/0/delay_seconds) == 7");
     json_decref(b);
 }
 
@@ -129,7 +111,6 @@ TEST(groups_count_for_themselves)
 TEST(sums_of_delays_do_not_overflow)
 {
     enum { MANY = 20 };
-    (void)state;
     const int64_t late = INT64_C(1000000000000000000);
     zero_traced_span early[MANY], last[MANY];
     for (int k = 0; k < MANY; k++) {
@@ -148,15 +129,12 @@ TEST(sums_of_delays_do_not_overflow)
 
 TEST(delays_are_added_up_for_each_rank)
 {
-    static const int64_t wanted[RANKS][3] = {{2, 1, 10}, {2, 0, 0}, {1, 1, 30}};
-    json_t *b = breakdown_of(&trace), *late;
-    size_t r;
-    json_array_foreach(json_object_get(b, "late"), r, late)
-    {
-        assert_fact(late, "collectives", wanted[r][0]);
-        assert_fact(late, "began_last", wanted[r][1]);
-        assert_nano(late, "delay_seconds", wanted[r][2]);
-    }
-    assert_int_equal(r, RANKS);
+    json_t *b = breakdown_of(&trace);
+    LAWS(b, "count(late) == 3", "late/0/collectives == 2 && late/0/began_last == 1",
+         "late/1/collectives == 2 && late/1/began_last == 0",
+         "late/2/collectives == 1 && late/2/began_last == 1",
+         "round(1e9 * late/0/delay_seconds) == 10",
+         "round(1e9 * late/1/delay_seconds) == 0",
+         "round(1e9 * late/2/delay_seconds) == 30");
     json_decref(b);
 }

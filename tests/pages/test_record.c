@@ -2,6 +2,7 @@
 
 #include "base/fail.h"
 #include "pages/run.h"
+#include "support/laws.h"
 #include "support/table.h"
 
 #define PATH "small.jsonl"
@@ -18,26 +19,12 @@ static zero_run parsed(const char *text)
     return run;
 }
 
-/* Expressions over the tree (facts.h), each of which is true. */
-static void check(const zero_run *run, const char *const *laws)
-{
-    for (; *laws; laws++) {
-        zero_fact fact;
-        zero_scope scope = {.node = run->tree};
-        zero_status st = zero_fact_of(*laws, strlen(*laws), &scope, &fact);
-        if (st != ZERO_OK || !zero_fact_is_true(&fact))
-            fail_msg("%s: %s", *laws, st == ZERO_OK ? "is not so" : zero_last_error());
-    }
-}
-
-#define LAWS(run, ...) check(run, (const char *const[]){__VA_ARGS__, NULL})
-
 /* ---- what a whole file says ---- */
 
 TEST(the_first_line_is_in_the_tree)
 {
     zero_run r = parsed(SMALL_FILE);
-    LAWS(&r, "run/ranks == 2", "!run/nodes/fake", "run/model/name == \"tiny\"",
+    LAWS(r.tree, "run/ranks == 2", "!run/nodes/fake", "run/model/name == \"tiny\"",
          "path == \"small.jsonl\"", "more/name == \"small.jsonl\"",
          "run/config/steps == 4");
     zero_run_destroy(&r);
@@ -47,13 +34,13 @@ TEST(a_long_program_has_its_peak_although_it_is_left_out)
 {
     char law[80];
     zero_run r = parsed(SMALL_FILE);
-    LAWS(&r, "count(more/program) == 3", "more/program/0/number == 1",
+    LAWS(r.tree, "count(more/program) == 3", "more/program/0/number == 1",
          "more/program/1/number == 3", "more/program/2/number == 5",
          "more/program/1/name == \"BACKWARD head\"", "more/program/1/bytes == 100",
          "first(more/program, number == run/schedule/peak)/number == 3",
          "more/program/0/bytes == 10");
     snprintf(law, sizeof law, "more/program/1/live/%d == 90", ZERO_CLASS_ACTIVATIONS);
-    LAWS(&r, law);
+    LAWS(r.tree, law);
     zero_run_destroy(&r);
 }
 
@@ -74,7 +61,7 @@ TEST(steps_have_their_numbers_and_null_is_nan)
 TEST(the_last_line_has_the_ledgers)
 {
     zero_run r = parsed(SMALL_FILE);
-    LAWS(&r, "ended", "!cut", "count(memory) == 2", "memory/1/planned_bytes == 90",
+    LAWS(r.tree, "ended", "!cut", "count(memory) == 2", "memory/1/planned_bytes == 90",
          "memory/1/measured_bytes == 91", "!memory/1/equal", "memory/0/equal",
          "count(host_memory) == 1", "host_memory/0/measured_bytes == 6", "count(file) == 1",
          "file/0/planned_bytes_written == 12", "file/0/bytes_written == 22",
@@ -93,7 +80,7 @@ TEST(the_last_line_has_the_ledgers)
 TEST(figures_are_those_of_all_ranks)
 {
     zero_run r = parsed(SMALL_FILE);
-    LAWS(&r, "figures/of_all_ranks", "figures/loss == 4.25", "figures/step == 4",
+    LAWS(r.tree, "figures/of_all_ranks", "figures/loss == 4.25", "figures/step == 4",
          "figures/val_loss == 4.75", "figures/val_step == 3", "figures/step_seconds == 0.5",
          "figures/steps_that_count == 1", "figures/tokens_per_second == 128",
          "figures/compute == 1.25 / 2", "figures/exposed == 0.5 / 2",
@@ -106,7 +93,7 @@ TEST(an_older_file_has_the_figures_of_rank_0)
 {
     char *text = small_file_with(SMALL_FILE, "\"rank_seconds\"", "\"unknown\"");
     zero_run r = parsed(text);
-    LAWS(&r, "!figures/of_all_ranks", "!final/rank_seconds",
+    LAWS(r.tree, "!figures/of_all_ranks", "!final/rank_seconds",
          "figures/exposed == 0.25",       /* of the lines of the steps */
          "figures/compute == 0.75 / 2",   /* FORWARD without its polls */
          "figures/overlap == 1 - 1 / 4"); /* two collectives */
@@ -133,7 +120,7 @@ TEST(one_rank_hides_nothing)
     zero_run r = parsed(text);
     assert_true(json_is_null(zero_fact_at(r.tree, "figures/overlap")));
     assert_true(json_is_null(zero_fact_at(r.tree, "communication/0/hidden_share")));
-    LAWS(&r, "communication/1/hidden_share == 0.75");
+    LAWS(r.tree, "communication/1/hidden_share == 0.75");
     zero_run_destroy(&r);
     free(text);
 }
@@ -154,7 +141,7 @@ static bool says(const zero_run *r, const char *text)
 TEST(a_whole_run_needs_no_notes)
 {
     zero_run r = parsed(SMALL_RUN SMALL_STEP(1, 5.5, "") SMALL_FINAL);
-    LAWS(&r, "count(notes) == 0");
+    LAWS(r.tree, "count(notes) == 0");
     zero_run_destroy(&r);
 }
 
@@ -173,7 +160,7 @@ TEST(a_killed_run_has_its_steps_and_says_that_the_end_is_missing)
     assert_int_equal(r.n, 2);
     assert_true(says(&r, "after step 2 of 4"));
     assert_true(says(&r, "half a line"));
-    LAWS(&r, "!ended", "cut", "figures/loss == 5.25", "figures/exposed == 0.25");
+    LAWS(r.tree, "!ended", "cut", "figures/loss == 5.25", "figures/exposed == 0.25");
     assert_true(json_is_null(zero_fact_at(r.tree, "figures/compute")));
     zero_run_destroy(&r);
 }
@@ -188,7 +175,7 @@ TEST(steps_that_were_taken_twice_count_once)
     zero_run r = parsed(text);
     assert_int_equal(r.n, 2);
     assert_true(r.steps[ZERO_STEP_LOSS][1] == 3.5);
-    LAWS(&r, "ended");
+    LAWS(r.tree, "ended");
     assert_true(says(&r, "resumed after step 1"));
     assert_true(says(&r, "shares are of the steps since"));
     zero_run_destroy(&r);
@@ -202,7 +189,7 @@ TEST(a_file_of_two_runs_says_that_the_last_one_counts)
     zero_run r = parsed(text);
     assert_int_equal(r.n, 1);
     assert_true(r.steps[ZERO_STEP_LOSS][0] == 2.5);
-    LAWS(&r, "!ended");
+    LAWS(r.tree, "!ended");
     assert_true(says(&r, "first lines of 2 runs"));
     zero_run_destroy(&r);
 }
@@ -211,7 +198,7 @@ TEST(lost_lines_are_added_up_and_gaps_are_counted)
 {
     zero_run r = parsed(SMALL_RUN SMALL_STEP(1, 5.5, "") SMALL_STEP(
         4, 5.0, ", \"lost_lines\": 2") SMALL_STEP(6, 5.0, ", \"lost_lines\": 1"));
-    LAWS(&r, "lost_lines == 3");
+    LAWS(r.tree, "lost_lines == 3");
     assert_true(says(&r, "3 lines could not be written"));
     assert_true(says(&r, "3 steps between the first and the last have no line"));
     zero_run_destroy(&r);
@@ -220,7 +207,8 @@ TEST(lost_lines_are_added_up_and_gaps_are_counted)
 TEST(a_file_without_its_first_line_is_read_and_says_so)
 {
     zero_run r = parsed(SMALL_STEPS SMALL_FINAL);
-    LAWS(&r, "!run", "!more/program", "!first(more/program, number == run/schedule/peak)");
+    LAWS(r.tree, "!run", "!more/program",
+         "!first(more/program, number == run/schedule/peak)");
     assert_true(says(&r, "does not say what its run was"));
     zero_run_destroy(&r);
 }

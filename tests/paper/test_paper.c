@@ -6,6 +6,7 @@
 #include "paper/paper_tree.h"
 #include "report/models.h"
 #include "sharding/formula.h"
+#include "support/laws.h"
 #include "support/table.h"
 
 static const struct {
@@ -144,34 +145,19 @@ TEST(what_is_shown_says_which_cell_agrees_how)
     assert_non_null(strstr(two, "\n20 cells: 13 rounded, 7 scaled, 0 differ\n"));
 }
 
-static int count_of(const json_t *object, const char *agreement)
-{
-    return (int)json_integer_value(
-        json_object_get(json_object_get(object, "counts"), agreement));
-}
-
 TEST(json_holds_the_same_cells)
 {
     for (int i = 0; i < N_PAPERS; i++) {
         char text[TEXT_SIZE];
         show(papers[i].name, true, text, TEXT_SIZE);
-        json_t *object = json_loads(text, 0, NULL), *cell;
+        json_t *object = json_loads(text, 0, NULL);
         assert_non_null(object);
-        json_t *cells = json_object_get(object, "cells");
-        assert_int_equal(json_array_size(cells), papers[i].cells);
-        assert_int_equal(count_of(object, "rounded"), papers[i].rounded);
-        assert_int_equal(count_of(object, "scaled"), papers[i].scaled);
-        assert_int_equal(count_of(object, "truncated"), papers[i].truncated);
-        assert_int_equal(count_of(object, "differs"), 0);
-        size_t k;
-        json_array_foreach(cells, k, cell)
-        {
-            double ours = json_real_value(json_object_get(cell, "ours"));
-            double paper = json_real_value(json_object_get(cell, "paper"));
-            double off = json_real_value(json_object_get(cell, "off"));
-            assert_true(ours > 0.0 && fabs(paper / ours - 1.0 - off) < 1e-12);
-            assert_true(fabs(off) < 0.03);
-        }
+        assert_int_equal(zero_fact_number(object, "count(cells)"), papers[i].cells);
+        assert_int_equal(zero_fact_number(object, "counts/rounded"), papers[i].rounded);
+        assert_int_equal(zero_fact_number(object, "counts/scaled"), papers[i].scaled);
+        assert_int_equal(zero_fact_number(object, "counts/truncated"), papers[i].truncated);
+        LAWS(object, "counts/differs == 0", "all(cells, ours > 0 && abs(off) < 0.03)",
+             "all(cells, abs(paper / ours - 1 - off) < 1e-12)");
         json_decref(object);
     }
 }

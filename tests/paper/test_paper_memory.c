@@ -5,6 +5,7 @@
 #include "base/fail.h"
 #include "paper/paper_tree.h"
 #include "sharding/formula.h"
+#include "support/laws.h"
 
 #define GB 1e9
 
@@ -130,31 +131,18 @@ TEST(rows_have_the_papers_configurations)
 
 /* At its limit the paper's model fits by the formulas, too; but for C2 it leaves what a framework
  * keeps, 3 to 5 GB, and with one number for all kept back its size follows within 4 %. */
-static void check_largest(const json_t *row, bool is_c2)
+TEST(the_largest_models_are_near_the_papers_and_in_its_order)
 {
-    double all = zero_fact_number(row, "bytes_at_paper_size/all"),
-           left = zero_fact_number(row, "left");
-    assert_true(all < ZERO_PAPER_DEVICE);
-    assert_true(near(left, ZERO_PAPER_DEVICE - all, 1.0));
-    assert_true(zero_fact_number(row, "ours > paper") == 1.0);
-    double fitted = zero_fact_number(row, "fit / paper");
-    if (is_c2)
-        assert_true(left > 10 * GB && fitted > 1.3);
-    else
-        assert_true(near(left, 4 * GB, GB) && near(fitted, 1.0, 0.04));
-}
-
-TEST(the_largest_models_are_in_the_papers_order)
-{
-    static const int order[] = {0, 2, 1, 3, 4}; /* C1 < C3 < C2 < C4 < C5 */
-    json_t *tree = tree_of("fig6"), *cells = json_object_get(tree, "cells");
-    for (size_t i = 0; i < CONFIGS; i++) check_largest(json_array_get(cells, i), i == 1);
-    for (int k = 1; k < CONFIGS; k++) {
-        const json_t *less = json_array_get(cells, (size_t)order[k - 1]);
-        const json_t *more = json_array_get(cells, (size_t)order[k]);
-        assert_true(zero_fact_number(less, "paper") < zero_fact_number(more, "paper"));
-        assert_true(zero_fact_number(less, "ours") < zero_fact_number(more, "ours"));
-    }
+    json_t *tree = tree_of("fig6");
+    LAWS(tree, "all(cells, bytes_at_paper_size/all < 32e9 && ours > paper)",
+         "all(cells, abs(left + bytes_at_paper_size/all - 32e9) <= 1)",
+         "cells/1/left > 10e9 && cells/1/fit / cells/1/paper > 1.3",
+         "all(cells, index == 1 || abs(left - 4e9) <= 1e9 && abs(fit / paper - 1) <= 0.04)",
+         /* C1 < C3 < C2 < C4 < C5 */
+         "cells/0/paper < cells/2/paper && cells/2/paper < cells/1/paper",
+         "cells/1/paper < cells/3/paper && cells/3/paper < cells/4/paper",
+         "cells/0/ours < cells/2/ours && cells/2/ours < cells/1/ours",
+         "cells/1/ours < cells/3/ours && cells/3/ours < cells/4/ours");
     json_decref(tree);
 }
 
@@ -188,16 +176,9 @@ TEST(zeros_own_plan_is_made_where_it_can_be)
 
 TEST(the_allocator_holds_more_than_is_alive)
 {
-    json_t *tree = tree_of("fig7"), *cell;
-    size_t i;
-    json_array_foreach(json_object_get(tree, "cells"), i, cell)
-    {
-        double more = zero_fact_number(cell, "more");
-        assert_true(json_is_true(json_object_get(cell, "fits")) == isfinite(more));
-        if (isfinite(more))
-            assert_true(more > GB && more < 11 * GB &&
-                        zero_fact_number(cell, "paper") < ZERO_PAPER_DEVICE);
-    }
+    json_t *tree = tree_of("fig7");
+    LAWS(tree, "all(cells, fits == (more > 1e9 && more < 11e9))",
+         "all(cells, !fits || paper < 32e9)");
     json_decref(tree);
 }
 
@@ -228,19 +209,13 @@ TEST(json_has_every_cell)
     for (int i = 0; i < 2; i++) {
         char text[TEXT_SIZE];
         show(devices[i], true, text, TEXT_SIZE);
-        json_t *object = json_loads(text, 0, NULL), *cell;
-        size_t k, papers = 0;
+        json_t *object = json_loads(text, 0, NULL);
         assert_non_null(object);
-        assert_string_equal(json_string_value(json_object_get(object, "table")),
-                            devices[i]);
-        json_array_foreach(json_object_get(object, "cells"), k, cell)
-        {
-            papers += json_object_get(cell, "paper") != NULL;
-            assert_true(json_number_value(json_object_get(cell, "ours")) > 9e9);
-            assert_true(strlen(json_string_value(json_object_get(cell, "why"))) > 0);
-        }
-        assert_int_equal(k, i == 0 ? 5 : 10);
-        assert_int_equal(papers, i == 0 ? 5 : 7);
+        LAWS(object,
+             i == 0 ? "table == \"fig6\" && count(cells) == 5"
+                    : "table == \"fig7\" && count(cells) == 10",
+             i == 0 ? "sum(cells, paper > 0) == 5" : "sum(cells, paper > 0) == 7",
+             "all(cells, ours > 9e9 && why)");
         json_decref(object);
     }
 }

@@ -3,6 +3,7 @@
 #include "nn/shape.h"
 #include "sharding/checks.h"
 #include "sharding/formula.h"
+#include "support/planned.h"
 #include "support/random_shards.h"
 #include "support/schedule_laws.h"
 #include "support/share.h"
@@ -97,9 +98,8 @@ static void assert_spread_refused(zero_plan_input input, int nodes, const char *
 
 TEST(shards_that_cannot_be_are_refused)
 {
-    zero_model model;
     zero_plan_input input;
-    assert_ok(zero_model_build(&shape, &model));
+    zero_model model = built(&shape);
     const char *all =
         "expected a power of two that divides them, or all of them: 1, 2, 4, 12";
     assert_refused(CHANGED(shard_ranks, 3), all);
@@ -122,8 +122,7 @@ TEST(shards_that_cannot_be_are_refused)
 
 TEST(parameters_without_node_memory_are_refused)
 {
-    zero_model model;
-    assert_ok(zero_model_build(&shape, &model));
+    zero_model model = built(&shape);
     zero_plan_input input = job_input(&model, 3, 4);
     input.node_parameters = 1;
     assert_refused(input, "use --collectives auto, shm or hier");
@@ -192,8 +191,7 @@ TEST(bytes_are_those_of_the_formula)
 TEST(only_replicas_send_across_nodes)
 {
     static const zero_op within[] = {ZERO_OP_REDUCE, ZERO_OP_GATHER};
-    zero_model model;
-    assert_ok(zero_model_build(&shape, &model));
+    zero_model model = built(&shape);
     for (int stage = 0; stage < 4; stage++) {
         schedule_job job;
         zero_plan_input input = job_input(&model, stage, 8);
@@ -264,8 +262,7 @@ TEST(at_most_two_sums_wait_for_replicas)
  * them all. */
 TEST(a_step_gathers_each_group_once)
 {
-    zero_model model;
-    assert_ok(zero_model_build(&shape, &model));
+    zero_model model = built(&shape);
     for (int bits = 0; bits < 48; bits++) {
         schedule_job job;
         zero_plan_input input = job_input(&model, 3, 4);
@@ -293,8 +290,7 @@ TEST(a_step_gathers_each_group_once)
 /* Parameters come from the file once, too. */
 TEST(a_step_reads_parameters_of_the_file_once)
 {
-    zero_model model;
-    assert_ok(zero_model_build(&shape, &model));
+    zero_model model = built(&shape);
     for (int place = ZERO_OFFLOAD_END; place < ZERO_OFFLOAD_DELAYED; place++) {
         schedule_job job;
         zero_plan_input input = job_input(&model, 3, 4);
@@ -328,8 +324,7 @@ static zero_copies copies(zero_plan_input input, int nodes, zero_array array)
 
 TEST(all_that_is_held_is_held_by_replicas)
 {
-    zero_model model;
-    assert_ok(zero_model_build(&shape, &model));
+    zero_model model = built(&shape);
     for (int stage = 0; stage < 4; stage++)
         for (int shm = 0; shm < 2; shm++) {
             zero_plan_input input = job_input(&model, stage, 4);
@@ -355,8 +350,7 @@ TEST(all_that_is_held_is_held_by_replicas)
 /* Two words, whatever there is to compare. */
 TEST(comparing_replicas_as_well_takes_no_other_message)
 {
-    zero_model model;
-    assert_ok(zero_model_build(&shape, &model));
+    zero_model model = built(&shape);
     zero_plan_input input = job_input(&model, 2, 4);
     input.check_replicas = 1;
     int64_t sent[2];

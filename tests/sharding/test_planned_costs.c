@@ -5,6 +5,7 @@
 #include "nn/shape.h"
 #include "sharding/formula.h"
 #include "support/made_model.h"
+#include "support/planned.h"
 #include "support/share.h"
 
 static const zero_shape shape = {
@@ -116,9 +117,8 @@ static void check_forward(const schedule_job *job)
     for (int r = 0; r < job->s[0].input.n_ranks; r++) {
         const zero_schedule *full = &job->s[r];
         zero_plan_input input = full->input;
-        zero_schedule s;
         input.forward_only = true;
-        assert_ok(zero_schedule_compile(&s, &input));
+        zero_schedule s = compiled(&input);
         laws_check_lifetimes(&s);
         laws_check_places(&s);
         laws_check_ledger(&s);
@@ -229,8 +229,7 @@ TEST(a_step_moves_what_the_formula_says)
 
 TEST(stage_3_moves_less_than_its_formula)
 {
-    zero_model model;
-    assert_ok(zero_model_build(&shape, &model));
+    zero_model model = built(&shape);
     for (int ranks = 1; ranks <= 8; ranks++)
         for (int M = 1; M <= 3; M++) {
             zero_plan_input input = job_input(&model, 3, ranks);
@@ -270,8 +269,7 @@ TEST(what_stays_live_is_not_gathered_again)
 
 static zero_schedule compile(zero_plan_input input)
 {
-    zero_schedule s;
-    assert_ok(zero_schedule_compile(&s, &input));
+    zero_schedule s = compiled(&input);
     return s;
 }
 
@@ -293,9 +291,8 @@ static void check_depths(int stage, int bits)
     size_t peak[4][ZERO_CLASSES];
     for (int depth = 0; depth < 4; depth++) {
         zero_shape deeper = shape;
-        zero_model model;
         deeper.layers = 4 + depth;
-        assert_ok(zero_model_build(&deeper, &model));
+        zero_model model = built(&deeper);
         zero_schedule s = compile(with_bits(&model, stage, 4, bits));
         memcpy(peak[depth], s.class_peak, sizeof peak[depth]);
         zero_schedule_destroy(&s);

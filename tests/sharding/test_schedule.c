@@ -1,9 +1,11 @@
 /* The compiled programs: their order, and where their memory lies. What they compute, a run shows
  * (engine/test_any_run.c). */
+#include "support/program_text.h"
 #include "support/schedule_laws.h"
 
 #include "nn/shape.h"
 #include "support/made_model.h"
+#include "support/planned.h"
 #include "support/random_plan.h"
 
 /* ---- a real model ---- */
@@ -17,13 +19,11 @@ static const zero_shape shapes[] = {
 /* The row of a stage agrees with the memory that its file holds. */
 TEST(stages_hold_what_their_rows_say)
 {
-    zero_model model;
-    assert_ok(zero_model_build(&shapes[1], &model));
+    zero_model model = built(&shapes[1]);
     for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++) {
         const zero_stage *row = zero_stage_at(stage);
         zero_plan_input input = job_input(&model, stage, 4);
-        zero_schedule s;
-        assert_ok(zero_schedule_compile(&s, &input));
+        zero_schedule s = compiled(&input);
         for (int g = 0; g < model.n_groups; g++) {
             assert_int_equal(s.groups[g].param_held, row->parameters);
             assert_int_equal(s.groups[g].grad_held, row->gradients);
@@ -42,8 +42,7 @@ TEST(stages_hold_what_their_rows_say)
 static void check_gaps(zero_plan_input input)
 {
     for (input.stage = 0; input.stage < ZERO_STAGE_COUNT; input.stage++) {
-        zero_schedule s;
-        assert_ok(zero_schedule_compile(&s, &input));
+        zero_schedule s = compiled(&input);
         if ((double)s.own_bytes > 1.01 * (double)s.peak_bytes)
             fail_msg("stage %d: arena %zu, peak %zu", input.stage, s.own_bytes,
                      s.peak_bytes);
@@ -53,10 +52,7 @@ static void check_gaps(zero_plan_input input)
 
 static void check_gaps_of_preset(const char *name)
 {
-    zero_shape shape;
-    zero_model model;
-    assert_ok(zero_model_preset(name, &shape));
-    assert_ok(zero_model_build(&shape, &model));
+    zero_model model = built_preset(name);
     for (int bits = 0; bits < 8; bits++) {
         zero_plan_input input = job_input(&model, 0, 8);
         input.type = ZERO_BF16;
@@ -83,14 +79,12 @@ TEST(gaps_are_at_most_a_percent_of_memory)
 TEST(buffers_of_large_programs_do_not_overlap)
 {
     zero_shape shape = {.layers = 90, .hidden = 64, .heads = 2, .seq = 8, .vocab = 300};
-    zero_model model;
-    assert_ok(zero_model_build(&shape, &model));
+    zero_model model = built(&shape);
     for (int stage = 0; stage < ZERO_STAGE_COUNT; stage += 3) {
-        zero_schedule s;
         zero_plan_input input = job_input(&model, stage, 4);
         input.accumulation = 32;
         input.recompute = stage % 2;
-        assert_ok(zero_schedule_compile(&s, &input));
+        zero_schedule s = compiled(&input);
         assert_true(s.n_buffers > 10000);
         laws_check_places(&s);
         assert_true((double)s.own_bytes <= 1.1 * (double)s.peak_bytes);
@@ -100,25 +94,6 @@ TEST(buffers_of_large_programs_do_not_overlap)
 }
 
 /* ---- the order of design.md ---- */
-
-static void append(char *text, size_t room, const zero_instruction *i)
-{
-    size_t n = strlen(text);
-    int number = i->unit >= 0 ? i->unit : i->group;
-    if (number >= 0)
-        snprintf(text + n, room - n, "%s %d, ", zero_op_name(i->op), number);
-    else
-        snprintf(text + n, room - n, "%s, ", zero_op_name(i->op));
-}
-
-static void assert_program(const zero_schedule *s, zero_program_kind program,
-                           const char *expected)
-{
-    char text[2000] = "";
-    const zero_program *p = &s->programs[program];
-    for (int at = 0; at < p->length; at++) append(text, sizeof text, &p->code[at]);
-    assert_string_equal(text, expected);
-}
 
 static zero_model three_units(void)
 {
@@ -197,15 +172,13 @@ TEST(a_model_of_10_to_the_12_parameters_is_compiled)
 {
     zero_shape shape = {
         .layers = 128, .hidden = 25600, .heads = 160, .seq = 2048, .vocab = 50257};
-    zero_model model;
-    assert_ok(zero_model_build(&shape, &model));
+    zero_model model = built(&shape);
     for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++) {
-        zero_schedule s;
         zero_plan_input input = job_input(&model, stage, 1024);
         input.bucket = 1 << 17;
         input.accumulation = 4;
         input.type = ZERO_BF16;
-        assert_ok(zero_schedule_compile(&s, &input));
+        zero_schedule s = compiled(&input);
         laws_check_lifetimes(&s);
         laws_check_order(&s);
         assert_true(laws_padded(&s) >= model.n_params &&
@@ -221,9 +194,8 @@ TEST(a_model_of_10_to_the_12_parameters_is_compiled)
 
 TEST(plans_that_make_no_sense_are_refused)
 {
-    zero_model model;
     zero_plan_input input;
-    assert_ok(zero_model_build(&shapes[0], &model));
+    zero_model model = built(&shapes[0]);
     assert_refused(CHANGED(stage, ZERO_STAGE_COUNT), "a plan for stage");
     assert_refused(CHANGED(stage, -1), "expected a stage from 0 to");
     assert_refused(CHANGED(prefetch, -1), "prefetch -1");
@@ -255,8 +227,7 @@ TEST(more_parameters_than_can_be_counted_in_bytes_are_refused)
 
 TEST(reproducible_sums_need_powers_of_two_and_a_tree_of_ours)
 {
-    zero_model model;
-    assert_ok(zero_model_build(&shapes[0], &model));
+    zero_model model = built(&shapes[0]);
     for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++) {
         zero_plan_input input = job_input(&model, stage, 3);
         input.reproducible = true;

@@ -6,23 +6,8 @@
 #include "sharding/offload.h"
 #include "sharding/schedule_device.h"
 #include "sharding/update.h"
+#include "support/planned.h"
 #include "support/schedule_laws.h"
-
-static zero_schedule compiled(const zero_plan_input *input)
-{
-    zero_schedule s;
-    assert_ok(zero_schedule_compile(&s, input));
-    return s;
-}
-
-static zero_model preset(const char *name)
-{
-    zero_shape shape;
-    zero_model model;
-    assert_ok(zero_model_preset(name, &shape));
-    assert_ok(zero_model_build(&shape, &model));
-    return model;
-}
 
 static size_t aligned(size_t bytes)
 {
@@ -64,7 +49,7 @@ static zero_plan_input xl(const zero_model *model)
 
 TEST(states_of_a_device_are_the_paper_s)
 {
-    zero_model model = preset("gpt2-xl");
+    zero_model model = built_preset("gpt2-xl");
     zero_plan_input input = xl(&model);
     zero_schedule s = compiled(&input);
     size_t held = (size_t)shards();
@@ -79,7 +64,7 @@ TEST(states_of_a_device_are_the_paper_s)
 
 TEST(the_host_has_staging_and_the_other_sides_of_copies)
 {
-    zero_model model = preset("gpt2-xl");
+    zero_model model = built_preset("gpt2-xl");
     zero_plan_input input = xl(&model);
     zero_schedule s = compiled(&input);
     size_t tokens = 2 * T * sizeof(int32_t), rows = T * sizeof(float), squares;
@@ -105,7 +90,7 @@ TEST(the_host_has_staging_and_the_other_sides_of_copies)
 /* The states of this rank's shards move; what is copied of them stays on the device, too. */
 TEST(states_beside_a_device_cost_16_bytes_there)
 {
-    zero_model model = preset("gpt2-xl");
+    zero_model model = built_preset("gpt2-xl");
     zero_plan_input input = xl(&model);
     zero_schedule plain = compiled(&input);
     input.offload_host = 1;
@@ -131,7 +116,7 @@ TEST(states_beside_a_device_cost_16_bytes_there)
  * three times the embedding's are not: it stays from forward to backward. */
 TEST(a_step_copies_what_its_collectives_move)
 {
-    zero_model model = preset("gpt2-xl");
+    zero_model model = built_preset("gpt2-xl");
     zero_plan_input input = xl(&model);
     zero_schedule s = compiled(&input);
     zero_traffic reduced = zero_schedule_traffic(&s, ZERO_PROGRAM_STEP, ZERO_OP_REDUCE);
@@ -182,7 +167,7 @@ static void check_classes(zero_plan_input input)
 
 TEST(the_device_holds_what_a_rank_by_itself_holds)
 {
-    zero_model model = preset("gpt2");
+    zero_model model = built_preset("gpt2");
     zero_layout one_node;
     assert_ok(zero_layout_init_blocks(&one_node, 4, 1));
     for (int bits = 0; bits < 64; bits++) {
@@ -213,7 +198,7 @@ static const zero_instruction *first_of(const zero_schedule *s, zero_program_kin
 
 TEST(generating_loads_the_prompt)
 {
-    zero_model model = preset("gpt2");
+    zero_model model = built_preset("gpt2");
     zero_plan_input input = job_input(&model, 1, 2);
     input.bucket = 1 << 20;
     for (int device = 0; device <= 1; device++) {
@@ -231,7 +216,7 @@ TEST(generating_loads_the_prompt)
 /* Slots alternate, and a row of losses waits for LOSS per microbatch. */
 TEST(microbatches_take_turns)
 {
-    zero_model model = preset("gpt2");
+    zero_model model = built_preset("gpt2");
     zero_plan_input input = job_input(&model, 2, 2);
     input.bucket = 1 << 20;
     input.accumulation = 5;
@@ -251,7 +236,7 @@ TEST(microbatches_take_turns)
 /* A third tier: the host has gradients and rounded parameters of its shards, and slots. */
 TEST(states_in_a_file_leave_the_host)
 {
-    zero_model model = preset("gpt2-xl");
+    zero_model model = built_preset("gpt2-xl");
     zero_plan_input input = xl(&model);
     input.offload = ZERO_OFFLOAD_LAZY;
     input.offload_depth = 2;

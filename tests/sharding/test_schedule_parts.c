@@ -4,31 +4,11 @@
 #include "lists/small.h"
 #include "sharding/formula.h"
 #include "support/made_model.h"
+#include "support/planned.h"
+#include "support/program_text.h"
 #include "support/schedule_laws.h"
 
 /* ---- the order of parallel.md ---- */
-
-static void append(char *text, size_t room, const zero_instruction *i)
-{
-    size_t n = strlen(text);
-    bool is_join = i->op == ZERO_OP_JOIN || i->op == ZERO_OP_JOIN_WAIT;
-    if (i->unit >= 0 && i->part != ZERO_PART_ALL && !is_join)
-        snprintf(text + n, room - n, "%s %d.%d, ", zero_op_name(i->op), i->unit, i->part);
-    else if (i->unit >= 0 || i->group >= 0)
-        snprintf(text + n, room - n, "%s %d, ", zero_op_name(i->op),
-                 i->unit >= 0 ? i->unit : i->group);
-    else
-        snprintf(text + n, room - n, "%s, ", zero_op_name(i->op));
-}
-
-static void assert_program(const zero_schedule *s, zero_program_kind program,
-                           const char *expected)
-{
-    char text[4000] = "";
-    const zero_program *p = &s->programs[program];
-    for (int at = 0; at < p->length; at++) append(text, sizeof text, &p->code[at]);
-    assert_string_equal(text, expected);
-}
 
 #define HIDDEN 6 /* floats per position of a sum */
 
@@ -66,11 +46,10 @@ static zero_model blocks_and_head(int blocks)
 TEST(joins_stand_between_parts)
 {
     zero_model model = blocks_and_head(1);
-    zero_schedule s;
     made_share(&model, (zero_share){2, 1, 4});
     zero_plan_input input = job_input(&model, 0, 1);
     input.recompute = true;
-    assert_ok(zero_schedule_compile(&s, &input));
+    zero_schedule s = compiled(&input);
     assert_program(
         &s, ZERO_PROGRAM_STEP,
         "LOAD, FORWARD 0.0, JOIN 0, JOIN_WAIT 0, FORWARD 0.1, JOIN 0, JOIN_WAIT 0, FORWARD "
@@ -98,7 +77,7 @@ static void assert_backward(const zero_schedule *s, const char *expected)
         const zero_instruction *i = &p->code[at];
         bool is_first = i->part == ZERO_PART_ALL || i->part == 0;
         bool is_join = i->op == ZERO_OP_JOIN || i->op == ZERO_OP_JOIN_WAIT;
-        if (is_first && i->unit >= 0 && !is_join) append(text, sizeof text, i);
+        if (is_first && i->unit >= 0 && !is_join) append_instruction(text, sizeof text, i);
     }
     assert_string_equal(text, expected);
 }
@@ -116,10 +95,9 @@ static zero_plan_input pieces_input(const zero_model *model)
 TEST(pieces_are_collected_one_unit_ahead)
 {
     zero_model model = blocks_and_head(3);
-    zero_schedule s;
     made_share(&model, (zero_share){2, 1, 4});
     zero_plan_input input = pieces_input(&model);
-    assert_ok(zero_schedule_compile(&s, &input));
+    zero_schedule s = compiled(&input);
     assert_backward(&s,
                     "FORWARD 0.0, FORWARD 1.0, KEEP 0, FORWARD 2.0, KEEP 1, FORWARD 3.0, "
                     "COLLECT 1, BACKWARD 3.0, "
@@ -130,7 +108,7 @@ TEST(pieces_are_collected_one_unit_ahead)
     input.offload = ZERO_OFFLOAD_END;
     input.offload_depth = 2;
     input.offload_activations = 1;
-    assert_ok(zero_schedule_compile(&s, &input));
+    s = compiled(&input);
     assert_backward(&s,
                     "FORWARD 0.0, FORWARD 1.0, KEEP 0, SAVE 0, FORWARD 2.0, SAVE_WAIT 0, "
                     "KEEP 1, FORWARD 3.0, "
@@ -156,7 +134,6 @@ static void check_volume(volume_case c)
 {
     const int blocks = 3, M = 2;
     zero_model model = blocks_and_head(blocks);
-    zero_schedule s;
     zero_layout node;
     made_share(&model, (zero_share){c.ranks, c.ranks - 1, c.ranks});
     zero_plan_input input = job_input(&model, 2, 2);
@@ -165,7 +142,7 @@ static void check_volume(volume_case c)
     input.collectives = c.algorithm;
     assert_ok(zero_layout_init_blocks(&node, 2, 1));
     input.layout = &node;
-    assert_ok(zero_schedule_compile(&s, &input));
+    zero_schedule s = compiled(&input);
     int64_t rows = input.micro_batch * input.seq;
     int64_t sums = M * (blocks * zero_formula_tp_sums(c.recompute) + 1);
     double elements = zero_formula_tp_volume(rows * HIDDEN, sums, c.ranks) +
@@ -208,12 +185,11 @@ static int64_t others(int ranks, int64_t bytes)
 TEST(small_messages_of_a_shared_model_go_to_all_ranks)
 {
     zero_model model = blocks_and_head(1);
-    zero_schedule s;
     made_share(&model, (zero_share){4, 1, 4});
     zero_plan_input input = job_input(&model, 1, 2);
     input.accumulation = 3;
     input.check_memory = 1;
-    assert_ok(zero_schedule_compile(&s, &input));
+    zero_schedule s = compiled(&input);
     zero_traffic t = zero_schedule_control_traffic(&s, ZERO_PROGRAM_STEP);
     int64_t losses = others(2, 3 * sizeof(double));
     int64_t words = (ZERO_EXACT_WORDS + ZERO_VOTE_WORDS + 2 * 8) * sizeof(int64_t);
@@ -234,14 +210,13 @@ TEST(small_messages_of_a_shared_model_go_to_all_ranks)
 TEST(windows_of_a_tp_group_hold_what_is_joined)
 {
     zero_model model = blocks_and_head(2);
-    zero_schedule s, in_place;
     made_share(&model, (zero_share){4, 2, 4});
     zero_plan_input input = job_input(&model, 0, 1);
     size_t sum = (size_t)(input.micro_batch * input.seq) * HIDDEN * sizeof(float);
     input.collectives = ZERO_ALGORITHM_SHM;
-    assert_ok(zero_schedule_compile(&s, &input));
+    zero_schedule s = compiled(&input);
     input.collectives = ZERO_ALGORITHM_P2P;
-    assert_ok(zero_schedule_compile(&in_place, &input));
+    zero_schedule in_place = compiled(&input);
     assert_true(s.extent[ZERO_SPACE_TP_PART] == sum);
     assert_true(s.extent[ZERO_SPACE_TP_NODE] == sum);
     assert_true(s.tp_window_bytes == sum + zero_round_up_size(sum / 4, ZERO_BUFFER_ALIGN));
@@ -259,11 +234,10 @@ TEST(the_bucket_bounds_what_a_join_stages)
     zero_model model = blocks_and_head(1);
     made_share(&model, (zero_share){4, 0, 4});
     for (int b = 0; b < 4; b++) {
-        zero_schedule s;
         zero_plan_input input = job_input(&model, 1, 1);
         input.micro_batch = 1000;
         input.bucket = buckets[b];
-        assert_ok(zero_schedule_compile(&s, &input));
+        zero_schedule s = compiled(&input);
         size_t staged = s.class_peak[ZERO_CLASS_BUCKETS];
         assert_true(staged > 0 && staged <= (size_t)buckets[b] * sizeof(float));
         zero_schedule_destroy(&s);

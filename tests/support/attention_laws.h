@@ -47,14 +47,14 @@ static inline void check_close(const problem *got, const problem *want, double t
 static inline void check_batch(test_pool *pool, solver *solve, zero_type factors)
 {
     const int64_t T = 66, C = 40, H = 2, n = T * C;
-    zero_attention shape = {.B = 3, .T = T, .H = H, .K = H, .D = C / H, .factors = factors};
-    shape.dropout = (zero_dropout){{.purpose = ZERO_RNG_TEST}, 0.2f};
-    problem all = make_problem(pool, shape);
+    zero_attention spec = {.B = 3, .T = T, .H = H, .K = H, .D = C / H, .factors = factors};
+    spec.dropout = (zero_dropout){{.purpose = ZERO_RNG_TEST}, 0.2f};
+    problem all = make_problem(pool, spec);
     solve(pool, &all);
     for (int64_t b = 0; b < 3; b++) {
-        shape.B = 1;
-        shape.dropout.stream.sample = (uint64_t)b;
-        problem one = make_problem(pool, shape);
+        spec.B = 1;
+        spec.dropout.stream.sample = (uint64_t)b;
+        problem one = make_problem(pool, spec);
         memcpy(one.qkv, all.qkv + b * 3 * n, (size_t)(3 * n) * sizeof(float));
         memcpy(one.dout, all.dout + b * n, (size_t)n * sizeof(float));
         solve(pool, &one);
@@ -125,10 +125,10 @@ static inline void check_wrong(test_pool *pool, solver *solve, zero_type factors
                                float wrong)
 {
     enum { TIME = 70, SIZE = 4, AT = 20, LAST = TIME - 1 };
-    const zero_attention shape = {
+    const zero_attention spec = {
         .B = 1, .T = TIME, .H = 1, .K = 1, .D = SIZE, .factors = factors};
-    problem query = make_problem(pool, shape), key = make_problem(pool, shape);
-    problem value = make_problem(pool, shape), dout = make_problem(pool, shape);
+    problem query = make_problem(pool, spec), key = make_problem(pool, spec);
+    problem value = make_problem(pool, spec), dout = make_problem(pool, spec);
     query.qkv[LAST * 3 * SIZE + 1] = wrong;
     key.qkv[AT * 3 * SIZE + SIZE + 1] = wrong;
     /* Minus infinity would be a score of probability zero. */

@@ -90,8 +90,9 @@ static size_t reserve(call *c, size_t bytes, size_t shift)
 void *place(call *c, array x, bool may_be_odd)
 {
     const size_t size = zero_type_size(x.type);
+    const bool shifts = c->s.only == 0 || c->s.only == c->n_arrays + 1;
     assert_true(c->n_arrays < MOST_ARRAYS);
-    x.at = reserve(c, size * (size_t)x.n, (size_t)c->s.shift * size);
+    x.at = reserve(c, size * (size_t)x.n, shifts ? (size_t)c->s.shift * size : 0);
     if (x.access == READ || x.access == BOTH) begin_array(c, &x, may_be_odd);
     c->arrays[c->n_arrays++] = x;
     return c->where->memory + x.at;
@@ -338,7 +339,8 @@ void check_types(site *w, const operation *op, shape s, zero_type type, const ca
         of.rows = which & 2 ? type : ZERO_FP32;
         call narrow = make_call_given(w, op, &of, given);
         compare(&narrow, wide, 0.0, of.rows == ZERO_FP32 ? NULL : op->later);
-        if (op->later && of.rows != ZERO_FP32) check_later(&narrow, &s);
+        if (op->later && (of.rows != ZERO_FP32 || !wide->has_rows))
+            check_later(&narrow, &s);
         drop_call(&narrow);
     }
 }

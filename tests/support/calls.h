@@ -40,7 +40,8 @@ enum {
     FEW_ROWS = 8,
     WIDE_A = 16,
     WIDE_C = 32,
-    WAYS = 64
+    WAYS = 64,
+    LONGEST_PAST = 300
 };
 
 typedef struct {
@@ -51,25 +52,30 @@ typedef struct {
     zero_type factors;
     bool is_odd; /* NaN, infinities, denormals and zeros of both signs are among them */
     bool in_place, accumulate, drops;
-    bool lacks;              /* what may be NULL: means, biases, positions, gains */
-    bool begins_with_zeros;  /* what is added to */
-    int shift;               /* of all arrays, in their elements */
-    int ways, slices, parts; /* of a product */
-    const int64_t *past;     /* [B] */
-    int64_t first, words;    /* of an embedding: those of a rank, if words > 0 */
+    bool lacks;               /* what may be NULL: means, biases, positions, gains */
+    bool begins_with_zeros;   /* what is added to */
+    int shift;                /* of all arrays, in their elements; */
+    int only;                 /* of this one alone, from 1 on */
+    int tells;                /* 1: of changed parameters, of which are none; 2: two */
+    float p;                  /* of dropout; 0: that of `drops` */
+    const zero_adamw *recipe; /* or test_recipe() */
+    int ways, slices, parts;  /* of a product */
+    const int64_t *past;      /* [B] */
+    int64_t first, words;     /* of an embedding: those of a rank, if words > 0 */
 } shape;
 
 typedef struct call call;
+typedef void making(call *c);
 
 typedef struct {
     const char *name;
-    void (*make)(call *c);
+    making *make;
     const char *near; /* arrays that sites compute nearly alike; others have equal bits */
     const char *near_on_gpu; /* and these */
     /* Arrays made from rows as the call has stored them, and the call of these rows. */
     const char *later;
-    void (*again)(call *c);
-    void (*first)(call *c); /* the oracle's call whose results this one begins with */
+    making *again;
+    making *first; /* the oracle's call whose results this one begins with */
 } operation;
 
 extern const operation operations[];
@@ -128,7 +134,7 @@ void check_types(site *w, const operation *op, shape s, zero_type type, const ca
 
 /* A site whose arrays are the host's, in `memory` of HOST_BYTES, which sites may share. The
  * scratch starts as NaN. */
-#define HOST_BYTES ((size_t)48 << 20)
+#define HOST_BYTES ((size_t)64 << 20)
 site host_site(const char *name, const zero_backend *ops, test_pool *pool, char *memory,
                int threads);
 
@@ -153,6 +159,21 @@ void *image(const call *c, const void *at);
 
 /* True while the call has to be made (again). Then its results are there. */
 bool next(call *c);
+
+static inline int64_t rows_of(const call *c)
+{
+    return c->s.B * c->s.T;
+}
+
+static inline int64_t numbers_of(const call *c)
+{
+    return rows_of(c) * c->s.C;
+}
+
+zero_dropout dropout_of(const call *c);
+
+making make_swiglu, make_swiglu_backward, make_turn, make_turn_backward, make_attention,
+    make_attention_backward, make_remember, make_recall;
 
 #define MAKE(c, operation, ...) \
     while (next(c)) (c)->where->ops->operation(&(c)->where->math, __VA_ARGS__)

@@ -283,3 +283,10 @@ static inline bool test_same_outcome(const test_outcome *a, const test_outcome *
 {
     return memcmp(a, b, sizeof *a) == 0;
 }
+
+/* Programs have sent the small messages that are planned. */
+static inline bool test_control_is_planned(const zero_engine *e)
+{
+    zero_traffic planned = zero_engine_planned_control(e), moved = e->runner.control;
+    return memcmp(&planned, &moved, sizeof planned) == 0;
+}

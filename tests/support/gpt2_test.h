@@ -1,15 +1,8 @@
-/* gpt2_test.h - a described GPT-2, or a failed test. */
+/* gpt2_test.h - the tensors of a GPT-2. */
 #pragma once
 
-#include "nn/shape.h"
+#include "support/built.h"
 #include "support/math_test.h"
-
-static inline zero_model describe(const zero_shape *shape)
-{
-    zero_model model;
-    assert_ok(zero_model_build(shape, &model));
-    return model;
-}
 
 /* The tensors of a block, in the order in which its group holds them. */
 enum {

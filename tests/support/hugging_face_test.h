@@ -1,7 +1,8 @@
 /* hugging_face_test.h - a small GPT-2 with known values, and a directory for its files. */
 #pragma once
 
-#include "support/test.h"
+#include "support/built.h"
+#include "support/table.h"
 #include <unistd.h>
 
 #include "base/fail.h"
@@ -13,11 +14,13 @@ static const zero_shape shape = {
 #define DIR_NAME  "out"
 #define FILE_NAME "made.safetensors"
 
-static inline zero_model model_of(const zero_shape *s)
+/* The status that a row of a table names. */
+static inline zero_status status_of(const char *word)
 {
-    zero_model model;
-    assert_ok(zero_model_build(s, &model));
-    return model;
+    return strcmp(word, "ok") == 0        ? ZERO_OK
+           : strcmp(word, "invalid") == 0 ? ZERO_ERR_INVALID
+           : strcmp(word, "format") == 0  ? ZERO_ERR_FORMAT
+                                          : ZERO_ERR_UNSUPPORTED;
 }
 
 /* Element i of a tensor: exact in bf16, and different from element to element. */
@@ -68,6 +71,31 @@ static inline void assert_values(zero_hugging_face *file, const zero_model *mode
         }
         free(all);
     }
+}
+
+/* The table of the written file, and how many bytes follow its header. */
+static inline uint64_t read_table(zero_safetensors *table)
+{
+    zero_file file;
+    zero_bytes header = {0};
+    check_ok(zero_file_open(DIR_NAME "/model.safetensors", &file));
+    check_ok(zero_safetensors_read_header(&file, &header));
+    check_ok(zero_safetensors_parse("", file.bytes, &header, table));
+    uint64_t data = file.bytes - header.len;
+    zero_bytes_destroy(&header);
+    zero_file_close(&file);
+    return data;
+}
+
+/* A tensor of [rows, cols], or [cols] if rows is 0. */
+static inline void assert_entry(const zero_safetensors *table, const char *name,
+                                int64_t rows, int64_t cols)
+{
+    const zero_safetensors_entry *e = zero_safetensors_find(table, name);
+    if (!e) fail_msg("%s is missing", name);
+    if (strcmp(e->type, "F32") != 0 || e->n_dims != 1 + (rows > 0) ||
+        e->dims[0] != (rows ? rows : cols) || (rows && e->dims[1] != cols))
+        fail_msg("%s has another shape", name);
 }
 
 static inline void remove_dir(const char *name)

@@ -14,9 +14,30 @@ int laws_count(const zero_schedule *s, zero_program_kind program, zero_op op, in
 {
     const zero_program *p = &s->programs[program];
     int n = 0;
-    for (int at = 0; at < p->length; at++)
-        n += p->code[at].op == op && p->code[at].group == group;
+    for (int at = laws_find(p, 0, op, group); at < p->length; n++)
+        at = laws_find(p, at + 1, op, group);
     return n;
+}
+
+int laws_find(const zero_program *p, int from, zero_op op, int group)
+{
+    while (from < p->length &&
+           (p->code[from].op != op || (group != LAWS_ANY && p->code[from].group != group)))
+        from++;
+    return from;
+}
+
+bool laws_unit_has(const zero_schedule *s, int unit, int group)
+{
+    const zero_unit *u = &s->input.model->units[unit];
+    for (int k = 0; k < u->n_groups; k++)
+        if (u->groups[k] == group) return true;
+    return false;
+}
+
+bool laws_computes(zero_op op)
+{
+    return op == ZERO_OP_FORWARD || op == ZERO_OP_RECOMPUTE || op == ZERO_OP_BACKWARD;
 }
 
 /* ---- lifetimes ---- */

@@ -50,4 +50,9 @@ void laws_check_exchanges(const schedule_job *job);
 /* An instruction's operands, written down again without the code under test. */
 int laws_named_buffers(const zero_instruction *i, int *list);
 int64_t laws_padded(const zero_schedule *s); /* of all groups together */
+enum { LAWS_ANY = -2 };                      /* any group */
 int laws_count(const zero_schedule *s, zero_program_kind program, zero_op op, int group);
+/* The first such instruction at or after `from`; the program's length: none. */
+int laws_find(const zero_program *p, int from, zero_op op, int group);
+bool laws_unit_has(const zero_schedule *s, int unit, int group);
+bool laws_computes(zero_op op);

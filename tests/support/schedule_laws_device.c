@@ -81,22 +81,11 @@ static void check_host(const zero_schedule *s, const zero_instruction *i)
 
 /* ---- optimizer states beside a device ---- */
 
-static int find(const zero_program *p, int from, zero_op op, int g)
-{
-    int at = from;
-    while (at < p->length && (p->code[at].op != op || p->code[at].group != g)) at++;
-    return at;
-}
-
 /* True if the instruction writes the gradient of a group in its last place but one, or there. */
 static bool makes_gradient(const zero_schedule *s, const zero_instruction *i, int g)
 {
     const zero_group_state *state = &s->groups[g];
-    if (i->op == ZERO_OP_BACKWARD) {
-        const zero_unit *unit = &s->input.model->units[i->unit];
-        for (int k = 0; k < unit->n_groups; k++)
-            if (unit->groups[k] == g) return true;
-    }
+    if (i->op == ZERO_OP_BACKWARD && laws_unit_has(s, i->unit, g)) return true;
     return i->group == g && i->buffer == state->grad &&
            (i->op == ZERO_OP_ROUND || i->op == ZERO_OP_ACCUMULATE ||
             i->op == ZERO_OP_REDUCE_WAIT || i->op == ZERO_OP_GATHER_WAIT);
@@ -113,9 +102,9 @@ static int last_update(const zero_program *p, int g)
  * delayed one waits for the step's end. */
 static void check_stored(const zero_schedule *s, const zero_program *p, int g)
 {
-    int store = find(p, 0, ZERO_OP_STORE_PARAM, g), last = last_update(p, g);
+    int store = laws_find(p, 0, ZERO_OP_STORE_PARAM, g), last = last_update(p, g);
     assert_true(last < store && store < p->length);
-    assert_int_equal(find(p, store + 1, ZERO_OP_STORE_PARAM, g), p->length);
+    assert_int_equal(laws_find(p, store + 1, ZERO_OP_STORE_PARAM, g), p->length);
     if (s->input.offload == ZERO_OFFLOAD_DELAYED || last < 0) return;
     for (int at = last + 1; at < store; at++)
         assert_int_equal(p->code[at].op, ZERO_OP_STORE);
@@ -125,15 +114,16 @@ static void check_stored(const zero_schedule *s, const zero_program *p, int g)
  * its gathers. NORM waits for it, and an UPDATE of the same step stands after it. */
 static void check_copies_of(const zero_schedule *s, const zero_program *p, int g)
 {
-    int fetch = find(p, 0, ZERO_OP_FETCH_GRAD, g), norm = find(p, 0, ZERO_OP_NORM, g);
-    int update = find(p, 0, ZERO_OP_UPDATE, g);
+    int fetch = laws_find(p, 0, ZERO_OP_FETCH_GRAD, g),
+        norm = laws_find(p, 0, ZERO_OP_NORM, g);
+    int update = laws_find(p, 0, ZERO_OP_UPDATE, g);
     assert_true(fetch < norm && norm < p->length);
     if (s->input.offload == ZERO_OFFLOAD_END) assert_true(norm < update);
     if (s->input.offload == ZERO_OFFLOAD_BACKWARD) assert_true(fetch < update);
     assert_true(makes_gradient(s, &p->code[fetch - 1], g) || s->input.serial);
     for (int at = fetch + 1; at < p->length; at++)
         assert_false(makes_gradient(s, &p->code[at], g));
-    assert_int_equal(find(p, fetch + 1, ZERO_OP_FETCH_GRAD, g), p->length);
+    assert_int_equal(laws_find(p, fetch + 1, ZERO_OP_FETCH_GRAD, g), p->length);
 }
 
 /* `lazy`: parameters of a unit are on their way before the forward pass of the unit before it begins. */
@@ -146,7 +136,7 @@ static void check_hidden(const zero_schedule *s, const zero_program *p)
         while (p->code[forward].op != ZERO_OP_FORWARD || p->code[forward].unit != u - 1)
             forward++;
         for (int k = 0; k < model->units[u].n_groups; k++)
-            assert_true(find(p, 0, ZERO_OP_STORE_PARAM, model->units[u].groups[k]) <
+            assert_true(laws_find(p, 0, ZERO_OP_STORE_PARAM, model->units[u].groups[k]) <
                         forward);
     }
 }

@@ -3,11 +3,6 @@
 #include "nn/share.h"
 #include "support/schedule_laws.h"
 
-static bool computes(zero_op op)
-{
-    return op == ZERO_OP_FORWARD || op == ZERO_OP_RECOMPUTE || op == ZERO_OP_BACKWARD;
-}
-
 static bool is_join(zero_op op)
 {
     return op == ZERO_OP_JOIN || op == ZERO_OP_JOIN_WAIT;
@@ -126,7 +121,7 @@ static void check_part(const zero_schedule *s, zero_program_kind kind, int at)
     zero_unit_part part = part_of(s, kind, i);
     bool joins = part.join != ZERO_JOIN_NONE;
     if (i->part > 0)
-        assert_true(computes(p->code[at - 1].op) || is_join(p->code[at - 1].op));
+        assert_true(laws_computes(p->code[at - 1].op) || is_join(p->code[at - 1].op));
     check_next(s, p, kind, at);
     assert_true(joins == (i->joint != ZERO_NO_BUFFER));
     assert_true(part.waits == (i->joined != ZERO_NO_BUFFER));
@@ -144,7 +139,7 @@ static void check_program(const zero_schedule *s, zero_program_kind kind)
         joins += p->code[at].op == ZERO_OP_JOIN;
         waits += p->code[at].op == ZERO_OP_JOIN_WAIT;
         assert_true(joins - waits == 0 || joins - waits == 1); /* one in flight */
-        if (!computes(p->code[at].op)) continue;
+        if (!laws_computes(p->code[at].op)) continue;
         assert_true(has_parts == (p->code[at].part != ZERO_PART_ALL));
         if (has_parts) check_part(s, kind, at);
     }

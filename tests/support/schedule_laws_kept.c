@@ -140,13 +140,6 @@ static void check_whole(const zero_schedule *s, int u, int m)
 
 /* ---- all ---- */
 
-static int count(const zero_program *p, zero_op op)
-{
-    int n = 0;
-    for (int at = 0; at < p->length; at++) n += p->code[at].op == op;
-    return n;
-}
-
 /* When backward begins, all outputs that wait are alive, and never more; with pieces exactly 1/T
  * of them. */
 static void check_sums(const zero_schedule *s)
@@ -167,7 +160,7 @@ static void check_sums(const zero_schedule *s)
     int64_t sent = (ranks - 1) * (floats / ranks) * 4 * in->accumulation;
     for (int kind = 0; kind < ZERO_PROGRAMS; kind++)
         for (int op = ZERO_OP_KEEP; op <= ZERO_OP_COLLECT_WAIT; op++)
-            assert_int_equal(count(&s->programs[kind], (zero_op)op),
+            assert_int_equal(laws_count(s, (zero_program_kind)kind, (zero_op)op, LAWS_ANY),
                              kind == ZERO_PROGRAM_STEP ? pieces : 0);
     bool moves = in->partition_activations && !is_in_place(s);
     bool is_spread = zero_schedule_tp_layout(s)->n_nodes > 1;

@@ -18,11 +18,7 @@ static bool is_of_stream(const zero_instruction *i)
 /* True if the instruction computes with the group's parameters or writes its gradient. */
 static bool is_of_unit_with(const zero_schedule *s, const zero_instruction *i, int g)
 {
-    if (i->unit < 0 || i->op > ZERO_OP_BACKWARD) return false;
-    const zero_unit *unit = &s->input.model->units[i->unit];
-    for (int k = 0; k < unit->n_groups; k++)
-        if (unit->groups[k] == g) return true;
-    return false;
+    return i->unit >= 0 && i->op <= ZERO_OP_BACKWARD && laws_unit_has(s, i->unit, g);
 }
 
 /* True if the instruction reads or writes the group's parameters or its gradient. */
@@ -161,17 +157,9 @@ static void advance(const zero_schedule *s, stream *st, const zero_instruction *
     st->holder[slot] = i->op == ZERO_OP_STORE_WAIT ? ZERO_NO_BUFFER : i->file;
 }
 
-/* Every block of every group is fetched, updated and stored once, or none is. */
-static void check_blocks(const zero_schedule *s, const stream *st, block_state expected)
-{
-    for (int g = 0; g < s->input.model->n_groups; g++)
-        for (int k = 0; k < s->groups[g].n_blocks; k++)
-            assert_int_equal(st->state[s->groups[g].first_block + k], expected);
-}
-
-/* The file has the group's latest parameters: it is read after they were written. */
-static void check_written(const zero_schedule *s, const stream *st, int g,
-                          block_state expected)
+/* Every block of the group is fetched, updated and stored once, or none is. */
+static void check_blocks(const zero_schedule *s, const stream *st, int g,
+                         block_state expected)
 {
     const zero_group_state *group = &s->groups[g];
     for (int k = 0; k < group->n_blocks; k++)
@@ -188,15 +176,16 @@ static void check_stream(const zero_schedule *s, zero_program_kind kind)
     for (int k = 0; k < s->n_slots; k++) st.holder[k] = ZERO_NO_BUFFER;
     for (int at = 0; at < p->length; at++) {
         const zero_instruction *i = &p->code[at];
-        if (i->op == ZERO_OP_FETCH_PARAM)
-            check_written(s, &st, i->group,
-                          is_lazy && updates_in(s, kind) ? WRITTEN : OUTSIDE);
+        if (i->op == ZERO_OP_FETCH_PARAM) /* it reads the latest parameters */
+            check_blocks(s, &st, i->group,
+                         is_lazy && updates_in(s, kind) ? WRITTEN : OUTSIDE);
         if (!is_of_stream(i)) continue;
         assert_true(updates_in(s, kind));
         if (i->file != ZERO_NO_BUFFER) advance(s, &st, i);
         check_place(s, p, at);
     }
-    check_blocks(s, &st, updates_in(s, kind) ? WRITTEN : OUTSIDE);
+    for (int g = 0; g < s->input.model->n_groups; g++)
+        check_blocks(s, &st, g, updates_in(s, kind) ? WRITTEN : OUTSIDE);
     free(st.state);
     free(st.holder);
 }
@@ -249,9 +238,7 @@ static int find_end(const zero_program *p, int at)
 /* A piece from the file is gathered next. */
 static void check_gathered(const zero_program *p, int begin, int end)
 {
-    int g = p->code[begin].group, at = end + 1;
-    while (at < p->length && !(p->code[at].op == ZERO_OP_GATHER && p->code[at].group == g))
-        at++;
+    int at = laws_find(p, end + 1, ZERO_OP_GATHER, p->code[begin].group);
     assert_true(at < p->length);
     assert_int_equal(p->code[at].in, p->code[begin].buffer);
 }
@@ -279,23 +266,19 @@ static void check_transfer(const zero_schedule *s, const zero_program *p, int at
     if (i->op == ZERO_OP_SAVE) check_restored(p, at, end);
 }
 
-static int count(const zero_program *p, zero_op op)
-{
-    int n = 0;
-    for (int at = 0; at < p->length; at++) n += p->code[at].op == op;
-    return n;
-}
-
 static void check_transfers(const zero_schedule *s, zero_program_kind kind)
 {
     const zero_program *p = &s->programs[kind];
     for (int at = 0; at < p->length; at++)
         if (ends[p->code[at].op] != 0) check_transfer(s, p, at);
     for (int op = 0; op < ZERO_OP_KINDS; op++)
-        if (ends[op] != 0) assert_int_equal(count(p, (zero_op)op), count(p, ends[op]));
-    assert_int_equal(count(p, ZERO_OP_SAVE), count(p, ZERO_OP_RESTORE));
+        if (ends[op] != 0)
+            assert_int_equal(laws_count(s, kind, (zero_op)op, LAWS_ANY),
+                             laws_count(s, kind, ends[op], LAWS_ANY));
+    const int saves = laws_count(s, kind, ZERO_OP_SAVE, LAWS_ANY);
+    assert_int_equal(saves, laws_count(s, kind, ZERO_OP_RESTORE, LAWS_ANY));
     if (s->input.offload_activations && kind == ZERO_PROGRAM_STEP) return;
-    assert_int_equal(count(p, ZERO_OP_SAVE), 0);
+    assert_int_equal(saves, 0);
 }
 
 /* ---- bytes ---- */

@@ -2,11 +2,6 @@
 
 #include "support/schedule_laws.h"
 
-static bool computes(zero_op op)
-{
-    return op == ZERO_OP_FORWARD || op == ZERO_OP_RECOMPUTE || op == ZERO_OP_BACKWARD;
-}
-
 /* True if a use of parameters begins: FORWARD, or BACKWARD with its RECOMPUTE. All parts of
  * a pass are one use. */
 static bool is_use(const zero_instruction *i)
@@ -33,39 +28,32 @@ static void check_hidden_reduce(const zero_schedule *s, const zero_program *p, i
 {
     if (s->input.serial) return;
     for (; p->code[at].op != ZERO_OP_REDUCE_WAIT; at++)
-        if (computes(p->code[at].op)) return;
+        if (laws_computes(p->code[at].op)) return;
     for (; at < p->length && p->code[at].op != ZERO_OP_REDUCE; at++)
-        assert_false(computes(p->code[at].op));
+        assert_false(laws_computes(p->code[at].op));
 }
 
 /* ---- among replicas ---- */
-
-static int find_next(const zero_program *p, int at, zero_op op)
-{
-    while (at < p->length && p->code[at].op != op) at++;
-    return at;
-}
 
 /* Replicas add up a shard group's sum as soon as it is there, and once. Their ALL_REDUCE ends
  * after the next REDUCE has begun, unless the plan is serial or it is the last one. */
 static void check_all_reduce(const zero_schedule *s, const zero_program *p, int at)
 {
     const zero_instruction *reduce = &p->code[at];
-    int begin = find_next(p, at, ZERO_OP_ALL_REDUCE);
-    int end = find_next(p, begin, ZERO_OP_ALL_REDUCE_WAIT);
-    while (end < p->length && (p->code[end].group != reduce->group ||
-                               p->code[end].microbatch != reduce->microbatch))
-        end = find_next(p, end + 1, ZERO_OP_ALL_REDUCE_WAIT);
+    int begin = laws_find(p, at, ZERO_OP_ALL_REDUCE, LAWS_ANY);
+    int end = laws_find(p, begin, ZERO_OP_ALL_REDUCE_WAIT, reduce->group);
+    while (end < p->length && p->code[end].microbatch != reduce->microbatch)
+        end = laws_find(p, end + 1, ZERO_OP_ALL_REDUCE_WAIT, reduce->group);
     assert_true(begin < p->length && end < p->length);
     const zero_instruction *i = &p->code[begin];
     assert_true(i->group == reduce->group && i->microbatch == reduce->microbatch);
     assert_true(i->in == reduce->buffer && i->buffer == reduce->buffer);
     assert_true(i->staging == p->code[end].staging && i->buffer == p->code[end].buffer);
-    int next = find_next(p, begin, ZERO_OP_REDUCE);
+    int next = laws_find(p, begin, ZERO_OP_REDUCE, LAWS_ANY);
     if (s->input.serial)
         assert_int_equal(end, begin + 1);
     else if (next < p->length)
-        assert_true(next < end && end < find_next(p, next + 1, ZERO_OP_REDUCE));
+        assert_true(next < end && end < laws_find(p, next + 1, ZERO_OP_REDUCE, LAWS_ANY));
     for (int k = begin + 1; k < end; k++) /* one at a time */
         assert_true(p->code[k].op != ZERO_OP_ALL_REDUCE);
 }
@@ -88,9 +76,7 @@ static bool reads(const zero_schedule *s, const zero_instruction *i, int g)
                       unit->sizes(unit, 1, 1).saved > 0;
     if (i->op == ZERO_OP_BACKWARD && unit->backward_without_params && !recomputes)
         return false;
-    for (int k = 0; k < unit->n_groups; k++)
-        if (unit->groups[k] == g) return true;
-    return false;
+    return laws_unit_has(s, i->unit, g);
 }
 
 /* True if the use at `at`, or one of the `ahead` that follow, reads group g. */
@@ -135,7 +121,7 @@ static void check_release(const zero_schedule *s, const zero_program *p, int at)
     int uses = 0;
     for (int next = at + 1; next < p->length; next++) {
         const zero_instruction *later = &p->code[next];
-        uses += computes(later->op) && reads(s, later, i->group);
+        uses += laws_computes(later->op) && reads(s, later, i->group);
         if (later->op == ZERO_OP_RELEASE && later->group == i->group) {
             assert_int_equal(later->buffer, i->buffer);
             assert_true(uses > 0);
@@ -160,8 +146,7 @@ static void check_once(const zero_schedule *s, const zero_program *p, int at)
     int g = p->code[at].group;
     if (s->groups[g].param_held != ZERO_HOLD_PIECE) return;
     assert_true(is_read_soon(s, p, at, s->input.prefetch, g));
-    for (int next = at + 1; next < p->length; next++)
-        assert_false(p->code[next].op == ZERO_OP_GATHER && p->code[next].group == g);
+    assert_int_equal(laws_find(p, at + 1, ZERO_OP_GATHER, g), p->length);
 }
 
 /* With prefetch the first use after GATHER is not the one that reads it, unless the program

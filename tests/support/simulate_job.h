@@ -1,6 +1,7 @@
 /* simulate_job.h - a plan, compiled for rank 0 of a job on some nodes, and its simulation. */
 #pragma once
 
+#include "support/planned.h"
 #include "support/test.h"
 
 #include "nn/shape.h"
@@ -34,7 +35,7 @@ static inline void simulate_open(simulate_job *job, zero_plan_input input, int n
     job->input = simulate_input();
     assert_ok(zero_layout_init_blocks(&job->layout, input.n_ranks, nodes));
     input.layout = &job->layout;
-    assert_ok(zero_schedule_compile(&job->s, &input));
+    job->s = compiled(&input);
 }
 
 static inline void simulate_close(simulate_job *job)
@@ -52,9 +53,8 @@ static inline zero_simulated simulate_run(const simulate_job *job)
 
 static inline zero_model simulate_gpt2(int layers, int hidden)
 {
-    zero_model model;
     zero_shape shape = {
         .layers = layers, .hidden = hidden, .heads = 4, .seq = 256, .vocab = 1000};
-    assert_ok(zero_model_build(&shape, &model));
+    zero_model model = built(&shape);
     return model;
 }

@@ -43,7 +43,7 @@ static inline void set_weights(test_pool *pool, machine *m)
 static inline void make_machine(test_pool *pool, machine *m, const zero_shape *shape,
                                 int64_t B, int64_t T)
 {
-    *m = (machine){.model = describe(shape), .backend = &zero_backend_naive};
+    *m = (machine){.model = built(shape), .backend = &zero_backend_naive};
     assert_true(m->model.n_units <= MAX_UNITS);
     set_weights(pool, m);
     int32_t *tokens = test_tokens(pool, B * T, shape->vocab);

@@ -11,6 +11,7 @@
 #include "sharding/schedule_exchange.h"
 #include "sharding/schedule_memory.h"
 #include "support/plan_request.h"
+#include "support/planned.h"
 #include "trace/simulation_trace.h"
 #include "trace/trace_read.h"
 
@@ -87,10 +88,9 @@ static void check_instructions(const zero_simulation_report *r, const zero_sched
 static void check_rank(const zero_simulation_report *r, const zero_traced_rank *rank)
 {
     zero_plan_input input = r->plan.stages[0].schedule.input;
-    zero_schedule s;
     int64_t sum = 0, sent = 0;
     input.rank = rank->rank;
-    assert_ok(zero_schedule_compile(&s, &input));
+    zero_schedule s = compiled(&input);
     check_instructions(r, &s, rank);
     for (int64_t k = 0; k < rank->n_spans; k++) {
         sum += rank->spans[k].end - rank->spans[k].begin;

@@ -1,5 +1,6 @@
 /* Members of the metrics' lines that runs of the tests are too small to show whole. */
 
+#include "support/planned.h"
 #include "support/test.h"
 
 #include "base/fail.h"
@@ -18,11 +19,11 @@ static void make(sample *m, int stage, int accumulation)
 {
     const zero_shape shape = {
         .layers = 3, .hidden = 24, .heads = 3, .seq = 8, .vocab = 50, .seed = 5};
-    assert_ok(zero_model_build(&shape, &m->model));
+    m->model = built(&shape);
     zero_plan_input in = zero_plan_input_standard(&m->model, 3, 1);
     in.stage = stage;
     in.accumulation = accumulation;
-    assert_ok(zero_schedule_compile(&m->s, &in));
+    m->s = compiled(&in);
     m->schedule = zero_metrics_schedule(&m->s);
     assert_non_null(m->schedule);
 }

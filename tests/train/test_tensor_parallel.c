@@ -1,5 +1,6 @@
 /* --tp: defaults, groups, nodes, batches. */
 
+#include "support/planned.h"
 #include "support/test.h"
 
 #include "train/config.h"
@@ -52,8 +53,7 @@ TEST(slices_left_open_are_as_many_as_ranks_or_4_for_reproducible_runs)
 /* Every T and S up to 16: what is accepted can be cut for each of its ranks. */
 TEST(what_is_accepted_can_be_cut)
 {
-    zero_model whole;
-    assert_ok(zero_model_build(&shape, &whole));
+    zero_model whole = built(&shape);
     for (int64_t T = 1; T <= 16; T++) {
         for (int64_t S = 1; S <= 16; S++) {
             zero_tp tp = {.ranks = T, .slices = S};
