@@ -46,6 +46,23 @@ zero_status zero_check_whole(const char *name, int64_t value, int64_t least, int
         if (condition) return zero_fail(code, __VA_ARGS__); \
     } while (0)
 
+/* Before a variable: what is called with its address where its scope is left, whatever way
+ * that is. So a function may fail with ZERO_TRY while it holds something:
+ *
+ *     ZERO_AT_END(zero_bytes_destroy) zero_bytes text = {0};
+ *     ZERO_FREED float *block = NULL; */
+#define ZERO_AT_END(call) __attribute__((cleanup(call)))
+#define ZERO_FREED        ZERO_AT_END(zero_free_at)
+static inline void zero_free_at(void *pointer)
+{
+    void *taken;
+    memcpy(&taken, pointer, sizeof taken); /* whatever it points to */
+    free(taken);
+}
+
+/* *to = made, which is zeroed: nothing is left that ends with its scope. */
+#define ZERO_GIVE(to, made) (*(to) = (made), memset(&(made), 0, sizeof(made)))
+
 /* A failure, to keep while something else may fail, or to send. It has no pointers: it may
  * travel as bytes. */
 typedef struct {

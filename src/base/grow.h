@@ -1,5 +1,4 @@
-/* grow.h - arrays: new ones, ones that grow by doubling, and ones that end with their
- * scope. */
+/* grow.h - arrays: new ones, and ones that grow by doubling. */
 #pragma once
 
 #include "base/fail.h"
@@ -10,23 +9,6 @@
     zero_new_at(__FILE__, __LINE__, (pointer), (size_t)(n), sizeof **(pointer), (what))
 ZERO_NODISCARD zero_status zero_new_at(const char *file, int line, void *pointer, size_t n,
                                        size_t item, const char *what);
-
-/* Before a variable: what is called with its address where its scope is left, whatever way
- * that is. So a function may fail with ZERO_TRY while it holds something:
- *
- *     ZERO_AT_END(zero_bytes_destroy) zero_bytes text = {0};
- *     ZERO_FREED float *block = NULL; */
-#define ZERO_AT_END(call) __attribute__((cleanup(call)))
-#define ZERO_FREED        ZERO_AT_END(zero_free_at)
-static inline void zero_free_at(void *pointer)
-{
-    void *taken;
-    memcpy(&taken, pointer, sizeof taken); /* whatever it points to */
-    free(taken);
-}
-
-/* *to = made, which is zeroed: nothing is left that ends with its scope. */
-#define ZERO_GIVE(to, made) (*(to) = (made), memset(&(made), 0, sizeof(made)))
 
 /* Gives an array, a pointer, room for one item more than the n it holds: moves it if need
  * be. False, with the array and *capacity left as they were, if there is no memory. */

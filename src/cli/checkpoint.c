@@ -1,11 +1,6 @@
 /* zero checkpoint: shows, verifies and exports checkpoints. One process reads; no MPI. */
 #include "cli/options.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/embedded.h"
 #include "base/fail.h"
 #include "base/legible.h"
@@ -67,49 +62,43 @@ static zero_status show(zero_checkpoint *c, const char *found, const checkpoint_
 {
     const zero_manifest *m = &c->manifest;
     char path[ZERO_STORAGE_FILE_PATH], shape[ZERO_PLAN_TEXT];
-    zero_bytes bytes = {0};
-    json_t *tree = NULL, *text;
+    ZERO_AT_END(zero_bytes_destroy) zero_bytes bytes = {0};
+    json_auto_t *tree = NULL;
+    json_t *text;
     const char *key;
     void *next;
     (void)o;
     zero_storage_path(&c->dir, ZERO_MANIFEST_NAME, path);
-    zero_status st = zero_bytes_read(&bytes, path);
-    if (st == ZERO_OK) st = zero_json_parse(path, bytes.bytes, bytes.len, &tree);
-    zero_bytes_destroy(&bytes);
-    ZERO_TRY(st);
+    ZERO_TRY(zero_bytes_read(&bytes, path));
+    ZERO_TRY(zero_json_parse(path, bytes.bytes, bytes.len, &tree));
     zero_text_shape(&m->shape, shape);
     json_object_foreach_safe(json_object_get(tree, "kept"), next, key, text)
         json_object_set_new(json_object_get(tree, "kept"), key,
                             json_integer((json_int_t)json_string_length(text)));
-    json_object_update_new(
-        tree,
-        json_pack("{s:o, s:s*, s:s, s:I, s:o, s:I}", "found", json_string_nocheck(found),
-                  "about", m->has_shape ? m->shape.kind->about : NULL, "shape_text", shape,
-                  "vocab", (json_int_t)m->shape.vocab, "lines", option_lines(m->options),
-                  "all_bytes", (json_int_t)bytes_of(m)));
-    st = zero_form_print(zero_embedded_text(zero_cli_forms, "checkpoint"), "show", tree,
-                         zero_legible_print, stdout);
-    json_decref(tree);
-    return st;
+    json_object_update_new(tree,
+                           json_pack("{s:o, s:s*, s:s, s:I, s:o, s:I}", "found",
+                                     json_string_nocheck(found), "about",
+                                     m->has_shape ? m->shape.kind->about : NULL,
+                                     "shape_text", shape, "vocab", m->shape.vocab, "lines",
+                                     option_lines(m->options), "all_bytes", bytes_of(m)));
+    return zero_form_print(zero_embedded_text(zero_cli_forms, "checkpoint"), "show", tree,
+                           zero_legible_print, stdout);
 }
 
 /* ---- verify ---- */
 
 static zero_status verify_one(const char *path)
 {
-    zero_checkpoint c;
+    ZERO_AT_END(zero_checkpoint_close) zero_checkpoint c = {0};
     ZERO_TRY(zero_checkpoint_open(path, NULL, &c));
-    zero_status st = zero_checkpoint_verify(&c);
-    if (st == ZERO_OK) {
-        const zero_state_layout *l = &c.manifest.table.layout;
-        printf("%s: OK: step %" PRId64 ", %d shard%s", ZERO_SHOWN(path), c.manifest.step,
-               l->n_ranks, l->n_ranks == 1 ? "" : "s");
-        if (zero_state_table_is_shared(&c.manifest.table))
-            printf(" (--tp %d --tp-slices %d)", l->tp, l->slices);
-        printf(", %s, digest %s\n", ZERO_BYTES(bytes_of(&c.manifest)), c.manifest.digest);
-    }
-    zero_checkpoint_close(&c);
-    return st;
+    ZERO_TRY(zero_checkpoint_verify(&c));
+    const zero_state_layout *l = &c.manifest.table.layout;
+    printf("%s: OK: step %" PRId64 ", %d shard%s", ZERO_SHOWN(path), c.manifest.step,
+           l->n_ranks, l->n_ranks == 1 ? "" : "s");
+    if (zero_state_table_is_shared(&c.manifest.table))
+        printf(" (--tp %d --tp-slices %d)", l->tp, l->slices);
+    printf(", %s, digest %s\n", ZERO_BYTES(bytes_of(&c.manifest)), c.manifest.digest);
+    return ZERO_OK;
 }
 
 /* Verifies all of them, whatever is wrong with one; the first failure is the command's. A
@@ -199,17 +188,14 @@ static zero_status run(void *options, const zero_options *given)
     const char *path = given->operands[1];
     if (verb == VERIFY) {
         char found[PATH_BYTES];
-        zero_storage_dir dir;
-        int64_t *steps = NULL;
+        ZERO_AT_END(zero_storage_close) zero_storage_dir dir = {0};
+        ZERO_FREED int64_t *steps = NULL;
         int n = 0;
         ZERO_TRY(zero_checkpoint_find(path, found, sizeof found));
         if (strcmp(found, path) == 0) return verify_one(path);
         ZERO_TRY(zero_storage_open(path, &dir));
-        zero_status st = zero_checkpoint_list(&dir, &steps, &n);
-        if (st == ZERO_OK) st = verify_all(&dir, path, steps, n);
-        free(steps);
-        zero_storage_close(&dir);
-        return st;
+        ZERO_TRY(zero_checkpoint_list(&dir, &steps, &n));
+        return verify_all(&dir, path, steps, n);
     }
     return use_newest(path, o, verb == SHOW ? show : export_to);
 }

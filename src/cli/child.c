@@ -1,12 +1,7 @@
 #include "cli/child.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -16,7 +11,6 @@
 #endif
 
 #include "base/clock.h"
-#include "base/fail.h"
 #include "base/legible.h"
 #include "cli/requests.h"
 #include "io/file.h"

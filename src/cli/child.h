@@ -5,9 +5,7 @@
  * SIGKILL. Where the kernel can (Linux) it also gets SIGTERM if we are killed. */
 #pragma once
 
-#include <stdbool.h>
-
-#include "zero/status.h"
+#include "base/fail.h"
 
 typedef struct {
     int stopped; /* the signal that asked us to stop; 0: none */

@@ -1,7 +1,6 @@
 #include "cli/command.h"
 
-#include <stddef.h>
-#include <string.h>
+#include "base/number.h"
 
 static const zero_command *const commands[] = {
     &zero_command_train,   &zero_command_plan,     &zero_command_simulate,
@@ -9,7 +8,7 @@ static const zero_command *const commands[] = {
     &zero_command_compare, &zero_command_config,   &zero_command_info,
     &zero_command_lesson,  &zero_command_report,   &zero_command_help,
 };
-#define N_COMMANDS ((int)(sizeof commands / sizeof commands[0]))
+#define N_COMMANDS ZERO_COUNT(commands)
 
 const zero_command *zero_command_at(int i)
 {

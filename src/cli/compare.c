@@ -2,11 +2,6 @@
  * settings that differ. Times are measured, so they are not compared. */
 #include "cli/options.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/fail.h"
 #include "base/legible.h"
 #include "base/number.h"
@@ -29,7 +24,7 @@ static const char *const measured[] = {"step_seconds", "tokens_per_second", "ela
 
 static bool is_measured(const char *key)
 {
-    for (size_t i = 0; i < sizeof measured / sizeof measured[0]; i++)
+    for (int i = 0; i < ZERO_COUNT(measured); i++)
         if (strcmp(key, measured[i]) == 0) return true;
     return false;
 }
@@ -63,12 +58,12 @@ static int64_t step_at(const zero_metrics_file *file, int64_t i)
 /* Line i of both. If they are of two steps, one run lacks the earlier one. */
 static zero_status compare_step(const pair *p, int64_t i, difference *d)
 {
-    json_t *a = NULL, *b = NULL, *value;
+    json_auto_t *a = NULL, *b = NULL;
+    json_t *value;
     const char *key;
     const int64_t step_a = step_at(&p->a, i), step_b = step_at(&p->b, i);
-    zero_status st = ZERO_OK;
-    if (step_a <= step_b) st = zero_metrics_step_at(&p->a, i, &a);
-    if (st == ZERO_OK && step_b <= step_a) st = zero_metrics_step_at(&p->b, i, &b);
+    if (step_a <= step_b) ZERO_TRY(zero_metrics_step_at(&p->a, i, &a));
+    if (step_b <= step_a) ZERO_TRY(zero_metrics_step_at(&p->b, i, &b));
     d->step = zero_min(step_a, step_b);
     /* The first member of a that b has not or has otherwise, then the first that only b
      * has; `d` is left alone without one. */
@@ -83,9 +78,7 @@ static zero_status compare_step(const pair *p, int64_t i, difference *d)
         if (!d->key[0] && !is_measured(key) && !json_object_get(a, key))
             note(key, NULL, value, d);
     }
-    json_decref(a);
-    json_decref(b);
-    return st;
+    return ZERO_OK;
 }
 
 static void show_results(const pair *p, const difference *d)
@@ -118,7 +111,7 @@ static zero_status show_settings(const pair *p)
                ZERO_SHOWN(without->path));
         return ZERO_OK;
     }
-    json_t *settings = zero_settings_compare(runs, 2, files);
+    json_auto_t *settings = zero_settings_compare(runs, 2, files);
     if (!settings) return zero_fail(ZERO_ERR_NOMEM, "no memory for the settings of runs");
     printf(json_array_size(settings) > 0 ? "settings that differ:\n"
                                          : "the settings are equal\n");
@@ -136,7 +129,6 @@ static zero_status show_settings(const pair *p)
                ZERO_SHOWN(json_string_value(json_object_get(setting, "name"))),
                ZERO_SHOWN(text[0]), ZERO_SHOWN(text[1]));
     }
-    json_decref(settings);
     return ZERO_OK;
 }
 

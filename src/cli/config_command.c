@@ -1,7 +1,4 @@
 /* zero config: the configuration file of another program as one of zero's. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/fail.h"
 #include "base/legible.h"
@@ -15,15 +12,23 @@ typedef struct {
     const char *from;
     int64_t n_ranks;
 } config_options;
-/* The printed options have passed the checks of a --config file. */
-static zero_status print(const char *path, const zero_deepspeed *found)
+static zero_status run(void *options, const zero_options *given)
 {
+    const config_options *o = options;
+    const char *path = given->operands[0];
+    json_auto_t *file = NULL;
+    ZERO_AT_END(zero_deepspeed_destroy) zero_deepspeed found = {0};
+    ZERO_TRY(zero_config_file_load(NULL, path, &file));
+    ZERO_TRY(zero_deepspeed_translate(path, file, o->n_ranks, &found));
+    if (zero_launch_rank_hint() <= 0 && found.notes.len > 0)
+        fprintf(stderr, "%.*s", (int)found.notes.len, (const char *)found.notes.bytes);
+    /* The printed options have passed the checks of a --config file. */
     static const bool overridden[ZERO_OPTIONS_MOST];
     bool set[ZERO_OPTIONS_MOST] = {false};
     zero_config config;
-    ZERO_TRY(zero_deepspeed_check(path, found));
+    ZERO_TRY(zero_deepspeed_check(path, &found));
     zero_options_reset(&zero_command_train, &config);
-    ZERO_TRY(zero_config_file_store(path, found->options, &zero_command_train, overridden,
+    ZERO_TRY(zero_config_file_store(path, found.options, &zero_command_train, overridden,
                                     &config, set));
     /* As they stand in a --config file, in the order of --help. */
     const zero_option_table *table_of;
@@ -52,23 +57,6 @@ static zero_status print(const char *path, const zero_deepspeed *found)
     }
     printf("%s\n}\n", *before == '{' ? before : "");
     return ZERO_OK;
-}
-
-static zero_status run(void *options, const zero_options *given)
-{
-    const config_options *o = options;
-    const char *path = given->operands[0];
-    json_t *file = NULL;
-    zero_deepspeed found;
-    ZERO_TRY(zero_config_file_load(NULL, path, &file));
-    zero_status st = zero_deepspeed_translate(path, file, o->n_ranks, &found);
-    json_decref(file);
-    ZERO_TRY(st);
-    if (zero_launch_rank_hint() <= 0 && found.notes.len > 0)
-        fprintf(stderr, "%.*s", (int)found.notes.len, (const char *)found.notes.bytes);
-    st = print(path, &found);
-    zero_deepspeed_destroy(&found);
-    return st;
 }
 
 const zero_command zero_command_config = {

@@ -1,9 +1,5 @@
 #include "cli/config_file.h"
 
-#include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "base/fail.h"
 #include "io/bytes.h"
 #include "io/json_input.h"
@@ -19,32 +15,27 @@ static zero_status refuse(const char *before, const char *after)
 zero_status zero_config_file_parse(const char *path, const void *bytes, size_t len,
                                    json_t **file)
 {
-    json_t *root = NULL;
+    json_auto_t *root = NULL;
     zero_status st = zero_json_parse(path, bytes, len, &root);
     if (st == ZERO_ERR_FORMAT) return refuse("", "; this is not a JSON object of options");
-    if (st != ZERO_OK) return st;
-    if (json_is_object(root)) {
-        *file = root;
-        return ZERO_OK;
-    }
-    const char *found = json_is_array(root) ? "a list" : "another value";
-    json_decref(root);
-    return zero_fail(ZERO_ERR_INVALID,
-                     "%s: expected one object of options, as in {\"steps\": 100}, found %s",
-                     path, found);
+    ZERO_TRY(st);
+    if (!json_is_object(root))
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "%s: expected one object of options, as in {\"steps\": 100}, found %s", path,
+            json_is_array(root) ? "a list" : "another value");
+    *file = json_incref(root);
+    return ZERO_OK;
 }
 
 zero_status zero_config_file_load(const char *option, const char *path, json_t **file)
 {
-    zero_bytes text = {0};
+    ZERO_AT_END(zero_bytes_destroy) zero_bytes text = {0};
     zero_status st = zero_bytes_read_at_most(&text, path, MOST_BYTES);
-    if (st == ZERO_OK && !option) zero_hjson_blank(text.bytes, text.len);
-    if (st == ZERO_OK)
-        st = zero_config_file_parse(path, text.bytes, text.len, file);
-    else if (st != ZERO_ERR_NOMEM)
-        st = refuse(option ? option : "", "");
-    zero_bytes_destroy(&text);
-    return st;
+    if (st == ZERO_ERR_NOMEM) return st;
+    if (st != ZERO_OK) return refuse(option ? option : "", "");
+    if (!option) zero_hjson_blank(text.bytes, text.len);
+    return zero_config_file_parse(path, text.bytes, text.len, file);
 }
 
 /* A value as a user would write it after a flag; numbers go through `buffer`. NULL if no

@@ -1,6 +1,5 @@
 /* config_file.h - options from a JSON file. */
 #pragma once
-#include <stddef.h>
 
 #include <jansson.h>
 

@@ -1,7 +1,5 @@
 #include "cli/dataset.h"
 
-#include <stdio.h>
-
 #include "base/fail.h"
 #include "base/memory_limit.h"
 #include "data/corpus_share.h"
@@ -37,29 +35,10 @@ static zero_status open_on(bool opens, zero_dataset *d, zero_comm *world,
     return zero_agree_after_files(world, name_no_rank(world, st));
 }
 
-/* Copies the tokens into a window of the node, from which all its ranks read. */
-static zero_status share(zero_dataset *d, zero_comm *world, const zero_bytes *packed)
-{
-    /* A window is as long as the longest corpus: that nodes have the same one is found
-     * later. */
-    int64_t most, mine = 0;
-    size_t ranks = (size_t)zero_layout_local_size(&world->layout, world->rank);
-    if (is_first(world))
-        mine = (int64_t)(packed->len + zero_corpus_token_bytes(&d->corpus));
-    ZERO_TRY(zero_comm_most(world, mine, &most));
-    size_t part = ((size_t)most + ranks - 1) / ranks;
-    ZERO_TRY(zero_window_init(&d->window, world, 1, &part));
-    char *shared = zero_window_array(&d->window, 0);
-    if (is_first(world)) zero_corpus_move(&d->corpus, packed, shared);
-    ZERO_TRY(zero_comm_barrier(world));
-    return zero_agree(world,
-                      is_first(world) ? ZERO_OK : zero_corpus_unpack(shared, &d->corpus));
-}
-
 static zero_status pack_and_share(zero_dataset *d, zero_comm *world,
                                   const zero_corpus_source *from)
 {
-    zero_bytes packed = {0};
+    ZERO_AT_END(zero_bytes_destroy) zero_bytes packed = {0};
     zero_status st = ZERO_OK;
     /* The tokens of a text are known only now. */
     const double needed =
@@ -72,10 +51,21 @@ static zero_status pack_and_share(zero_dataset *d, zero_comm *world,
                        from->data, needed / 0x1p20, (double)from->room / 0x1p20);
     else if (is_first(world))
         st = zero_corpus_pack(&d->corpus, &packed);
-    st = zero_agree(world, name_no_rank(world, st));
-    if (st == ZERO_OK) st = share(d, world, &packed);
-    zero_bytes_destroy(&packed);
-    return st;
+    ZERO_TRY(zero_agree(world, name_no_rank(world, st)));
+    /* Copies the tokens into a window of the node, from which all its ranks read. */
+    /* A window is as long as the longest corpus: that nodes have the same one is found
+     * later. */
+    int64_t most, mine = 0;
+    size_t ranks = (size_t)zero_layout_local_size(&world->layout, world->rank);
+    if (is_first(world)) mine = (int64_t)(packed.len + zero_corpus_token_bytes(&d->corpus));
+    ZERO_TRY(zero_comm_most(world, mine, &most));
+    size_t part = ((size_t)most + ranks - 1) / ranks;
+    ZERO_TRY(zero_window_init(&d->window, world, 1, &part));
+    char *shared = zero_window_array(&d->window, 0);
+    if (is_first(world)) zero_corpus_move(&d->corpus, &packed, shared);
+    ZERO_TRY(zero_comm_barrier(world));
+    return zero_agree(world,
+                      is_first(world) ? ZERO_OK : zero_corpus_unpack(shared, &d->corpus));
 }
 
 zero_status zero_dataset_open(zero_dataset *d, zero_comm *world,

@@ -1,11 +1,6 @@
 #include "cli/deepspeed.h"
 
 #include <ctype.h>
-#include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/embedded.h"
 #include "base/fail.h"
@@ -241,25 +236,22 @@ zero_status zero_deepspeed_translate(const char *path, const json_t *file, int64
                 .file = file,
                 .automatic = json_object(),
                 .out = {.options = json_object()}};
-    char *text = NULL, *line, *rest;
-    size_t size;
-    json_t *tree = json_pack("{s:I, s:I, s:O}", "ranks", (json_int_t)n_ranks, "most_bucket",
-                             (json_int_t)ZERO_PLAN_MOST_BUCKET, "auto", in.automatic);
-    FILE *lines = open_memstream(&text, &size);
-    if (!lines || !tree) in.status = zero_fail(ZERO_ERR_NOMEM, "no memory for the options");
+    ZERO_FREED char *text = NULL;
+    char *line, *rest;
+    json_t *tree = json_pack("{s:I, s:I, s:O}", "ranks", n_ranks, "most_bucket",
+                             ZERO_PLAN_MOST_BUCKET, "auto", in.automatic);
+    if (!tree) in.status = zero_fail(ZERO_ERR_NOMEM, "no memory for the options");
     visit(&in, file, "", tree);
     json_t *named = zero_facts_pick(&(zero_scope){.node = tree}, numbers);
     json_object_update(tree, named);
     if (in.status == ZERO_OK)
-        in.status = zero_form_print(zero_embedded_text(zero_cli_forms, "deepspeed"),
-                                    "options", tree, put, lines);
-    if (lines) fclose(lines);
+        in.status = zero_form_text(zero_embedded_text(zero_cli_forms, "deepspeed"),
+                                   "options", tree, put, &text);
     for (line = text; line && *line && in.status == ZERO_OK; line = rest) {
         rest = line + strcspn(line, "\n");
         *rest++ = '\0';
         if (*line) follow(&in, line);
     }
-    free(text);
     json_decref(named);
     json_decref(tree);
     json_decref(in.automatic);

@@ -1,9 +1,5 @@
 /* zero generate: text from a trained model. Every rank holds the model or its part of it,
  * and no training state; all compute the same text, and rank 0 prints it. */
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <xxhash.h>
 
@@ -114,7 +110,7 @@ static zero_status prepare(job *j)
         if (j->has_tokenizer)
             ZERO_TRY(zero_checkpoint_tokenizer(&j->checkpoint, &j->tokenizer));
     }
-    if (!(!j->has_tokenizer || j->tokenizer.vocab <= j->s.model.vocab))
+    if (j->has_tokenizer && j->tokenizer.vocab > j->s.model.vocab)
         return zero_fail(ZERO_ERR_FORMAT,
                          "%s: its tokenizer has %" PRId32
                          " tokens, its model only %" PRId64,
@@ -236,24 +232,20 @@ static zero_status open_model(job *j)
 
 /* ---- the text ---- */
 
-static zero_status print(const job *j, const zero_text *t)
-{
-    bool hides_end = !speaks_tokens(j) && t->has_ended;
-    int64_t n = t->n_known + t->n_drawn - hides_end;
-    if (!speaks_tokens(j))
-        ZERO_TRY(zero_print_tokens(&j->tokenizer, t->tokens, n, j->options.raw, stdout));
-    for (int64_t i = 0; speaks_tokens(j) && i < n; i++)
-        printf("%s%" PRId32, i > 0 ? "," : "", t->tokens[i]);
-    putchar('\n');
-    return ZERO_OK;
-}
-
 /* Texts may have several lines: an empty one stands between them. */
 static zero_status print_all(const job *j)
 {
+    bool in_words = !speaks_tokens(j);
     for (int64_t i = 0; i < j->prompts.n; i++) {
+        const zero_text *t = &j->prompts.texts[i];
+        int64_t n = t->n_known + t->n_drawn - (in_words && t->has_ended);
         if (i > 0) putchar('\n');
-        ZERO_TRY(print(j, &j->prompts.texts[i]));
+        if (in_words)
+            ZERO_TRY(
+                zero_print_tokens(&j->tokenizer, t->tokens, n, j->options.raw, stdout));
+        for (int64_t k = 0; !in_words && k < n; k++)
+            printf("%s%" PRId32, k > 0 ? "," : "", t->tokens[k]);
+        putchar('\n');
     }
     return ZERO_OK;
 }

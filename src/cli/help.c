@@ -3,8 +3,6 @@
 #include "cli/help.h"
 
 #include <ctype.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/embedded.h"
 #include "base/fail.h"
@@ -106,7 +104,7 @@ static json_t *exits_of(const zero_command *command)
     };
     unsigned bits = command ? command->exits : ZERO_EXIT_ANY;
     json_t *list = json_array();
-    for (size_t k = 0; k < sizeof exits / sizeof exits[0]; k++)
+    for (int k = 0; k < ZERO_COUNT(exits); k++)
         if ((exits[k].bit & bits) == exits[k].bit)
             json_array_append_new(list, json_pack("{s:i, s:s}", "code", exits[k].code,
                                                   "meaning", exits[k].meaning));

@@ -1,8 +1,6 @@
 /* help.h - what --help prints and man pages hold, from a command's tables. */
 #pragma once
 
-#include <stdio.h>
-
 #include "cli/options.h"
 
 /* The command's usage, options with their real defaults, an example and its exit codes,

@@ -1,9 +1,5 @@
 #include "cli/importing.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
-
 #include <xxhash.h>
 
 #include "base/fail.h"
@@ -129,7 +125,7 @@ static void read_dropout(const json_t *config, char text[64])
 zero_status zero_importing_keep(zero_importing *im, const zero_config *config,
                                 const zero_corpus *corpus, const zero_shape *model)
 {
-    json_t *files;
+    json_auto_t *files = NULL;
     zero_ends ends; /* found again where texts are generated; a mistake is found here */
     const bool has_model = config->init_from;
     if (!has_model && !(corpus->tokenizer && config->tokenizer &&
@@ -151,7 +147,6 @@ zero_status zero_importing_keep(zero_importing *im, const zero_config *config,
         snprintf(im->note + n, sizeof im->note - n,
                  "%sthe first %" PRId64 " of its %" PRId64 " positions", n > 0 ? "; " : "",
                  model->seq, im->shape.seq);
-    json_decref(files);
     return ZERO_OK;
 }
 

@@ -1,8 +1,6 @@
 #include "cli/job_options.h"
 
 #include <limits.h>
-#include <math.h>
-#include <string.h>
 
 #include "base/fail.h"
 #include "base/quantity.h"
@@ -61,11 +59,10 @@ zero_status zero_list_trace_ranks(const char *list, const zero_list_job *job,
         if (!is_read || !zero_list_rank(part, &first) ||
             !zero_list_rank(end ? end : part, &last) || first > last ||
             read.n == ZERO_TRACE_RANGES)
-            return zero_fail(
-                ZERO_ERR_INVALID,
-                "--trace-ranks %.80s: expected ranks and ranges of ranks with commas "
-                "between them, such as 0-7,64; at most %d of them",
-                list, ZERO_TRACE_RANGES);
+            return zero_fail(ZERO_ERR_INVALID,
+                             "--trace-ranks %.80s: expected ranks and ranges of ranks with "
+                             "commas between them, such as 0-7,64; at most %d of them",
+                             list, ZERO_TRACE_RANGES);
         ZERO_TRY(zero_list_check_rank("trace-ranks", last, job));
         read.range[read.n].first = first;
         read.range[read.n++].last = last;
@@ -97,7 +94,7 @@ zero_status zero_job_options_read(const zero_job_options *job, zero_plan_request
     if (job->stage == ZERO_OPTION_WORD) request->all_stages = true;
     if (job->stage >= 0) request->config.plan.stage = (int)job->stage;
     zero_plan_machine *m = &request->machine;
-    bool has_flops = job->flops > 0.0;
+
     ZERO_TRY(read_network("network", job->network, &m->latency, &m->bandwidth));
     ZERO_TRY(read_network("node-network", job->node_network, &m->node_latency,
                           &m->node_bandwidth));
@@ -105,10 +102,8 @@ zero_status zero_job_options_read(const zero_job_options *job, zero_plan_request
         char read[ZERO_LIST_PART];
         const char *write = job->disk;
         if (!(zero_list_take(&write, read) && write &&
-              zero_quantity_rate(read, &request->machine.disk_read) &&
-              request->machine.disk_read > 0.0 &&
-              zero_quantity_rate(write, &request->machine.disk_write) &&
-              request->machine.disk_write > 0.0))
+              zero_quantity_rate(read, &m->disk_read) && m->disk_read > 0.0 &&
+              zero_quantity_rate(write, &m->disk_write) && m->disk_write > 0.0))
             return zero_fail(
                 ZERO_ERR_INVALID,
                 "--disk %.80s: expected READ,WRITE in bytes per second, such as 0.8G,1.2G",
@@ -118,7 +113,7 @@ zero_status zero_job_options_read(const zero_job_options *job, zero_plan_request
     request->has_disk = job->disk != NULL;
     if (!job->network) m->bandwidth = INFINITY; /* messages take no time */
     m->flops = job->flops;
-    request->has_time = has_flops;
+    request->has_time = job->flops > 0.0;
     request->has_file = job->machine != NULL;
     if (!job->machine) return ZERO_OK;
     return zero_machine_file_find(job->machine, &request->file);

@@ -1,9 +1,5 @@
 /* zero lesson: a course that grades itself. It needs no MPI. */
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 #include <unistd.h>
 
@@ -128,14 +124,12 @@ static zero_status hold_all(const json_t *lessons, int number, int from,
     for (int k = number > 0 ? number : 1; k <= (number > 0 ? number : n); k++) {
         const json_t *lesson = json_array_get(lessons, (size_t)k - 1);
         int questions = zero_course_questions(lesson);
-        json_t *held;
+        json_auto_t *held = NULL;
         if (from > questions)
             return zero_fail(ZERO_ERR_INVALID, "--from %d: lesson %d has %d questions",
                              from, k, questions);
         ZERO_TRY(zero_course_fill(lesson, numbers, &zero_lesson_planner, &held));
-        zero_status st = zero_course_hold(k, held, course, tally);
-        json_decref(held);
-        ZERO_TRY(st);
+        ZERO_TRY(zero_course_hold(k, held, course, tally));
     }
     return ZERO_OK;
 }
@@ -209,13 +203,11 @@ static zero_status lesson(const lesson_options *o, const json_t *lessons, int nu
 
 static zero_status run(void *options, const zero_options *given)
 {
-    json_t *lessons;
+    json_auto_t *lessons = NULL;
     int number;
     ZERO_TRY(zero_course_read(&lessons));
-    zero_status st = read_number(given, (int)json_array_size(lessons), &number);
-    if (st == ZERO_OK) st = lesson(options, lessons, number);
-    json_decref(lessons);
-    return st;
+    ZERO_TRY(read_number(given, (int)json_array_size(lessons), &number));
+    return lesson(options, lessons, number);
 }
 
 const zero_command zero_command_lesson = {

@@ -1,8 +1,5 @@
 #include "cli/lesson_plans.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/fail.h"
 #include "cli/plan_options.h"
 #include "course/machine.h"
@@ -37,9 +34,8 @@ static json_t *groups_tree(const zero_schedule *s)
         json_array_append_new(
             groups,
             json_pack("{s:s,s:I,s:I,s:I,s:I,s:o}", "name", s->input.model->groups[g].name,
-                      "parameters", (json_int_t)p->n_params, "padded",
-                      (json_int_t)p->padded, "shard", (json_int_t)p->shard_len, "own",
-                      (json_int_t)zero_range_len(zero_partition_piece(p, s->input.rank)),
+                      "parameters", p->n_params, "padded", p->padded, "shard", p->shard_len,
+                      "own", zero_range_len(zero_partition_piece(p, s->input.rank)),
                       "shards", shards));
     }
     return groups;
@@ -95,10 +91,9 @@ static zero_status walk(zero_lesson_machine *m, int steps, json_t **facts)
     zero_status st = ZERO_OK;
     for (int k = 0; k < steps && st == ZERO_OK; k++) {
         st = zero_lesson_walk(m, &last);
-        json_array_append_new(list,
-                              json_pack("{s:I,s:f,s:f,s:b}", "step", (json_int_t)last.step,
-                                        "loss", last.loss, "loss_scale", last.loss_scale,
-                                        "skipped", last.skipped));
+        json_array_append_new(list, json_pack("{s:I,s:f,s:f,s:b}", "step", last.step,
+                                              "loss", last.loss, "loss_scale",
+                                              last.loss_scale, "skipped", last.skipped));
     }
     json_t *step = zero_narrate_tree(&narrator, &zero_lesson_show(m)->tale);
     if (st == ZERO_OK) st = zero_lesson_digest(m, digest);

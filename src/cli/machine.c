@@ -1,9 +1,6 @@
 #include "cli/machine.h"
 
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/fail.h"
 #include "math/blas.h"

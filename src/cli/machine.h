@@ -1,8 +1,6 @@
 /* machine.h - what a run finds: cores, memory, and the threads that a rank has of them. */
 #pragma once
 
-#include <stdint.h>
-
 #include "base/binding.h"
 #include "base/topology.h"
 #include "train/devices.h"

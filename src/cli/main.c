@@ -1,6 +1,4 @@
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/ending.h"

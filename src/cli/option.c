@@ -1,12 +1,5 @@
 #include "cli/option.h"
 
-#include <assert.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/fail.h"
 #include "base/quantity.h"
 #include "train/metrics.h"
 

@@ -7,14 +7,10 @@
  * ignored silently. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include <jansson.h>
 
 #include "base/field.h"
-#include "zero/status.h"
+#include "base/fail.h"
 
 typedef enum {
     ZERO_OPTION_TEXT, /* const char *: any text but the empty one */

@@ -1,14 +1,8 @@
 #include "cli/options.h"
 
-#include <assert.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/embedded.h"
 #include "base/fail.h"
 #include "base/legible.h"
-#include "cli/command.h"
 #include "cli/config_file.h"
 #include "cli/help.h"
 #include "comm/launch.h"
@@ -21,31 +15,29 @@ extern const zero_embedded zero_cli_forms[];
 /* The words of a command line, not yet checked: the text of row i, NULL where it is not
  * given. */
 struct line {
-    const zero_command *command;
     const char *text[ZERO_OPTIONS_MOST]; /* the last one counts */
     bool repeated[ZERO_OPTIONS_MOST];
-    const char *operands[ZERO_OPERANDS_MOST];
-    int n_operands;
 };
 
 /* ---- sorting the words ---- */
 
 /* Takes argv[*i], and argv[*i + 1] where the value is a word of its own. */
-static zero_status take(struct line *line, int argc, char **argv, int *i)
+static zero_status take(struct line *line, zero_options *given, int *i)
 {
+    const zero_command *command = given->command;
     const zero_option_table *table;
-    const char *word = argv[*i], *next = *i + 1 < argc ? argv[*i + 1] : NULL;
+    const char *word = given->argv[*i],
+               *next = *i + 1 < given->argc ? given->argv[*i + 1] : NULL;
     if (word[0] != '-') {
-        const char *operand = line->command->operand;
-        if (!operand)
+        if (!command->operand)
             return zero_fail(ZERO_ERR_INVALID,
                              "unexpected argument '%.80s' (options look like --steps 100)",
                              word);
-        if (line->n_operands == ZERO_OPERANDS_MOST)
+        if (given->n_operands == ZERO_OPERANDS_MOST)
             return zero_fail(ZERO_ERR_INVALID,
                              "%s: unexpected argument '%.80s' after %d others",
-                             zero_command_word(line->command), word, line->n_operands);
-        line->operands[line->n_operands++] = word;
+                             zero_command_word(command), word, given->n_operands);
+        given->operands[given->n_operands++] = word;
         return ZERO_OK;
     }
     const char *value = strchr(word, '='), *nearest;
@@ -53,22 +45,21 @@ static zero_status take(struct line *line, int argc, char **argv, int *i)
     snprintf(name, sizeof name, "%.*s", (int)strcspn(word + strspn(word, "-"), "="),
              word + strspn(word, "-"));
     int index = strncmp(word, "--", 2) == 0 && word[2] != '-'
-                    ? zero_command_find_option(line->command, name)
+                    ? zero_command_find_option(command, name)
                     : -1;
-    if (index < 0 && (nearest = zero_command_nearest_option(line->command, name)))
+    if (index < 0 && (nearest = zero_command_nearest_option(command, name)))
         return zero_fail(ZERO_ERR_INVALID, "%.80s: no such option; did you mean --%s?",
                          word, nearest);
     if (index < 0)
         return zero_fail(ZERO_ERR_INVALID, "%.80s: no such option; %s --help lists all",
-                         word, line->command->name);
-    const zero_option *option = zero_command_option(line->command, index, &table);
-
+                         word, command->name);
+    const zero_option *option = zero_command_option(command, index, &table);
     if (value)
         value++;
     else if (option->kind == ZERO_OPTION_FLAG)
         value = "on";
     else if (next && strncmp(next, "--", 2) != 0)
-        value = argv[++*i];
+        value = given->argv[++*i];
     else
         return zero_fail(ZERO_ERR_INVALID, "--%s needs a value%s%.80s", option->name,
                          next ? ", found " : "", next ? next : "");
@@ -79,49 +70,42 @@ static zero_status take(struct line *line, int argc, char **argv, int *i)
 
 /* ---- values ---- */
 
-/* A command would put what it writes in the place of its options. */
-static zero_status check_written(const struct line *line, const char *option,
-                                 const char *path)
-{
-    int row = zero_command_find_option(line->command, option);
-    const char *text = row >= 0 ? line->text[row] : NULL;
-    if (!text || !zero_file_is_same(text, path)) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "--%s %.300s is a file of --config as well, which would be "
-                     "overwritten: give another name",
-                     option, text);
-}
-
 static zero_status store_file(const struct line *line, void *into, zero_options *given)
 {
+    /* A command would put what it writes in the place of its options. */
+    static const char *const written[] = {"trace", "metrics"};
+    const zero_command *command = given->command;
     bool overridden[ZERO_OPTIONS_MOST];
-    int config = zero_command_find_option(line->command, "config");
+    int config = zero_command_find_option(command, "config");
     const char *path = config >= 0 ? line->text[config] : NULL;
     if (!path) return ZERO_OK;
-    ZERO_TRY(check_written(line, "trace", path));
-    ZERO_TRY(check_written(line, "metrics", path));
+    for (int i = 0; i < ZERO_COUNT(written); i++) {
+        int row = zero_command_find_option(command, written[i]);
+        const char *text = row >= 0 ? line->text[row] : NULL;
+        if (text && zero_file_is_same(text, path))
+            return zero_fail(ZERO_ERR_INVALID,
+                             "--%s %.300s is a file of --config as well, which would be "
+                             "overwritten: give another name",
+                             written[i], text);
+    }
     /* Marks the rows whose name a flag has used, hidden ones too. */
     const zero_option_table *table;
     const zero_option *option;
-    for (int i = 0; (option = zero_command_option(line->command, i, &table)); i++)
-        overridden[i] =
-            line->text[zero_command_find_option(line->command, option->name)] != NULL;
+    for (int i = 0; (option = zero_command_option(command, i, &table)); i++)
+        overridden[i] = line->text[zero_command_find_option(command, option->name)] != NULL;
     ZERO_TRY(zero_config_file_load("--config ", path, &given->file));
-    return zero_config_file_store(path, given->file, line->command, overridden, into,
-                                  given->set);
+    return zero_config_file_store(path, given->file, command, overridden, into, given->set);
 }
 
-static zero_status read_line(const zero_command *command, int argc, char **argv, void *into,
-                             zero_options *given)
+static zero_status read_line(void *into, zero_options *given)
 {
-    struct line line = {.command = command};
-    for (int i = 0; i < argc; i++) ZERO_TRY(take(&line, argc, argv, &i));
-    memcpy(given->operands, line.operands, sizeof given->operands);
-    given->n_operands = line.n_operands;
+    const zero_command *command = given->command;
+    struct line line = {0};
+    for (int i = 0; i < given->argc; i++) ZERO_TRY(take(&line, given, &i));
     ZERO_TRY(store_file(&line, into, given));
     const zero_option_table *table;
     const zero_option *option;
-    for (int i = 0; (option = zero_command_option(line.command, i, &table)); i++) {
+    for (int i = 0; (option = zero_command_option(command, i, &table)); i++) {
         char where[160];
         if (!line.text[i]) continue;
         snprintf(where, sizeof where, "--%s %.80s", option->name, line.text[i]);
@@ -175,19 +159,15 @@ static json_t *describe(const zero_options *given, const void *options)
 zero_status zero_options_check(const char *section, json_t *tree)
 {
     const char *checks = zero_embedded_text(zero_cli_forms, "checks");
-    char heading[32], *text = NULL;
-    size_t n;
-    FILE *out = open_memstream(&text, &n);
+    char heading[32];
+    ZERO_FREED char *text = NULL;
     zero_status st = ZERO_OK;
-    if (!out) return zero_fail(ZERO_ERR_NOMEM, "no memory to check the options");
     snprintf(heading, sizeof heading, "=== %s\n", section);
     if (strstr(checks, heading)) /* a benchmark's command has none */
-        st = zero_form_print(checks, section, tree, NULL, out);
+        st = zero_form_text(checks, section, tree, NULL, &text);
     json_decref(tree);
-    fclose(out);
-    if (st == ZERO_OK && n > 0)
+    if (st == ZERO_OK && text && *text)
         st = zero_fail(ZERO_ERR_INVALID, "%.*s", (int)strcspn(text, "\n"), text);
-    free(text);
     return st;
 }
 
@@ -197,7 +177,7 @@ zero_status zero_options_read(const zero_command *command, int argc, char **argv
     const zero_options before = *given;
     *given = (zero_options){.command = command, .argc = argc, .argv = argv};
     zero_options_reset(command, into);
-    zero_status st = read_line(command, argc, argv, into, given);
+    zero_status st = read_line(into, given);
     if (st == ZERO_OK)
         st = zero_options_check(zero_command_word(command), describe(given, into));
     if (st == ZERO_OK && command->check) st = command->check(into, given);
@@ -219,17 +199,14 @@ bool zero_options_is_set(const zero_options *given, const char *name)
 
 zero_status zero_options_run(const zero_command *command, int argc, char **argv)
 {
-    zero_options given = {.command = command};
+    ZERO_AT_END(zero_options_destroy) zero_options given = {.command = command};
     for (int i = 0; i < argc; i++)
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
             return zero_help_show(command, argc, argv, stdout);
-    void *options = malloc(command->size + 1);
+    ZERO_FREED void *options = malloc(command->size + 1);
     if (!options) return zero_fail(ZERO_ERR_NOMEM, "no memory for the options");
-    zero_status st = zero_options_read(command, argc, argv, options, &given);
-    if (st == ZERO_OK) st = command->run(options, &given);
-    zero_options_destroy(&given);
-    free(options);
-    return st;
+    ZERO_TRY(zero_options_read(command, argc, argv, options, &given));
+    return command->run(options, &given);
 }
 
 void zero_options_destroy(zero_options *given)

@@ -1,12 +1,7 @@
 #include "cli/output.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
-
-#include "base/fail.h"
 
 bool zero_output_begin(void)
 {

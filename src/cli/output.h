@@ -1,9 +1,7 @@
 /* output.h - the standard descriptors, which a user may close or lead into a full disk. */
 #pragma once
 
-#include <stdbool.h>
-
-#include "zero/status.h"
+#include "base/fail.h"
 
 /* Opens /dev/null for those of 0, 1 and 2 that are closed: the next file or pipe that a
  * library opens would get the number, and with it what is printed. Call it first; false if

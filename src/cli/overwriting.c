@@ -1,9 +1,6 @@
 #include "cli/overwriting.h"
 
 #include <limits.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "base/fail.h"
@@ -91,7 +88,7 @@ zero_status zero_overwriting_check(const zero_config *c, const char *study)
                                   {"--trace", c->trace},
                                   {"--checkpoint", c->checkpoint},
                                   {"--out", study}};
-    for (size_t i = 0; i < sizeof written / sizeof written[0]; i++) {
+    for (int i = 0; i < ZERO_COUNT(written); i++) {
         ZERO_TRY(compare(written[i], (named_file){"--data", files_of(c->data)}));
         ZERO_TRY(compare(written[i], (named_file){"--val-data", files_of(c->val_data)}));
         ZERO_TRY(compare_model(

@@ -1,8 +1,6 @@
 /* zero plan: what a run would take, from the program that it would run. */
 #include "cli/plan_options.h"
 
-#include <string.h>
-
 #include "base/fail.h"
 #include "base/quantity.h"
 #include "cli/run_options.h"

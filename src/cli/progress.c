@@ -1,11 +1,6 @@
 #include "cli/progress.h"
 
 #include <fcntl.h>
-#include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 

@@ -1,11 +1,5 @@
 #include "cli/prompts.h"
 
-#include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/fail.h"
 #include "base/number.h"
 #include "base/type.h"
@@ -72,18 +66,17 @@ static zero_status check_text(const char *path, char *lines, size_t *bytes)
 
 static zero_status read_file(const char *path, char **lines, size_t *bytes)
 {
-    zero_file file = {0};
-    zero_status st = zero_file_open(path, &file);
-    if (st == ZERO_OK && file.bytes > MOST_BYTES)
-        st = zero_fail(ZERO_ERR_INVALID,
-                       "--prompts %.200s: %" PRIu64 " bytes, expected at most %" PRIu64,
-                       path, file.bytes, MOST_BYTES);
-    if (st == ZERO_OK) *lines = malloc((size_t)file.bytes + 1);
-    if (st == ZERO_OK && !*lines) st = zero_fail(ZERO_ERR_NOMEM, "no memory for prompts");
-    if (st == ZERO_OK) st = zero_file_read(&file, 0, *lines, (size_t)file.bytes);
+    ZERO_AT_END(zero_file_close) zero_file file = {0};
+    ZERO_TRY(zero_file_open(path, &file));
+    if (file.bytes > MOST_BYTES)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--prompts %.200s: %" PRIu64 " bytes, expected at most %" PRIu64,
+                         path, file.bytes, MOST_BYTES);
     *bytes = (size_t)file.bytes;
-    zero_file_close(&file);
-    return st == ZERO_OK ? check_text(path, *lines, bytes) : st;
+    *lines = malloc(*bytes + 1);
+    if (!*lines) return zero_fail(ZERO_ERR_NOMEM, "no memory for prompts");
+    ZERO_TRY(zero_file_read(&file, 0, *lines, *bytes));
+    return check_text(path, *lines, bytes);
 }
 
 zero_status zero_prompts_read(zero_comm *world, const char *file, char **lines,

@@ -3,10 +3,6 @@
  * and texts that came from outside as they are. */
 #include "cli/record.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/fail.h"
 #include "base/legible.h"
 #include "cli/build.h"
@@ -124,12 +120,12 @@ static json_t *describe(const zero_session *s, const zero_kind *kinds, int n_kin
                                         "arithmetic", zero_metrics_text(kinds[k].text)));
     return json_pack(
         "{s:s, s:s, s:s, s:s, s:I, s:o, s:I, s:i, s:s, s:s, s:s, s:i, s:{s:i, s:i}, "
-        "s:{s:i, s:i}, s:o, s:o, s:s, s:i, s:i, s:s, s:s, s:i, s:s, s:o*, "
-        "s:o, s:o, s:o, s:o}",
+        "s:{s:i, s:i}, s:o, s:o, s:s, s:i, s:i, s:s, s:s, s:i, s:s, s:o*, s:o, s:o, s:o, "
+        "s:o}",
         "version", zero_version(), "commit", zero_build_commit(), "build", ZERO_BUILD,
-        "started", s->facts.started, "id", (json_int_t)s->facts.run, "command",
+        "started", s->facts.started, "id", s->facts.run, "command",
         zero_metrics_text(s->facts.command), "resumed_step",
-        (json_int_t)s->saving.start, /* how it is divided */
+        s->saving.start, /* how it is divided */
         "stage", plan->stage, "dtype", zero_type_name(plan->type), "activations",
         zero_type_name(plan->activations), "collectives",
         zero_algorithm_name(plan->collectives), "ranks", s->world.size, "tp", "ranks",
@@ -144,30 +140,6 @@ static json_t *describe(const zero_session *s, const zero_kind *kinds, int n_kin
 }
 
 /* ---- its head ---- */
-
-/* The run with texts as they came. */
-static void put_origin(const zero_session *s, json_t *facts)
-{
-    json_t *given = json_array(), *value;
-    const char *name;
-    /* All options, as a shell's comment, if some of them are in a file. */
-    json_object_foreach(s->facts.options, name, value)
-    {
-        char *text = json_is_number(value) ? json_dumps(value, JSON_ENCODE_ANY) : NULL;
-        const char *word = json_is_string(value) ? json_string_value(value) : text;
-        if (s->given->file)
-            json_array_append_new(given, json_sprintf("--%s%s%s", name,
-                                                      word                   ? " "
-                                                      : json_is_false(value) ? "=off"
-                                                                             : "",
-                                                      word ? ZERO_SHOWN(word) : ""));
-        free(text);
-    }
-    json_object_update_new(
-        facts, json_pack("{s:o*, s:o*, s:i, s:o}", "command", raw(s->facts.command), "data",
-                         raw(s->dataset.corpus.description), "node_ranks", s->node_ranks,
-                         "file_options", given));
-}
 
 /* True if the host's threads compute. */
 static bool has_team(const zero_config *c)
@@ -196,7 +168,7 @@ static void put_plan(const zero_session *session, json_t *facts)
         if (s->class_peak[c] > 0) put_whole(classes, name, (int64_t)s->class_peak[c]);
         if (zero_plan_uses_file(&s->input) && bytes > 0) put_whole(file, name, bytes);
     }
-    for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++) {
+    for (int i = 0; i < ZERO_COUNT(ops); i++) {
         zero_traffic t = zero_schedule_traffic(s, ZERO_PROGRAM_STEP, ops[i].op);
         put_whole(sent, ops[i].name, zero_traffic_sent(&t));
     }
@@ -223,21 +195,6 @@ static void put_plan(const zero_session *session, json_t *facts)
                                       zero_compared_in(s, ZERO_ARRAY_PARAMETERS),
                                       "copies of states",
                                       zero_compared_in(s, ZERO_ARRAY_MOMENTUM)));
-}
-
-/* How the ranks' devices exchange. */
-static void put_exchange(const zero_session *s, json_t *facts)
-{
-    const zero_plan_input *in = &s->engine.schedule.input;
-    const char *why = s->engine.why_staged;
-    if (!in->device || in->n_ranks == 1) return;
-    if (!why[0] && !zero_config_chooses_exchange(&s->config))
-        why = "--device-exchange";
-    else if (!why[0] && zero_plan_can_reach_devices(in, &why) && !in->ipc)
-        why = "other processes cannot reach this device's memory";
-    json_object_update_new(facts, json_pack("{s:s, s:s, s:s}", "device_exchange",
-                                            zero_plan_device_exchange(in), "why_exchange",
-                                            why, "mpi_cuda", zero_launch_cuda()));
 }
 
 /* How the file works depends on the file system, so a run says it. Rank 0 speaks for
@@ -272,20 +229,32 @@ static void show_head(const zero_session *s, json_t *facts)
     json_object_update_new(facts, zero_batch_facts(c, s->model.seq));
     json_object_update_new(
         facts,
-        json_pack("{s:o*, s:o*, s:b, s:b, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*, "
-                  "s:o*}",
-                  "threads_from", raw(s->threads_from), "binding", raw(s->binding.text),
-                  "has_team", has_team(c), "has_loaded", s->has_loaded, "init_from",
-                  raw(c->init_from), "import_note", raw(s->importing.note),
-                  "why_own_tokens", raw(s->dataset.why_own), "validation",
-                  corpus->has_validation ? raw(corpus->validation) : NULL, "entropy",
-                  corpus->has_entropy ? json_real(corpus->entropy.nats_per_token) : NULL,
-                  "checkpoint", raw(c->checkpoint), "resumed",
-                  resumes ? raw(s->saving.from) : NULL, "taken",
-                  resumes ? raw(resumed->taken) : NULL, "changed",
-                  resumes ? raw(resumed->changes) : NULL));
+        json_pack(
+            "{s:o*, s:o*, s:b, s:b, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*}",
+            "threads_from", raw(s->threads_from), "binding", raw(s->binding.text),
+            "has_team", has_team(c), "has_loaded", s->has_loaded, "init_from",
+            raw(c->init_from), "import_note", raw(s->importing.note), "why_own_tokens",
+            raw(s->dataset.why_own), "validation",
+            corpus->has_validation ? raw(corpus->validation) : NULL, "entropy",
+            corpus->has_entropy ? json_real(corpus->entropy.nats_per_token) : NULL,
+            "checkpoint", raw(c->checkpoint), "resumed",
+            resumes ? raw(s->saving.from) : NULL, "taken",
+            resumes ? raw(resumed->taken) : NULL, "changed",
+            resumes ? raw(resumed->changes) : NULL));
     put_plan(s, facts);
-    put_exchange(s, facts);
+    /* How the ranks' devices exchange. */
+    const zero_plan_input *in = &s->engine.schedule.input;
+    const char *why = s->engine.why_staged;
+    if (in->device && in->n_ranks != 1) {
+        if (!why[0] && !zero_config_chooses_exchange(&s->config))
+            why = "--device-exchange";
+        else if (!why[0] && zero_plan_can_reach_devices(in, &why) && !in->ipc)
+            why = "other processes cannot reach this device's memory";
+        json_object_update_new(facts,
+                               json_pack("{s:s, s:s, s:s}", "device_exchange",
+                                         zero_plan_device_exchange(in), "why_exchange", why,
+                                         "mpi_cuda", zero_launch_cuda()));
+    }
     put_offload(s, facts);
     print("run", facts);
 }
@@ -307,14 +276,13 @@ static void warn(const zero_session *s, int n_kinds)
         fprintf(stderr, "%s\n", zero_last_error());
     char bits[256];
     if (n_kinds > 1)
-        fprintf(
-            stderr,
-            zero_record_bits(s, bits, sizeof bits)
-                ? "zero: note: ranks have %d kinds of kernels or BLAS; their bits are "
-                  "equal\n"
-                : "zero: warning: ranks have %d kinds of kernels or BLAS: bits may depend "
-                  "on which rank computes what\n",
-            n_kinds);
+        fprintf(stderr,
+                zero_record_bits(s, bits, sizeof bits)
+                    ? "zero: note: ranks have %d kinds of kernels or BLAS; their bits are "
+                      "equal\n"
+                    : "zero: warning: ranks have %d kinds of kernels or BLAS: bits may "
+                      "depend on which rank computes what\n",
+                n_kinds);
 }
 
 zero_status zero_record_begin(zero_session *s)
@@ -332,7 +300,28 @@ zero_status zero_record_begin(zero_session *s)
         bool has_steps = s->saving.start < s->config.steps;
         if (!s->config.quiet) {
             json_t *facts = json_deep_copy(run);
-            put_origin(s, facts);
+            /* The run with texts as they came. */
+            json_t *given = json_array(), *value;
+            const char *name;
+            /* All options, as a shell's comment, if some of them are in a file. */
+            json_object_foreach(s->facts.options, name, value)
+            {
+                char *text =
+                    json_is_number(value) ? json_dumps(value, JSON_ENCODE_ANY) : NULL;
+                const char *word = json_is_string(value) ? json_string_value(value) : text;
+                if (s->given->file)
+                    json_array_append_new(given,
+                                          json_sprintf("--%s%s%s", name,
+                                                       word                   ? " "
+                                                       : json_is_false(value) ? "=off"
+                                                                              : "",
+                                                       word ? ZERO_SHOWN(word) : ""));
+                free(text);
+            }
+            json_object_update_new(
+                facts, json_pack("{s:o*, s:o*, s:i, s:o}", "command", raw(s->facts.command),
+                                 "data", raw(s->dataset.corpus.description), "node_ranks",
+                                 s->node_ranks, "file_options", given));
             show_head(s, facts);
         }
         fflush(stdout);
@@ -359,7 +348,7 @@ static void add_line(json_t *lines, json_t *rest, double least, const char *op,
     double seconds = json_number_value(json_object_get(entry, "seconds"));
     size_t at = json_array_size(lines);
     if (seconds < least) {
-        for (size_t i = 0; i < sizeof sums / sizeof sums[0]; i++) {
+        for (int i = 0; i < ZERO_COUNT(sums); i++) {
             double x = json_number_value(json_object_get(entry, sums[i]));
             put_real(rest, sums[i], x + json_number_value(json_object_get(rest, sums[i])));
         }
@@ -417,23 +406,22 @@ void zero_record_totals(const zero_session *session, const zero_totals *t, json_
      * memory, which is mapped here too, for every rank. */
     json_object_update_new(
         final,
-        json_pack(
-            "{s:b, s:o, s:o*, s:o*, s:I, s:I, s:f, s:I, s:I, s:f, s:f, s:f, s:f, s:s, s:I, "
-            "s:o*}",
-            "quiet", session->config.quiet, "loss", json_sprintf("%.4f", t->loss),
-            "val_loss", t->has_val_loss ? json_sprintf("%.4f", t->val_loss) : NULL,
-            "entropy",
-            corpus->has_entropy ? json_real(corpus->entropy.nats_per_token) : NULL,
-            "skipped", e->skipped, "all_steps", session->config.steps, "loss_scale",
-            (double)e->loss_scale.scale, "steps", steps, "tokens", t->tokens, "run_seconds",
-            t->seconds, "eval_seconds", t->eval_seconds, "flops",
-            zero_shape_flops(session->model.shape), "multiplied",
-            zero_shape_multiplied(session->model.shape), "ms",
-            t->seconds < 1e-2 * (double)steps ? ".4f" : ".2f", "mapped_bytes", mapped,
-            "exposed_seconds",
-            profile->is_of_device
-                ? json_real(zero_profile_exposed(profile, ZERO_PROGRAM_STEP))
-                : NULL));
+        json_pack("{s:b, s:o, s:o*, s:o*, s:I, s:I, s:f, s:I, s:I, s:f, s:f, s:f, s:f, "
+                  "s:s, s:I, s:o*}",
+                  "quiet", session->config.quiet, "loss", json_sprintf("%.4f", t->loss),
+                  "val_loss", t->has_val_loss ? json_sprintf("%.4f", t->val_loss) : NULL,
+                  "entropy",
+                  corpus->has_entropy ? json_real(corpus->entropy.nats_per_token) : NULL,
+                  "skipped", e->skipped, "all_steps", session->config.steps, "loss_scale",
+                  (double)e->loss_scale.scale, "steps", steps, "tokens", t->tokens,
+                  "run_seconds", t->seconds, "eval_seconds", t->eval_seconds, "flops",
+                  zero_shape_flops(session->model.shape), "multiplied",
+                  zero_shape_multiplied(session->model.shape), "ms",
+                  t->seconds < 1e-2 * (double)steps ? ".4f" : ".2f", "mapped_bytes", mapped,
+                  "exposed_seconds",
+                  profile->is_of_device
+                      ? json_real(zero_profile_exposed(profile, ZERO_PROGRAM_STEP))
+                      : NULL));
     put_profile(json_object_get(final, "profile"), t->seconds, final);
     if (of_file) put_flag(of_file, "as_planned", zero_file_ledger_is_as_planned(&file));
     print("totals", final);

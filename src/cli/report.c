@@ -1,10 +1,6 @@
 /* zero report: runs and studies, read from their files, as text, CSV, JSON or a page. */
+#include "base/grow.h"
 #include "cli/options.h"
-
-#include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "base/fail.h"
 #include "base/legible.h"
@@ -96,19 +92,18 @@ static zero_status print(const sources *s, const report_options *o, FILE *out)
 /* The report is made in memory first: a file that is not whole is never there. */
 static zero_status write_out(const sources *s, const report_options *o)
 {
-    char *text = NULL;
+    ZERO_FREED char *text = NULL;
     size_t len = 0;
     FILE *memory = open_memstream(&text, &len);
     if (!memory) return zero_fail(ZERO_ERR_NOMEM, "no memory for the report");
     zero_status st = print(s, o, memory);
     bool is_whole = !ferror(memory);
     is_whole = fclose(memory) == 0 && is_whole;
-    if (st == ZERO_OK && !is_whole)
-        st = zero_fail(ZERO_ERR_NOMEM, "no memory for the report");
-    if (st == ZERO_OK) st = zero_whole_file_put(o->out, text, len);
-    if (st == ZERO_OK) printf("%s: %zu bytes\n", ZERO_SHOWN(o->out), len);
-    free(text);
-    return st;
+    ZERO_TRY(st);
+    ZERO_TRY(zero_allocated(is_whole, "no memory for the report"));
+    ZERO_TRY(zero_whole_file_put(o->out, text, len));
+    printf("%s: %zu bytes\n", ZERO_SHOWN(o->out), len);
+    return ZERO_OK;
 }
 
 /* ---- the command ---- */
@@ -173,6 +168,17 @@ static zero_status check_trace(const sources *s)
         s->trace.path, zero_run_path(run), s->trace.run, id);
 }
 
+static void destroy(sources **taken)
+{
+    sources *s = *taken;
+    if (!s) return;
+    for (int i = 0; i < s->n_runs; i++) zero_run_destroy(&s->runs[i]);
+    for (int i = 0; i < s->n_studies; i++) json_decref(s->studies[i]);
+    json_decref(s->breakdown);
+    zero_traced_destroy(&s->trace);
+    free(s);
+}
+
 static zero_status run(void *options, const zero_options *given)
 {
     const report_options *o = options;
@@ -186,23 +192,17 @@ static zero_status run(void *options, const zero_options *given)
                              "overwritten: give another name",
                              o->out);
     }
-    sources *s = calloc(1, sizeof *s);
-    if (!s) return zero_fail(ZERO_ERR_NOMEM, "no memory for the report");
-    zero_status st = read_all(s, o, given);
-    if (st == ZERO_OK && o->csv && (s->n_runs > 0) + (s->n_studies > 0) + s->has_trace != 1)
-        st = zero_fail(ZERO_ERR_INVALID,
-                       "--csv: runs, studies and a --trace have other columns: found %d, "
-                       "%d and %d of them; report on one kind after the other",
-                       s->n_runs, s->n_studies, (int)s->has_trace);
-    if (st == ZERO_OK) st = check_trace(s);
-    if (st == ZERO_OK && !o->out) st = print(s, o, stdout);
-    if (st == ZERO_OK && o->out && zero_launch_rank_hint() == 0) st = write_out(s, o);
-    for (int i = 0; i < s->n_runs; i++) zero_run_destroy(&s->runs[i]);
-    for (int i = 0; i < s->n_studies; i++) json_decref(s->studies[i]);
-    json_decref(s->breakdown);
-    if (s->has_trace) zero_traced_destroy(&s->trace);
-    free(s);
-    return st;
+    ZERO_AT_END(destroy) sources *s = NULL;
+    ZERO_TRY(zero_new(&s, 1, "the report"));
+    ZERO_TRY(read_all(s, o, given));
+    if (o->csv && (s->n_runs > 0) + (s->n_studies > 0) + s->has_trace != 1)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--csv: runs, studies and a --trace have other columns: found %d, "
+                         "%d and %d of them; report on one kind after the other",
+                         s->n_runs, s->n_studies, (int)s->has_trace);
+    ZERO_TRY(check_trace(s));
+    if (!o->out) return print(s, o, stdout);
+    return zero_launch_rank_hint() == 0 ? write_out(s, o) : ZERO_OK;
 }
 
 const zero_command zero_command_report = {

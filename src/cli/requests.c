@@ -1,15 +1,14 @@
 #include "cli/requests.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stddef.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/ending.h"
 #include "base/legible.h"
+#include "base/number.h"
 
 bool zero_requests_ignore(int signal)
 {
@@ -73,7 +72,7 @@ static void stop_on_clean_line(int signal)
 void zero_requests_keep_line_clean(void)
 {
     const int signals[] = {SIGINT, SIGTERM, SIGHUP};
-    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
+    for (int i = 0; i < ZERO_COUNT(signals); i++) {
         struct sigaction now;
         if (sigaction(signals[i], NULL, &now) != 0) continue;
         if (now.sa_handler == stop) set_handler(signals[i], stop_on_clean_line);
@@ -89,7 +88,7 @@ void zero_requests_hold(const sigset_t *set)
      * nothing: a signal sent to the process reaches one of them and by default ends the
      * process. */
     const int signals[] = {SIGUSR1, SIGUSR2, SIGTERM, SIGINT, SIGHUP};
-    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
+    for (int i = 0; i < ZERO_COUNT(signals); i++)
         if (sigismember(set, signals[i]) == 1) set_handler(signals[i], pass_on);
 }
 

@@ -1,9 +1,5 @@
 #include "cli/saving.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "base/fail.h"
 #include "base/legible.h"
 #include "base/number.h"
@@ -107,8 +103,8 @@ static zero_status check_is_same_run(const zero_session *s, const zero_config *c
     if (c->seed != m->seed) add(list, sizeof list, "seed", a, b);
     if (list[0] == '\0') return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,
-                     "cannot resume %s: these options differ from the saved run: %s; "
-                     "leave them out, or give another --checkpoint",
+                     "cannot resume %s: these options differ from the saved run: %s; leave "
+                     "them out, or give another --checkpoint",
                      s->saving.resumed.path, list);
 }
 
@@ -237,7 +233,7 @@ static void note_rate(const zero_session *s, const zero_manifest *m)
 
 void zero_resumed_options_tell(zero_session *s, const zero_manifest *m)
 {
-    json_t *now = zero_run_options_identity(&s->config);
+    json_auto_t *now = zero_run_options_identity(&s->config);
     char *list = s->saving.resumed.changes;
     const size_t size = sizeof s->saving.resumed.changes;
     const char *key;
@@ -258,7 +254,6 @@ void zero_resumed_options_tell(zero_session *s, const zero_manifest *m)
         if (!json_object_get(now, key))
             add(list, size, key, "at its default", json_string_value(value));
     }
-    json_decref(now);
     if (!zero_comm_is_root(&s->world)) return;
     char bits[256];
     zero_record_bits(s, bits, sizeof bits);
@@ -272,12 +267,11 @@ void zero_resumed_options_tell(zero_session *s, const zero_manifest *m)
     int slices = s->engine.schedule.input.model->share.slices,
         then = m->table.layout.slices;
     if (slices != then)
-        fprintf(
-            stderr,
-            "zero: warning: other sums: this run adds along %d slice%s, the one that was "
-            "saved along %d, so bits differ from a run that never stopped; give "
-            "--tp-slices %d\n",
-            slices, slices == 1 ? "" : "s", then, then);
+        fprintf(stderr,
+                "zero: warning: other sums: this run adds along %d slice%s, the one that "
+                "was saved along %d, so bits differ from a run that never stopped; give "
+                "--tp-slices %d\n",
+                slices, slices == 1 ? "" : "s", then, then);
     note_rate(s, m);
     if (s->config.new_data && !zero_resumed_options_has_new_data(s, m))
         fprintf(stderr,

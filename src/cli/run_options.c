@@ -1,14 +1,10 @@
 #include "cli/run_options.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include <xxhash.h>
 
 #include "base/type.h"
 #include "cli/machine.h"
 #include "facts/facts.h"
-#include "lists/algorithm.h"
 #include "math/backends.h"
 #include "nn/share.h"
 #include "sharding/offload.h"
@@ -46,7 +42,7 @@ bool zero_run_options_is_as_ever(const char *name, const char *value)
                   {"partition-activations", "off"},
                   {"node-parameters", "off"},
                   {"delayed-update", "0"}};
-    for (size_t k = 0; k < sizeof before / sizeof before[0]; k++)
+    for (int k = 0; k < ZERO_COUNT(before); k++)
         if (strcmp(before[k].name, name) == 0) return strcmp(before[k].value, value) == 0;
     return false;
 }
@@ -86,7 +82,7 @@ uint64_t zero_run_options_fingerprint(const zero_config *config)
 /* The row's first words whose condition holds; NULL: it has its effect. */
 static const char *find_idle(const zero_option *row, const json_t *run)
 {
-    for (size_t i = 0; i < sizeof row->idle / sizeof row->idle[0]; i++) {
+    for (int i = 0; i < ZERO_COUNT(row->idle); i++) {
         zero_fact fact;
         const zero_scope scope = {.node = run};
         const char *when = row->idle[i].when;
@@ -134,9 +130,9 @@ void zero_run_options_note(const zero_options *given, const zero_config *c,
                            zero_algorithm collectives, int n_hosts)
 {
     const int64_t over = c->plan.n_ranks;
-    json_t *run = json_pack("{s:I, s:I, s:i, s:s, s:i}", "ranks",
-                            (json_int_t)(over * zero_tp_ranks(&c->tp)), "over",
-                            (json_int_t)over, "shards", zero_config_shard_ranks(c), "used",
-                            zero_algorithm_name(collectives), "nodes", n_hosts);
+    json_t *run =
+        json_pack("{s:I, s:I, s:i, s:s, s:i}", "ranks", (over * zero_tp_ranks(&c->tp)),
+                  "over", over, "shards", zero_config_shard_ranks(c), "used",
+                  zero_algorithm_name(collectives), "nodes", n_hosts);
     zero_notes_show(given, zero_run_options, c, n_hosts > 0 ? 0 : ZERO_OPTION_PLANNED, run);
 }

@@ -1,8 +1,6 @@
 /* run_options.h - the options of a training run: rows that fill a zero_config. */
 #pragma once
 
-#include <jansson.h>
-
 #include "base/listener.h"
 #include "cli/options.h"
 #include "lists/algorithm.h"

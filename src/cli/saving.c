@@ -1,8 +1,5 @@
 #include "cli/saving.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/legible.h"
@@ -22,7 +19,7 @@ static zero_status save(zero_session *s, int64_t step)
     double start = zero_clock_seconds();
     char bits[256];
     zero_record_bits(s, bits, sizeof bits);
-    json_t *options = zero_run_options_identity(&s->config);
+    json_auto_t *options = zero_run_options_identity(&s->config);
     zero_checkpoint_input in = {.step = step,
                                 .samples = zero_loader_used(&s->loader, step),
                                 .data = s->saving.data,
@@ -31,10 +28,7 @@ static zero_status save(zero_session *s, int64_t step)
                                 .tokenizer = s->dataset.corpus.tokenizer,
                                 .options = options,
                                 .kept = s->importing.kept};
-    zero_status st =
-        zero_checkpoint_save(&s->engine, &s->saving.directory.dir, &in, &bytes);
-    json_decref(options);
-    if (st != ZERO_OK) return st;
+    ZERO_TRY(zero_checkpoint_save(&s->engine, &s->saving.directory.dir, &in, &bytes));
     s->saving.saved = step;
     if (zero_comm_is_root(&s->world)) {
         double seconds = zero_clock_seconds() - start;
@@ -227,14 +221,12 @@ typedef zero_status with_checkpoint(zero_session *s, zero_checkpoint *c);
 static zero_status open_step(zero_session *s, int64_t step, with_checkpoint *use)
 {
     char name[ZERO_CHECKPOINT_NAME], *path = s->saving.resumed.path;
-    zero_checkpoint c = {0};
+    ZERO_AT_END(zero_checkpoint_close) zero_checkpoint c = {0};
     zero_checkpoint_name(step, name);
     snprintf(path, sizeof s->saving.resumed.path, "%.*s/%s",
              ZERO_STORAGE_PATH - ZERO_CHECKPOINT_NAME - 1, s->config.checkpoint, name);
-    zero_status st = zero_checkpoint_open_all(&s->world, path, &c);
-    if (st == ZERO_OK) st = use(s, &c);
-    zero_checkpoint_close(&c);
-    return st;
+    ZERO_TRY(zero_checkpoint_open_all(&s->world, path, &c));
+    return use(s, &c);
 }
 
 /* Uses checkpoint `at`. One that does not load ends the run, unless the user allows that an

@@ -1,15 +1,9 @@
 #include "cli/session.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "base/clock.h"
-#include "base/fail.h"
 #include "base/memory_limit.h"
-#include "cli/machine.h"
 #include "cli/overwriting.h"
 #include "cli/requests.h"
 #include "cli/tracing.h"
@@ -366,10 +360,11 @@ zero_status zero_session_start(zero_session *s, uint64_t fingerprint, const char
     return ZERO_OK;
 }
 
-/* Before the configuration is completed. */
-static zero_status init_facts(zero_facts *f, const zero_options *given,
-                              const zero_config *config)
+zero_status zero_session_open(zero_session *s)
 {
+    const zero_config *c = &s->config;
+    /* Before the configuration is completed. */
+    zero_facts *f = &s->facts;
     zero_bytes text = {0};
     struct timespec now;
     struct tm utc;
@@ -379,18 +374,12 @@ static zero_status init_facts(zero_facts *f, const zero_options *given,
     if (gmtime_r(&now.tv_sec, &utc))
         strftime(f->started, sizeof f->started, "%Y-%m-%dT%H:%M:%SZ", &utc);
     zero_status st =
-        zero_words_command(zero_command_train.name, given->argc, given->argv, &text);
+        zero_words_command(zero_command_train.name, s->given->argc, s->given->argv, &text);
     f->command = (char *)text.bytes;
-    if (st == ZERO_OK) f->options = zero_run_options_chosen(given, config);
+    if (st == ZERO_OK) f->options = zero_run_options_chosen(s->given, c);
     if (st == ZERO_OK && !f->options)
         st = zero_fail(ZERO_ERR_NOMEM, "no memory for the options");
-    return st;
-}
-
-zero_status zero_session_open(zero_session *s)
-{
-    const zero_config *c = &s->config;
-    ZERO_TRY(init_facts(&s->facts, s->given, c));
+    if (st != ZERO_OK) return st;
     ZERO_TRY(check(c));
     /* Before MPI starts: its threads inherit the signal mask, and the launcher forwards
      * signals. */

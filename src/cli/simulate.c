@@ -1,9 +1,6 @@
 /* zero simulate: a training step of all ranks over a network, without MPI. */
 #include "cli/simulate_options.h"
 
-#include <math.h>
-#include <string.h>
-
 #include "base/fail.h"
 #include "base/quantity.h"
 #include "cli/build.h"
@@ -41,13 +38,11 @@ static zero_status read_slow(zero_simulate_options *o)
         if (!factor || !zero_list_rank(part, &slow.rank) ||
             !zero_quantity_real(factor, &slow.factor) || slow.factor < 1.0 / FASTER ||
             slow.factor > FASTER)
-            return zero_fail(
-                ZERO_ERR_INVALID,
-                "--slow %.80s: expected RANK:FACTOR, or several with commas between them, "
-                "with a factor from 0.001 to 1000, such as 5:0.8 for a rank 5 that "
-                "computes "
-                "20 %% slower",
-                o->slow);
+            return zero_fail(ZERO_ERR_INVALID,
+                             "--slow %.80s: expected RANK:FACTOR, or several with commas "
+                             "between them, with a factor from 0.001 to 1000, such as "
+                             "5:0.8 for a rank 5 that computes 20 %% slower",
+                             o->slow);
         ZERO_TRY(zero_list_check_rank("slow", slow.rank,
                                       &(zero_list_job){"--ranks", o->job.ranks}));
         for (int k = 0; k < in->n_slow; k++)
@@ -141,13 +136,10 @@ static zero_status simulate(zero_simulate_options *options, const zero_options *
 static zero_status run(void *options, const zero_options *given)
 {
     zero_simulate_options *o = options;
-    zero_bytes command = {0};
+    ZERO_AT_END(zero_bytes_destroy) zero_bytes command = {0};
     if (o->machines) return zero_plan_machines_show(stdout);
-    zero_status st =
-        zero_words_command("zero simulate", given->argc, given->argv, &command);
-    if (st == ZERO_OK) st = simulate(o, given, (const char *)command.bytes);
-    zero_bytes_destroy(&command);
-    return st;
+    ZERO_TRY(zero_words_command("zero simulate", given->argc, given->argv, &command));
+    return simulate(o, given, (const char *)command.bytes);
 }
 
 const zero_command zero_command_simulate = {

@@ -1,11 +1,6 @@
 /* zero sweep: a scaling study, each point of which is a run of its own. */
-#include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -26,46 +21,6 @@ static zero_status add_launch(const zero_sweep_options *o, int ranks, zero_words
     ZERO_TRY(zero_words_split(words, "launch", o->launch));
     if (zero_words_fill(words, ranks) >= 0) return ZERO_OK;
     return zero_fail(ZERO_ERR_NOMEM, "no memory for --launch");
-}
-
-static zero_status make_command(const zero_sweep_study *study, const zero_sweep_options *o,
-                                const json_t *point, zero_words *words)
-{
-    char program[ZERO_STORAGE_PATH], path[ZERO_STORAGE_FILE_PATH];
-    ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
-    if (n <= 0 || n >= (ssize_t)sizeof program - 1)
-        return zero_fail(ZERO_ERR_ENV, "/proc/self/exe: this program has no path: %s",
-                         n < 0 ? strerror(errno) : "it is too long");
-    ZERO_TRY(add_launch(o, (int)zero_point_whole(point, "ranks"), words));
-    ZERO_TRY(zero_words_add(words, "%.*s", (int)n, program));
-    ZERO_TRY(zero_words_add(words, "train"));
-    ZERO_TRY(zero_sweep_point_words(o, (int)zero_point_whole(point, "stage"), words));
-    zero_sweep_study_path(study, point, ".jsonl", path);
-    return zero_words_add(words, "--metrics=%s", path);
-}
-
-static zero_status start(const zero_sweep_study *study, const zero_sweep_options *o,
-                         const json_t *point, zero_child_end *end)
-{
-    char metrics[ZERO_POINT_TEXT + 8], printed[ZERO_POINT_TEXT + 8], own[ZERO_POINT_TEXT];
-    zero_words words = {0};
-    zero_storage_file log = {0};
-    zero_status st = make_command(study, o, point, &words);
-    zero_point_name(point, own);
-    snprintf(metrics, sizeof metrics, "%s.jsonl", own);
-    snprintf(printed, sizeof printed, "%s.log", own);
-    /* An earlier run's metrics would look like this one's. A log is made anew: where
-     * another user may add names, one that is there may lead to any file. */
-    if (st == ZERO_OK) st = zero_storage_remove_file(&study->points, metrics);
-    if (st == ZERO_OK) st = zero_storage_remove_file(&study->points, printed);
-    if (st == ZERO_OK) st = zero_storage_create(&study->points, printed, 0, &log);
-    if (st == ZERO_OK) {
-        (void)fcntl(log.fd, F_SETFL, O_APPEND); /* a command may open its output again */
-        st = zero_child_run(words.words, log.fd, end);
-    }
-    zero_storage_close_file(&log);
-    zero_words_destroy(&words);
-    return st;
 }
 
 /* ---- how it ended ---- */
@@ -142,7 +97,31 @@ static zero_status run_point(zero_sweep_study *study, const zero_sweep_options *
         json_object_set_new(point, "load",
                             json_pack("[f, f, f]", load[0], load[1], load[2]));
     ZERO_TRY(zero_sweep_study_write(study));
-    ZERO_TRY(start(study, options, point, &end));
+    char metrics[ZERO_POINT_TEXT + 8], printed[ZERO_POINT_TEXT + 8], own[ZERO_POINT_TEXT];
+    ZERO_AT_END(zero_words_destroy) zero_words words = {0};
+    ZERO_AT_END(zero_storage_close_file) zero_storage_file log = {0};
+    char program[ZERO_STORAGE_PATH], path[ZERO_STORAGE_FILE_PATH];
+    ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
+    if (n <= 0 || n >= (ssize_t)sizeof program - 1)
+        return zero_fail(ZERO_ERR_ENV, "/proc/self/exe: this program has no path: %s",
+                         n < 0 ? strerror(errno) : "it is too long");
+    ZERO_TRY(add_launch(options, (int)zero_point_whole(point, "ranks"), &words));
+    ZERO_TRY(zero_words_add(&words, "%.*s", (int)n, program));
+    ZERO_TRY(zero_words_add(&words, "train"));
+    ZERO_TRY(
+        zero_sweep_point_words(options, (int)zero_point_whole(point, "stage"), &words));
+    zero_sweep_study_path(study, point, ".jsonl", path);
+    ZERO_TRY(zero_words_add(&words, "--metrics=%s", path));
+    zero_point_name(point, own);
+    snprintf(metrics, sizeof metrics, "%s.jsonl", own);
+    snprintf(printed, sizeof printed, "%s.log", own);
+    /* An earlier run's metrics would look like this one's. A log is made anew: where
+     * another user may add names, one that is there may lead to any file. */
+    ZERO_TRY(zero_storage_remove_file(&study->points, metrics));
+    ZERO_TRY(zero_storage_remove_file(&study->points, printed));
+    ZERO_TRY(zero_storage_create(&study->points, printed, 0, &log));
+    (void)fcntl(log.fd, F_SETFL, O_APPEND); /* a command may open its output again */
+    ZERO_TRY(zero_child_run(words.words, log.fd, &end));
     zero_status st = judge(study, options, point, &end);
     zero_failure failure = zero_failure_keep(st);
     ZERO_TRY(zero_sweep_study_write(study));
@@ -158,7 +137,7 @@ static zero_status check_tasks(const zero_sweep_study *study,
 {
     const char *text = getenv("SLURM_NTASKS");
     int tasks = text && getenv("SLURM_JOB_ID") ? atoi(text) : 0, needed = 0;
-    zero_words words = {0};
+    ZERO_AT_END(zero_words_destroy) zero_words words = {0};
     size_t i;
     json_t *point;
     json_array_foreach(json_object_get(study->tree, "points"), i, point)
@@ -173,7 +152,6 @@ static zero_status check_tasks(const zero_sweep_study *study,
     for (int64_t w = 1; w < words.n; w++) /* each task need not have a CPU of its own */
         is_enough = is_enough || strcmp(words.words[w], "-O") == 0 ||
                     strcmp(words.words[w], "--overcommit") == 0;
-    zero_words_destroy(&words);
     if (is_enough) return ZERO_OK;
     return zero_fail(ZERO_ERR_ENV,
                      "--launch '%.200s': a point needs %d ranks, and this Slurm job has %d "
@@ -216,23 +194,18 @@ static zero_status run(void *options, const zero_options *given)
 {
     const zero_sweep_options *o = options;
     (void)given; /* the options have it */
-    zero_sweep_study study;
-    zero_status st;
+    ZERO_AT_END(zero_sweep_study_close) zero_sweep_study study = {.before = NULL};
     ZERO_TRY(zero_sweep_study_open(&study, o));
-    st = check_tasks(&study, o);
-    if (st == ZERO_OK) {
-        zero_child_expect_stop();
-        st = run_missing(&study, o);
-        zero_failure failure = zero_failure_keep(st);
-        bool is_through = st == ZERO_OK || (o->keep_going && st != ZERO_STOPPED);
-        if (is_through) st = zero_sweep_study_write(&study);
-        if (is_through && st == ZERO_OK)
-            st = zero_study_show(study.tree, zero_sweep_has_plan(o),
-                                 zero_sweep_has_simulation(o), stdout);
-        if (st == ZERO_OK) st = zero_failure_restore(&failure);
+    ZERO_TRY(check_tasks(&study, o));
+    zero_child_expect_stop();
+    zero_status st = run_missing(&study, o);
+    zero_failure failure = zero_failure_keep(st);
+    if (st == ZERO_OK || (o->keep_going && st != ZERO_STOPPED)) {
+        ZERO_TRY(zero_sweep_study_write(&study));
+        ZERO_TRY(zero_study_show(study.tree, zero_sweep_has_plan(o),
+                                 zero_sweep_has_simulation(o), stdout));
     }
-    zero_sweep_study_close(&study);
-    return st;
+    return zero_failure_restore(&failure);
 }
 
 const zero_command zero_command_sweep = {

@@ -1,11 +1,5 @@
 #include "cli/sweep.h"
 
-#include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/fail.h"
 #include "base/quantity.h"
 #include "cli/overwriting.h"
@@ -60,15 +54,12 @@ static zero_status read_list(const char *option, const char *list, int least, in
 /* {} is missing, or the line needs a shell. */
 static zero_status check_launch(const zero_sweep_options *o)
 {
-    zero_words words = {0};
+    ZERO_AT_END(zero_words_destroy) zero_words words = {0};
     if (!o->launch) return ZERO_OK;
-    zero_status st = zero_words_split(&words, "launch", o->launch);
-    int n = st == ZERO_OK ? zero_words_fill(&words, 1) : 1;
-    int64_t n_words = words.n;
-    zero_words_destroy(&words);
-    ZERO_TRY(st);
+    ZERO_TRY(zero_words_split(&words, "launch", o->launch));
+    int n = zero_words_fill(&words, 1);
     if (n < 0) return zero_fail(ZERO_ERR_NOMEM, "no memory for --launch");
-    if (n_words > 0 && n > 0) return ZERO_OK;
+    if (words.n > 0 && n > 0) return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,
                      "--launch '%.200s': expected {} where the number of ranks goes, as in "
                      "'mpirun -n {}'",
@@ -81,7 +72,7 @@ static zero_status check_launch(const zero_sweep_options *o)
 static bool is_ours(const char *name)
 {
     static const char *const ours[] = {"stage", "steps", "eval-every", "sample", "config"};
-    for (size_t i = 0; i < sizeof ours / sizeof ours[0]; i++)
+    for (int i = 0; i < ZERO_COUNT(ours); i++)
         if (strcmp(ours[i], name) == 0) return true;
     return false;
 }

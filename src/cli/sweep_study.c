@@ -1,10 +1,5 @@
 #include "cli/sweep.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/fail.h"
 #include "cli/build.h"
 #include "cli/run_options.h"
@@ -34,20 +29,15 @@ void zero_sweep_study_path(const zero_sweep_study *study, const json_t *point,
  * them but for the metrics' own name. */
 static zero_status describe_options(const zero_sweep_options *o, int stage, json_t **chosen)
 {
-    zero_words words = {0};
+    ZERO_AT_END(zero_words_destroy) zero_words words = {0};
     zero_config config;
     zero_options given;
-    zero_status st = zero_sweep_point_words(o, stage, &words);
-    if (st == ZERO_OK)
-        st = zero_options_read(&zero_command_train, (int)words.n, words.words, &config,
-                               &given);
-    if (st == ZERO_OK) {
-        *chosen = zero_run_options_chosen(&given, &config);
-        zero_options_destroy(&given);
-        if (!*chosen) st = zero_fail(ZERO_ERR_NOMEM, "no memory for the options");
-    }
-    zero_words_destroy(&words);
-    return st;
+    ZERO_TRY(zero_sweep_point_words(o, stage, &words));
+    ZERO_TRY(
+        zero_options_read(&zero_command_train, (int)words.n, words.words, &config, &given));
+    *chosen = zero_run_options_chosen(&given, &config);
+    zero_options_destroy(&given);
+    return zero_allocated(*chosen, "no memory for the options");
 }
 
 /* Adds the rows of this table that are about models of time and have a value, as a user
@@ -59,7 +49,7 @@ static void add_rates(json_t *machine, const zero_option *rows, const void *from
                                         "poll",    "memory-bandwidth"};
     char value[ZERO_OPTION_TEXT_BYTES];
     for (const zero_option *row = rows; row->name; row++)
-        for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        for (int i = 0; i < ZERO_COUNT(names); i++) {
             const char *text = zero_option_value(row, from, value);
             if (text && strcmp(names[i], row->name) == 0)
                 json_object_set_new(machine, row->name, json_string(text));
@@ -76,14 +66,13 @@ static zero_status describe(zero_sweep_study *s, const zero_sweep_options *o)
         add_rates(machine, zero_job_rows, &o->job);
         add_rates(machine, zero_sweep_tables[0].rows, o);
     }
-    s->tree =
-        json_pack("{s:i, s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o}", "study",
-                  ZERO_STUDY_FORMAT, "version", zero_version(), "commit",
-                  zero_build_commit(), "scaling", o->strong ? "strong" : "weak", "steps",
-                  (json_int_t)o->steps, "warm_up", (json_int_t)o->warm_up, "launch",
-                  o->launch ? zero_metrics_text(o->launch) : json_null(), "options",
-                  options, "machine", machine ? machine : json_null(), "points",
-                  zero_study_points(o->stages, o->n_stages, o->ranks, o->n_ranks));
+    s->tree = json_pack("{s:i, s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o}", "study",
+                        ZERO_STUDY_FORMAT, "version", zero_version(), "commit",
+                        zero_build_commit(), "scaling", o->strong ? "strong" : "weak",
+                        "steps", o->steps, "warm_up", o->warm_up, "launch",
+                        o->launch ? zero_metrics_text(o->launch) : json_null(), "options",
+                        options, "machine", machine ? machine : json_null(), "points",
+                        zero_study_points(o->stages, o->n_stages, o->ranks, o->n_ranks));
     return s->tree ? ZERO_OK : zero_fail(ZERO_ERR_NOMEM, "no memory for the study");
 }
 
@@ -155,46 +144,32 @@ static void put_model(json_t *point, const char *key, zero_status st, json_t *mo
 
 /* ---- points that are measured ---- */
 
-/* ZERO_ERR_FORMAT unless the run had the options of this point. */
-static zero_status check_options(const zero_metrics_file *file, const zero_sweep_options *o,
-                                 int stage)
-{
-    json_t *wanted, *found = json_deep_copy(json_object_get(file->run, "options"));
-    zero_status st = describe_options(o, stage, &wanted);
-    if (st == ZERO_OK) {
-        json_object_del(found, "metrics");
-        if (!found || !json_equal(found, wanted))
-            st = zero_fail(ZERO_ERR_FORMAT, "%s: the run had other options", file->path);
-        json_decref(wanted);
-    }
-    json_decref(found);
-    return st;
-}
-
 zero_status zero_sweep_study_measure(const zero_sweep_study *study,
                                      const zero_sweep_options *options, json_t *point,
                                      int64_t *steps)
 {
     char path[ZERO_STORAGE_FILE_PATH];
-    zero_metrics_file file;
+    ZERO_AT_END(zero_metrics_file_destroy) zero_metrics_file file = {0};
+    json_t *planned = NULL, *simulated = NULL;
     zero_sweep_study_path(study, point, ".jsonl", path);
     *steps = 0;
     ZERO_TRY(zero_metrics_read(&file, path));
     *steps = file.n;
-    zero_status st = check_options(&file, options, (int)zero_point_whole(point, "stage"));
-    if (st == ZERO_OK)
-        st = zero_study_measure(point, &file, options->steps, options->warm_up);
-    if (st == ZERO_OK) {
-        json_t *times[2] = {NULL, NULL};
-        zero_status made =
-            zero_sweep_has_plan(options) ? plan(options, point, &times[0]) : ZERO_OK;
-        put_model(point, "planned", made, times[0]);
-        made = zero_sweep_has_simulation(options) ? simulate(options, point, &times[1])
-                                                  : ZERO_OK;
-        put_model(point, "simulated", made, times[1]);
-    }
-    zero_metrics_file_destroy(&file);
-    return st;
+    /* ZERO_ERR_FORMAT unless the run had the options of this point. */
+    json_auto_t *wanted = NULL,
+                *found = json_deep_copy(json_object_get(file.run, "options"));
+    ZERO_TRY(describe_options(options, (int)zero_point_whole(point, "stage"), &wanted));
+    json_object_del(found, "metrics");
+    if (!found || !json_equal(found, wanted))
+        return zero_fail(ZERO_ERR_FORMAT, "%s: the run had other options", file.path);
+    ZERO_TRY(zero_study_measure(point, &file, options->steps, options->warm_up));
+    zero_status made =
+        zero_sweep_has_plan(options) ? plan(options, point, &planned) : ZERO_OK;
+    put_model(point, "planned", made, planned);
+    made =
+        zero_sweep_has_simulation(options) ? simulate(options, point, &simulated) : ZERO_OK;
+    put_model(point, "simulated", made, simulated);
+    return ZERO_OK;
 }
 
 /* ---- another study ---- */
@@ -256,15 +231,13 @@ static zero_status refuse_names(void *arg, const char *name)
 static zero_status read_before(zero_sweep_study *s)
 {
     char path[ZERO_STORAGE_FILE_PATH];
-    zero_bytes text = {0};
+    ZERO_AT_END(zero_bytes_destroy) zero_bytes text = {0};
     int64_t format;
     if (!zero_storage_has(&s->dir, JSON_NAME))
         return zero_storage_list(&s->dir, refuse_names, &s->dir);
     zero_storage_path(&s->dir, JSON_NAME, path);
-    zero_status st = zero_bytes_read(&text, path);
-    if (st == ZERO_OK) st = zero_json_parse(path, text.bytes, text.len, &s->before);
-    zero_bytes_destroy(&text);
-    ZERO_TRY(st);
+    ZERO_TRY(zero_bytes_read(&text, path));
+    ZERO_TRY(zero_json_parse(path, text.bytes, text.len, &s->before));
     return zero_json_whole(path, s->before, "study", ZERO_STUDY_FORMAT, ZERO_STUDY_FORMAT,
                            &format);
 }
@@ -346,13 +319,10 @@ static zero_status open_study(zero_sweep_study *s, const zero_sweep_options *o)
 zero_status zero_sweep_study_open(zero_sweep_study *study,
                                   const zero_sweep_options *options)
 {
-    zero_sweep_study s = {.before = NULL};
-    zero_status st = open_study(&s, options);
-    if (st == ZERO_OK)
-        *study = s;
-    else
-        zero_sweep_study_close(&s);
-    return st;
+    ZERO_AT_END(zero_sweep_study_close) zero_sweep_study s = {.before = NULL};
+    ZERO_TRY(open_study(&s, options));
+    ZERO_GIVE(study, s);
+    return ZERO_OK;
 }
 
 void zero_sweep_study_close(zero_sweep_study *study)

@@ -1,10 +1,6 @@
 #include "cli/tracing.h"
 
-#include <inttypes.h>
 #include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/fail.h"
 #include "base/legible.h"
@@ -331,8 +327,6 @@ zero_status zero_tracing_end(zero_session *s, double now)
     zero_progress_view_erase(&s->progress);
     if (!zero_comm_is_root(&s->world)) return ZERO_OK;
     zero_narrator narrator = {&s->model, s->dataset.corpus.tokenizer};
-    json_t *step = zero_narrate_tree(&narrator, &t->tale);
-    zero_status st = zero_narrate_step(step, stdout);
-    json_decref(step);
-    return st;
+    json_auto_t *step = zero_narrate_tree(&narrator, &t->tale);
+    return zero_narrate_step(step, stdout);
 }

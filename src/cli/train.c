@@ -4,11 +4,6 @@
 #include "cli/saving.h"
 #include "cli/tracing.h"
 
-#include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
 #include "base/clock.h"
@@ -30,11 +25,12 @@ static zero_status show_text(zero_session *s, int64_t step, const char *title)
     ZERO_TRY(zero_importing_find_ends(&s->world, s->importing.kept, tok, s->model.shape,
                                       &how.ends));
     /* An empty line has 8 tokens at most. */
-    zero_text text = {.tokens = malloc((size_t)(n + 8) * sizeof *text.tokens)};
+    ZERO_FREED int32_t *tokens = malloc((size_t)(n + 8) * sizeof *tokens);
+    zero_text text = {.tokens = tokens};
     zero_status st = ZERO_OK;
     /* A sample starts from the end of a text, or an empty line, after which a story or a
      * paragraph begins; without these from token 0. */
-    if (!text.tokens)
+    if (!tokens)
         st = zero_fail(ZERO_ERR_NOMEM, "no memory for a sample");
     else if (how.ends.n > 0)
         text.tokens[text.n_known++] = how.ends.id[0];
@@ -45,21 +41,18 @@ static zero_status show_text(zero_session *s, int64_t step, const char *title)
         text.tokens[0] = 0; /* characters without a line's end: the first one */
         text.n_known = 1;
     }
-    st = zero_agree(&s->world, st);
-    if (st == ZERO_OK) st = zero_engine_generate_texts(&s->engine, &how, n, &text, 1);
-    if (st == ZERO_OK && zero_comm_is_root(&s->world)) {
-        const int32_t *drawn = text.tokens + text.n_known;
-        int64_t n_drawn = text.n_drawn - (tok && text.has_ended);
-        printf("---- %s\n", title);
-        for (int64_t i = 0; !tok && i < n_drawn; i++) printf("%" PRId32 " ", drawn[i]);
-        /* Without memory for it the sample is left out; the run does not fail. */
-        bool shown =
-            !tok || zero_print_tokens(tok, drawn, n_drawn, false, stdout) == ZERO_OK;
-        printf("%s\n----\n", shown ? "" : "(no memory)");
-        fflush(stdout);
-    }
-    free(text.tokens);
-    return st;
+    ZERO_TRY(zero_agree(&s->world, st));
+    ZERO_TRY(zero_engine_generate_texts(&s->engine, &how, n, &text, 1));
+    if (!zero_comm_is_root(&s->world)) return ZERO_OK;
+    const int32_t *drawn = tokens + text.n_known;
+    int64_t n_drawn = text.n_drawn - (tok && text.has_ended);
+    printf("---- %s\n", title);
+    for (int64_t i = 0; !tok && i < n_drawn; i++) printf("%" PRId32 " ", drawn[i]);
+    /* Without memory for it the sample is left out; the run does not fail. */
+    bool shown = !tok || zero_print_tokens(tok, drawn, n_drawn, false, stdout) == ZERO_OK;
+    printf("%s\n----\n", shown ? "" : "(no memory)");
+    fflush(stdout);
+    return ZERO_OK;
 }
 
 /* Warns once and continues: the run is worth more than its record. */
@@ -176,7 +169,7 @@ static zero_status train_steps(zero_session *s, sums *sum)
     step_time.flops = zero_shape_flops(s->model.shape) *
                       (double)(s->config.global_batch * s->model.seq) / s->world.size;
     char digest[33];
-    json_t *facts; /* of the last line, on rank 0 */
+    json_auto_t *facts = NULL; /* of the last line, on rank 0 */
     ZERO_TRY(zero_engine_digest(&s->engine, digest));
     zero_device_times_read(&s->engine.runner.times);
     zero_status st = zero_metrics_final_facts(&s->engine, &s->world, s->fake_nodes,
@@ -184,9 +177,9 @@ static zero_status train_steps(zero_session *s, sums *sum)
     if (facts) zero_metrics_final_line(&s->metrics, facts);
     st = zero_agree_after_files(&s->world, st);
     warn_of_lost_metrics(s);
-    if (st == ZERO_OK && facts) zero_record_totals(s, &sum->run, json_incref(facts));
-    json_decref(facts);
-    return st == ZERO_OK ? check_digest(s, digest) : st;
+    ZERO_TRY(st);
+    if (facts) zero_record_totals(s, &sum->run, json_incref(facts));
+    return check_digest(s, digest);
 }
 
 static zero_status train(zero_session *s)

@@ -1,9 +1,6 @@
 #include "cli/words.h"
 
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/fail.h"
 #include "base/grow.h"

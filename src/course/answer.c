@@ -1,13 +1,9 @@
 #include "course/answer.h"
 
 #include <ctype.h>
-#include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
+#include "base/number.h"
 #include "base/quantity.h"
 
 /* ---- lines ---- */
@@ -100,7 +96,7 @@ static double drop_unit(char *text, const char *unit)
         return strcmp(unit, "percent") == 0 ? 1.0 : 0.01;
     if (n > 1 && isdigit((unsigned char)text[n - 2]) && ends_in(text, "b")) return 1.0;
     if (drop_own(text, unit)) return 1.0;
-    for (size_t k = 0; k < sizeof units / sizeof units[0]; k++)
+    for (int k = 0; k < ZERO_COUNT(units); k++)
         if (ends_in(text, units[k])) return 1.0;
     if ((text[0] == 'x' || text[0] == 'X') && text[1])
         memmove(text, text + 1, strlen(text));

@@ -1,9 +1,5 @@
 #include "course/answer_file.h"
 
-#include <errno.h>
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
 #include "base/fail.h"

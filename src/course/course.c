@@ -1,14 +1,10 @@
 #include "course/course.h"
 
 #include <limits.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <xxhash.h>
 
 #include "base/embedded.h"
-#include "base/fail.h"
 #include "course/answer.h"
 #include "facts/form.h"
 #include "zero/random.h"
@@ -374,19 +370,15 @@ zero_status zero_course_parse(const char *name, const char *text, json_t **lesso
 
 zero_status zero_course_read(json_t **lessons)
 {
-    json_t *all = json_array();
-    zero_status st = ZERO_OK;
-    for (const zero_embedded *e = zero_lesson_texts; e->name && st == ZERO_OK; e++) {
+    json_auto_t *all = json_array();
+    for (const zero_embedded *e = zero_lesson_texts; e->name; e++) {
         json_t *lesson;
         if (strcmp(e->name, COMMON) == 0) continue;
-        st = zero_course_parse(e->name, e->text, &lesson);
-        if (st == ZERO_OK) json_array_append_new(all, lesson);
+        ZERO_TRY(zero_course_parse(e->name, e->text, &lesson));
+        json_array_append_new(all, lesson);
     }
-    if (st == ZERO_OK)
-        *lessons = all;
-    else
-        json_decref(all);
-    return st;
+    *lessons = json_incref(all);
+    return ZERO_OK;
 }
 
 const char *zero_said(const json_t *of, const char *key)
@@ -408,43 +400,34 @@ void zero_course_list(const json_t *lessons, FILE *out)
     }
 }
 
-/* The entries of the common file, and then the lesson's. */
-static zero_status fill_lesson(filling *f, const json_t *lesson)
-{
-    json_t *q;
-    size_t k;
-    ZERO_TRY(do_entries(f, f->common, "text"));
-    ZERO_TRY(do_entries(f, json_object_get(lesson, "entries"), NULL));
-    json_array_foreach(json_object_get(f->held, "questions"), k, q)
-    {
-        if (!zero_said(q, "ask") || !zero_said(q, "unit") || !zero_said(q, "because") ||
-            !json_object_get(q, "answer"))
-            return blame(f, q, "a question needs ask, reply, answer and because");
-    }
-    return ZERO_OK;
-}
-
 zero_status zero_course_fill(const json_t *lesson, const zero_course_numbers *n,
                              const zero_course_planner *planner, json_t **held)
 {
-    json_t *common = NULL;
-    filling f = {
-        .name = zero_said(lesson, "name"), .planner = planner, .mistakes = "mistakes"};
-    f.facts = json_pack("{s:s,s:i}", "dtype", n->dtype, "steps", 1);
-    f.held = json_pack("{s:O,s:{},s:[]}", "facts", f.facts, "made", "questions");
-    for (size_t k = 0; k < NUMBERS; k++)
+    json_auto_t *common = NULL,
+                *facts = json_pack("{s:s,s:i}", "dtype", n->dtype, "steps", 1),
+                *made = json_pack("{s:O,s:{},s:[]}", "facts", facts, "made", "questions");
+    json_t *q;
+    size_t k;
+    filling f = {.name = zero_said(lesson, "name"),
+                 .planner = planner,
+                 .mistakes = "mistakes",
+                 .facts = facts,
+                 .held = made};
+    for (k = 0; k < NUMBERS; k++)
         json_object_set_new(
-            f.facts, numbers[k].name,
+            facts, numbers[k].name,
             json_integer(*(const int64_t *)((const char *)n + numbers[k].offset)));
-    zero_status st =
-        zero_course_parse(COMMON, zero_embedded_text(zero_lesson_texts, COMMON), &common);
+    ZERO_TRY(
+        zero_course_parse(COMMON, zero_embedded_text(zero_lesson_texts, COMMON), &common));
     f.common = json_object_get(common, "entries");
-    if (st == ZERO_OK) st = fill_lesson(&f, lesson);
-    if (st == ZERO_OK)
-        *held = f.held;
-    else
-        json_decref(f.held);
-    json_decref(f.facts);
-    json_decref(common);
-    return st;
+    ZERO_TRY(do_entries(&f, f.common, "text"));
+    ZERO_TRY(do_entries(&f, json_object_get(lesson, "entries"), NULL));
+    json_array_foreach(json_object_get(made, "questions"), k, q)
+    {
+        if (!zero_said(q, "ask") || !zero_said(q, "unit") || !zero_said(q, "because") ||
+            !json_object_get(q, "answer"))
+            return blame(&f, q, "a question needs ask, reply, answer and because");
+    }
+    *held = json_incref(made);
+    return ZERO_OK;
 }

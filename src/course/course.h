@@ -38,13 +38,9 @@
  * found where its lesson is filled; the message has its name and line. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-
 #include <jansson.h>
 
-#include "zero/status.h"
+#include "base/fail.h"
 
 /* The numbers of a class, or of a student's variant. */
 typedef struct {

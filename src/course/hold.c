@@ -1,9 +1,5 @@
 #include "course/hold.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/fail.h"
 #include "base/legible.h"
 #include "course/narrate.h"

@@ -1,11 +1,9 @@
 #include "course/machine.h"
 
-#include <inttypes.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "comm/divide.h"
 #include "comm/local.h"
 #include "course/narrate.h"
@@ -161,7 +159,7 @@ static zero_status open_all(zero_lesson_machine *m)
         {m->shown.config.progress_thread > 0.0, "progress-thread", "one thread each"},
         {!is_p2p, "collectives", "which exchange messages (p2p)"},
     };
-    for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++)
+    for (int k = 0; k < ZERO_COUNT(rows); k++)
         if (rows[k].is_refused)
             return zero_fail(ZERO_ERR_UNSUPPORTED,
                              "--%s: a lesson runs all ranks in one process, %s; leave it "
@@ -202,16 +200,13 @@ zero_status zero_lesson_open(const zero_config *config, int n_ranks,
     if (n_ranks < 1 || n_ranks > ZERO_TOLD_RANKS)
         return zero_fail(ZERO_ERR_INVALID, "a lesson with %d ranks: expected 1 to %d",
                          n_ranks, ZERO_TOLD_RANKS);
-    zero_lesson_machine *m = calloc(1, sizeof *m);
-    if (!m) return zero_fail(ZERO_ERR_NOMEM, "no memory for a lesson");
+    ZERO_AT_END(zero_lesson_close) zero_lesson_machine *m = NULL;
+    ZERO_TRY(zero_new(&m, 1, "a lesson"));
     m->shown.config = *config;
     m->n_ranks = n_ranks;
-    zero_status st = open_all(m);
-    if (st == ZERO_OK)
-        *machine = m;
-    else
-        zero_lesson_close(&m);
-    return st;
+    ZERO_TRY(open_all(m));
+    ZERO_GIVE(machine, m);
+    return ZERO_OK;
 }
 
 /* ---- closing ---- */

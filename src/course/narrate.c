@@ -1,12 +1,6 @@
 #include "course/narrate.h"
 
-#include <inttypes.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/embedded.h"
-#include "base/fail.h"
 #include "facts/form.h"
 #include "sharding/ops.h"
 #include "sharding/schedule.h"
@@ -80,8 +74,7 @@ static json_t *number_tree(const zero_told *t, int k)
     const zero_told_number *n = &t->numbers[k];
     bool is_agreed = t->op == ZERO_OP_LOSS || t->op == ZERO_OP_OVERFLOW;
     if (n->at < 0) return json_null();
-    return json_pack("{s:I,s:o*,s:o}", "at", (json_int_t)n->at, "value",
-                     json_real(n->value), "said",
+    return json_pack("{s:I,s:o*,s:o}", "at", n->at, "value", json_real(n->value), "said",
                      json_sprintf(is_agreed ? "%.6g" : "%.4g", n->value));
 }
 
@@ -129,14 +122,12 @@ static json_t *event_tree(const zero_narrator *n, const zero_tale *tale, const z
     json_t *numbers = json_array();
     for (int k = 0; k < ZERO_TOLD_RANKS; k++)
         json_array_append_new(numbers, number_tree(t, k));
-    return json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:o,s:b,s:b,s:b,s:o,s:o,s:O}", "rank",
-                     (json_int_t)t->rank, "tp", (json_int_t)t->tp, "begin",
-                     (json_int_t)t->begin, "last", (json_int_t)(t->end - 1), "real",
-                     (json_int_t)t->real, "bytes", (json_int_t)t->bytes, "sample",
-                     (json_int_t)t->sample, "text", tokens_tree(n->tokenizer, t), "loss",
-                     t->is_loss != 0, "gradient", t->is_gradient != 0, "done", t->done != 0,
-                     "terms", terms_tree(tale, t), "numbers", numbers, "own",
-                     json_array_get(numbers, (size_t)t->shard));
+    return json_pack(
+        "{s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:o,s:b,s:b,s:b,s:o,s:o,s:O}", "rank", t->rank, "tp",
+        t->tp, "begin", t->begin, "last", (t->end - 1), "real", t->real, "bytes", t->bytes,
+        "sample", t->sample, "text", tokens_tree(n->tokenizer, t), "loss", t->is_loss != 0,
+        "gradient", t->is_gradient != 0, "done", t->done != 0, "terms", terms_tree(tale, t),
+        "numbers", numbers, "own", json_array_get(numbers, (size_t)t->shard));
 }
 
 /* In stage 0 ranks gather sums of gradients: they all update everything. */
@@ -166,11 +157,10 @@ static json_t *instruction_tree(const zero_narrator *n, const zero_tale *tale, i
         if (zero_tale_at(tale, r, 0)->tp > tp) tp = zero_tale_at(tale, r, 0)->tp;
         if (found[r]) json_array_append_new(ranks, event_tree(n, tale, found[r]));
     }
-    json_t *tree =
-        json_pack("{s:I,s:i,s:s,s:o,s:s,s:s,s:I,s:o,s:o}", "step", (json_int_t)t->step,
-                  "number", at + 1, "op", zero_op_name((zero_op)t->op), "operand", operand,
-                  "meaning", meaning_of(t), "group", group, "T", (json_int_t)tp + 1, "lead",
-                  event_tree(n, tale, t), "ranks", ranks);
+    json_t *tree = json_pack("{s:I,s:i,s:s,s:o,s:s,s:s,s:I,s:o,s:o}", "step", t->step,
+                             "number", at + 1, "op", zero_op_name((zero_op)t->op),
+                             "operand", operand, "meaning", meaning_of(t), "group", group,
+                             "T", tp + 1, "lead", event_tree(n, tale, t), "ranks", ranks);
     /* The bytes that ranks send to each other, by message or because the other reads
      * their memory. */
     json_t *senders = json_array();
@@ -182,8 +172,8 @@ static json_t *instruction_tree(const zero_narrator *n, const zero_tale *tale, i
                             (found[to] ? found[to]->read_from[from] : 0);
             if (from != to) equal = equal == -2 || equal == bytes ? bytes : -1;
             if (bytes > 0)
-                json_array_append_new(to_ranks, json_pack("{s:i,s:I}", "rank", to, "bytes",
-                                                          (json_int_t)bytes));
+                json_array_append_new(to_ranks,
+                                      json_pack("{s:i,s:I}", "rank", to, "bytes", bytes));
         }
         if (json_array_size(to_ranks) > 0)
             json_array_append_new(senders,
@@ -239,9 +229,20 @@ void zero_wrap(const char *text, size_t length, int column, int indent, int widt
     fputc('\n', out);
 }
 
-/* The lines of the form; a line that is empty, and a comma that ends one, are left out. */
-static void write_lines(char *text, FILE *out)
+zero_status zero_narrate_instruction(const json_t *instruction, FILE *out)
 {
+    const char *operand = json_string_value(json_object_get(instruction, "operand"));
+    const char *meaning = json_string_value(json_object_get(instruction, "meaning"));
+    ZERO_FREED char *text = NULL;
+    int column = fprintf(out, "%4d  %s%s%s: ",
+                         (int)json_integer_value(json_object_get(instruction, "number")),
+                         json_string_value(json_object_get(instruction, "op")),
+                         operand[0] ? " " : "", operand);
+    zero_wrap(meaning, strlen(meaning), column, INDENT, ZERO_NARRATE_WIDTH, out);
+    ZERO_TRY(zero_form_text(zero_embedded_text(zero_narrate_texts, "narrate"),
+                            "instruction", instruction, put_kept, &text));
+    /* The lines of the form; a line that is empty, and a comma that ends one, are left
+     * out. */
     for (char *c = text; *c; c++) *c = *c == '~' ? KEPT : *c == TILDE ? '~' : *c;
     for (char *line = text; *line;) {
         size_t length = strcspn(line, "\n"), n = length;
@@ -250,27 +251,7 @@ static void write_lines(char *text, FILE *out)
         if (n > 0) zero_wrap(line, n, INDENT, INDENT + 2, ZERO_NARRATE_WIDTH, out);
         line += length + (line[length] == '\n');
     }
-}
-
-zero_status zero_narrate_instruction(const json_t *instruction, FILE *out)
-{
-    const char *operand = json_string_value(json_object_get(instruction, "operand"));
-    const char *meaning = json_string_value(json_object_get(instruction, "meaning"));
-    char *text = NULL;
-    size_t n;
-    FILE *memory = open_memstream(&text, &n);
-    if (!memory) return zero_fail(ZERO_ERR_NOMEM, "no memory to tell of an instruction");
-    int column = fprintf(out, "%4d  %s%s%s: ",
-                         (int)json_integer_value(json_object_get(instruction, "number")),
-                         json_string_value(json_object_get(instruction, "op")),
-                         operand[0] ? " " : "", operand);
-    zero_wrap(meaning, strlen(meaning), column, INDENT, ZERO_NARRATE_WIDTH, out);
-    zero_status st = zero_form_print(zero_embedded_text(zero_narrate_texts, "narrate"),
-                                     "instruction", instruction, put_kept, memory);
-    fclose(memory);
-    if (st == ZERO_OK) write_lines(text, out);
-    free(text);
-    return st;
+    return ZERO_OK;
 }
 
 zero_status zero_narrate_step(const json_t *step, FILE *out)

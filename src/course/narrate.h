@@ -4,14 +4,12 @@
  * --narrate) and a lesson print the same lines. */
 #pragma once
 
-#include <stdio.h>
-
 #include <jansson.h>
 
 #include "data/tokenizer.h"
 #include "nn/model.h"
 #include "state/told.h"
-#include "zero/status.h"
+#include "base/fail.h"
 
 #define ZERO_NARRATE_PARAMS 10000 /* parameters of a model whose numbers are shown */
 #define ZERO_NARRATE_WIDTH  80    /* columns, at most */

@@ -1,7 +1,5 @@
 #include "data/alphabet.h"
 
-#include <string.h>
-
 #include "base/utf8.h"
 
 static void list_letters(uint32_t letters[256])

@@ -2,7 +2,6 @@
 
 #include <xxhash.h>
 
-#include "base/fail.h"
 #include "base/grow.h"
 #include "data/cuts.h"
 #include "data/heap.h"

@@ -6,10 +6,7 @@
  * distinct pieces: a merge touches only those that have its pair. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
-#include "zero/status.h"
+#include "base/fail.h"
 
 enum { ZERO_VOCAB_BYTES = 256, ZERO_VOCAB_MAX = 65536 };
 

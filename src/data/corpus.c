@@ -1,11 +1,8 @@
 #include "data/corpus.h"
 
-#include <assert.h>
-
 #include <xxhash.h>
 
 #include "base/fail.h"
-#include "base/grow.h"
 #include "data/opening.h"
 #include "data/tokenizer_find.h"
 

@@ -2,7 +2,6 @@
 
 #include <stdatomic.h>
 
-#include "base/fail.h"
 #include "base/grow.h"
 #include "base/number.h"
 #include "data/ascii.h"

@@ -8,10 +8,7 @@
  * pattern_known.h and among characters, whatever comes before it and after it. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
-#include "zero/status.h"
+#include "base/fail.h"
 
 /* The first border at `from` or after it, but not 0; len if there is no other. */
 size_t zero_cut_at(const unsigned char *text, size_t len, size_t from);

@@ -1,7 +1,5 @@
 #include "data/loader.h"
 
-#include <assert.h>
-
 #include "base/fail.h"
 #include "base/rng.h"
 

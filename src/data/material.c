@@ -1,7 +1,6 @@
 #include "data/material.h"
 
 #include "base/fail.h"
-#include "base/grow.h"
 #include "data/stranger.h"
 
 static zero_status look_into_all(zero_listed *l, const char *option, const char *spec,

@@ -5,8 +5,6 @@
  * a text without any blank takes n log n steps. */
 #pragma once
 
-#include <stdbool.h>
-
 #include "data/bpe.h"
 
 typedef struct {

@@ -3,7 +3,6 @@
 #include <utf8proc.h>
 
 #include "base/fail.h"
-#include "base/grow.h"
 
 /* The first byte of U+0300, before which no character joins another or has other forms. */
 enum { MAY_JOIN = 0xcc };

@@ -4,8 +4,6 @@
 #include <ctype.h>
 #include <pcre2.h>
 
-#include "base/fail.h"
-#include "base/grow.h"
 #include "base/number.h"
 #include "base/utf8.h"
 
@@ -227,10 +225,21 @@ static zero_status translate(const char *where, const char *regex,
 
 /* ---- compiling ---- */
 
-/* No repetition is made possessive, and nothing is compiled just in time: the limit of
- * matches would not count the steps of \s* then, and hostile text could hang a run. */
-static zero_status compile(const char *where, const char *translated, zero_pattern *p)
+static void destroy_at(zero_pattern **pattern)
 {
+    zero_pattern_destroy(*pattern);
+}
+
+zero_status zero_pattern_compile(const char *where, const char *regex,
+                                 zero_pattern **pattern)
+{
+    ZERO_AT_END(destroy_at) zero_pattern *p = calloc(1, sizeof *p);
+    ZERO_FREED char *translated = malloc((size_t)16 * PATTERN_BYTES);
+    ZERO_TRY(zero_allocated(p && translated, "%s: no memory for a pattern", where));
+    ZERO_TRY(translate(where, regex, translated));
+    /* No repetition is made possessive, and nothing is compiled just in time: the limit
+     * of matches would not count the steps of \s* then, and hostile text could hang a
+     * run. */
     int error;
     PCRE2_SIZE at;
     uint32_t matches_empty = 0;
@@ -245,26 +254,11 @@ static zero_status compile(const char *where, const char *translated, zero_patte
                          (const char *)text);
     }
     pcre2_pattern_info(p->code, PCRE2_INFO_MATCHEMPTY, &matches_empty);
-    if (!matches_empty) return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_UNSUPPORTED,
-        "%s: the pre-tokenizer's pattern matches the empty text, which makes no piece",
-        where);
-}
-
-static void destroy_at(zero_pattern **pattern)
-{
-    zero_pattern_destroy(*pattern);
-}
-
-zero_status zero_pattern_compile(const char *where, const char *regex,
-                                 zero_pattern **pattern)
-{
-    ZERO_AT_END(destroy_at) zero_pattern *p = calloc(1, sizeof *p);
-    ZERO_FREED char *translated = malloc((size_t)16 * PATTERN_BYTES);
-    ZERO_TRY(zero_allocated(p && translated, "%s: no memory for a pattern", where));
-    ZERO_TRY(translate(where, regex, translated));
-    ZERO_TRY(compile(where, translated, p));
+    if (matches_empty)
+        return zero_fail(
+            ZERO_ERR_UNSUPPORTED,
+            "%s: the pre-tokenizer's pattern matches the empty text, which makes no piece",
+            where);
     p->known = zero_known_pattern_find(regex);
     p->is_digits = strcmp(regex, ZERO_PATTERN_DIGIT) == 0 ||
                    strcmp(regex, ZERO_PATTERN_DIGIT "+") == 0;

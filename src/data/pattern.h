@@ -7,10 +7,8 @@
  * one pattern at the same time. */
 #pragma once
 
-#include <stdbool.h>
-
 #include "data/pattern_known.h"
-#include "zero/status.h"
+#include "base/fail.h"
 
 typedef struct zero_pattern zero_pattern;
 

@@ -1,7 +1,5 @@
 #include "data/stories.h"
 
-#include <math.h>
-
 #include "base/fail.h"
 #include "base/rng.h"
 

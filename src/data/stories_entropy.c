@@ -1,9 +1,5 @@
 #include "data/stories.h"
 
-#include <assert.h>
-#include <math.h>
-#include <string.h>
-
 /* An expectation over a set of variables and their ancestors; all others are skipped. */
 typedef struct walk walk;
 struct walk {

@@ -1,10 +1,8 @@
 #include "data/stories_grammar.h"
 
-#include <assert.h>
 #include <ctype.h>
 
 #include "base/embedded.h"
-#include "base/fail.h"
 
 extern const zero_embedded zero_story_files[]; /* stories.txt */
 

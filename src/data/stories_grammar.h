@@ -5,10 +5,7 @@
  * the text are ours, and found by assertions and tests. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "zero/status.h"
+#include "base/fail.h"
 
 enum {
     ZERO_STORY_VARIABLES = 48, /* at most */

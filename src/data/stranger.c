@@ -1,6 +1,5 @@
 #include "data/stranger.h"
 
-#include "base/fail.h"
 #include "base/number.h"
 #include "base/text.h"
 

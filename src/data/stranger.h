@@ -5,10 +5,7 @@
  * it is refused, with its name and with what to do. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
-#include "zero/status.h"
+#include "base/fail.h"
 
 #define ZERO_STRANGER_BYTES 8192 /* of a file's beginning, which decide */
 

@@ -1,7 +1,5 @@
 #include "data/tokenizer.h"
 
-#include <assert.h>
-
 #include "base/fail.h"
 #include "base/grow.h"
 #include "data/piece.h"
@@ -66,31 +64,6 @@ static zero_status add_merge(zero_tokenizer *tok, int32_t i)
     return ZERO_OK;
 }
 
-static zero_status build(zero_tokenizer *tok, const zero_merge *merges, int32_t n)
-{
-    ZERO_TRY(zero_merges_init(&tok->table, n));
-    ZERO_TRY(zero_new(&tok->merges, n, "merges"));
-    ZERO_TRY(zero_new(&tok->starts, tok->vocab + 1, "tokens"));
-    if (n > 0) memcpy(tok->merges, merges, (size_t)n * sizeof *merges);
-    for (int32_t i = 0; i < ZERO_VOCAB_BYTES; i++) tok->starts[i + 1] = tok->starts[i] + 1;
-    for (int32_t i = 0; i < n; i++) ZERO_TRY(add_merge(tok, i));
-    ZERO_TRY(zero_new(&tok->bytes, tok->starts[tok->vocab], "bytes of tokens"));
-    for (int32_t token = 0; token < tok->vocab; token++) {
-        unsigned char *out = tok->bytes + tok->starts[token];
-        if (token < ZERO_VOCAB_BYTES) {
-            *out = (unsigned char)token;
-            continue;
-        }
-        zero_merge pair = tok->merges[token - ZERO_VOCAB_BYTES];
-        uint32_t left = token_length(tok, pair.left);
-        memcpy(out, tok->bytes + tok->starts[pair.left], left);
-        memcpy(out + left, tok->bytes + tok->starts[pair.right],
-               token_length(tok, pair.right));
-    }
-    /* Training never makes a text twice: a text becomes one token in one way only. */
-    return zero_tokenizer_index_texts(tok, NULL);
-}
-
 zero_status zero_tokenizer_from_merges(zero_tokenizer *tok, const zero_merge *merges,
                                        int32_t n)
 {
@@ -101,7 +74,27 @@ zero_status zero_tokenizer_from_merges(zero_tokenizer *tok, const zero_merge *me
     zero_tokenizer made = {.vocab = ZERO_VOCAB_BYTES + n, .end_of_text = -1};
     for (int i = 0; i < ZERO_VOCAB_BYTES; i++) made.byte_ids[i] = i;
     snprintf(made.name, sizeof made.name, n > 0 ? "bpe:%" PRId32 : "byte", made.vocab);
-    ZERO_TRY(build(&made, merges, n));
+    ZERO_TRY(zero_merges_init(&made.table, n));
+    ZERO_TRY(zero_new(&made.merges, n, "merges"));
+    ZERO_TRY(zero_new(&made.starts, made.vocab + 1, "tokens"));
+    if (n > 0) memcpy(made.merges, merges, (size_t)n * sizeof *merges);
+    for (int32_t i = 0; i < ZERO_VOCAB_BYTES; i++) made.starts[i + 1] = made.starts[i] + 1;
+    for (int32_t i = 0; i < n; i++) ZERO_TRY(add_merge(&made, i));
+    ZERO_TRY(zero_new(&made.bytes, made.starts[made.vocab], "bytes of tokens"));
+    for (int32_t token = 0; token < made.vocab; token++) {
+        unsigned char *out = made.bytes + made.starts[token];
+        if (token < ZERO_VOCAB_BYTES) {
+            *out = (unsigned char)token;
+            continue;
+        }
+        zero_merge pair = made.merges[token - ZERO_VOCAB_BYTES];
+        uint32_t left = token_length(&made, pair.left);
+        memcpy(out, made.bytes + made.starts[pair.left], left);
+        memcpy(out + left, made.bytes + made.starts[pair.right],
+               token_length(&made, pair.right));
+    }
+    /* Training never makes a text twice: a text becomes one token in one way only. */
+    ZERO_TRY(zero_tokenizer_index_texts(&made, NULL));
     ZERO_GIVE(tok, made);
     return ZERO_OK;
 }

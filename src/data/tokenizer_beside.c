@@ -1,7 +1,6 @@
 #include "data/tokenizer_beside.h"
 
 #include "base/fail.h"
-#include "base/grow.h"
 #include "base/number.h"
 #include "base/text.h"
 #include "data/tokenizer_json.h"
@@ -41,7 +40,7 @@ static zero_status describe(const saying *s, int64_t id, json_t **token)
     static const char *const names[] = {"single_word", "lstrip", "rstrip", "normalized",
                                         "special"};
     const bool standard[] = {false, false, false, !s->is_special, s->is_special};
-    *token = json_pack("{s:I, s:s}", "id", (json_int_t)id, "content", s->text);
+    *token = json_pack("{s:I, s:s}", "id", id, "content", s->text);
     if (!*token)
         return zero_fail(ZERO_ERR_NOMEM, "%.500s: no memory for an added token", s->path);
     for (int i = 0; i < 5; i++) {
@@ -51,16 +50,6 @@ static zero_status describe(const saying *s, int64_t id, json_t **token)
         json_object_set_new(*token, names[i], json_boolean(flag));
     }
     return zero_tokenizer_check_added(s->path, *token);
-}
-
-static zero_status append(adder *a, const saying *s, json_t *token, bool is_word)
-{
-    if (json_object_set(a->by_text, s->text, token) != 0 ||
-        json_array_append(a->list, token) != 0)
-        return no_memory(a);
-    a->next += !is_word;
-    a->changed = true;
-    return ZERO_OK;
 }
 
 /* A token that is known already keeps its id; with `replaces` it gets the flags. */
@@ -80,7 +69,14 @@ static zero_status add(adder *a, const saying *s, bool replaces)
                          s->path, ZERO_SHOWN_SHORT(s->text), s->id, id);
     if (known && !replaces) return ZERO_OK;
     ZERO_TRY(describe(s, id, &token));
-    if (!known) return append(a, s, token, word != NULL);
+    if (!known) {
+        if (json_object_set(a->by_text, s->text, token) != 0 ||
+            json_array_append(a->list, token) != 0)
+            return no_memory(a);
+        a->next += !word;
+        a->changed = true;
+        return ZERO_OK;
+    }
     if (json_equal(token, known)) return ZERO_OK;
     a->changed = true;
     return json_object_update(known, token) == 0 ? ZERO_OK : no_memory(a);

@@ -75,26 +75,6 @@ zero_status zero_tokenizer_write(const zero_tokenizer *tok, zero_bytes *out)
 
 /* ---- reading ---- */
 
-/* Comes before the check of keys: a newer version may have other keys. */
-static zero_status check_version(const char *path, const json_t *root)
-{
-    const char *format = NULL;
-    int64_t version = 0;
-    ZERO_TRY(zero_json_text(path, root, "format", &format));
-    if (strcmp(format, FORMAT) != 0)
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%s: expected \"format\": \"" FORMAT "\", found \"%s\"", path,
-                         ZERO_SHOWN_SHORT(format));
-    ZERO_TRY(zero_json_whole(path, root, "version", 1, INT64_MAX, &version));
-    if (version > VERSION)
-        return zero_fail(
-            ZERO_ERR_FORMAT,
-            "%s: this tokenizer file has version %" PRId64
-            ", but this program knows versions up to %d; read it with a newer one",
-            path, version, VERSION);
-    return ZERO_OK;
-}
-
 static zero_status take_merge(const char *path, const json_t *pair, size_t i,
                               zero_merge *merge)
 {
@@ -139,7 +119,21 @@ static zero_status take(const char *path, const json_t *root, const void *bytes,
         const char *name = NULL;
         int32_t vocab = 0;
         ZERO_FREED zero_merge *merges = NULL;
-        ZERO_TRY(check_version(path, root));
+        /* Comes before the check of keys: a newer version may have other keys. */
+        const char *format = NULL;
+        int64_t version = 0;
+        ZERO_TRY(zero_json_text(path, root, "format", &format));
+        if (strcmp(format, FORMAT) != 0)
+            return zero_fail(ZERO_ERR_FORMAT,
+                             "%s: expected \"format\": \"" FORMAT "\", found \"%s\"", path,
+                             ZERO_SHOWN_SHORT(format));
+        ZERO_TRY(zero_json_whole(path, root, "version", 1, INT64_MAX, &version));
+        if (version > VERSION)
+            return zero_fail(
+                ZERO_ERR_FORMAT,
+                "%s: this tokenizer file has version %" PRId64
+                ", but this program knows versions up to %d; read it with a newer one",
+                path, version, VERSION);
         ZERO_TRY(zero_json_only(path, root, 4, keys));
         ZERO_TRY(zero_json_text(path, root, "name", &name));
         if (zero_tokenizer_parse(name, &vocab) != ZERO_OK || vocab < ZERO_VOCAB_BYTES)

@@ -1,7 +1,6 @@
 #include "data/tokenizer_find.h"
 
 #include "base/fail.h"
-#include "base/grow.h"
 #include "base/number.h"
 #include "data/stranger.h"
 #include "data/tokenizer_file.h"
@@ -92,25 +91,6 @@ static zero_status read_beside(const char *path, bool is_pair, zero_beside *b)
     return ZERO_OK;
 }
 
-/* Reads a tokenizer.json, or the two files of a pair. */
-static zero_status open_files(const char *path, int pair, const zero_beside *b,
-                              zero_tokenizer *out)
-{
-    char first[ZERO_STORAGE_PATH], second[ZERO_STORAGE_PATH];
-    ZERO_AT_END(zero_bytes_destroy) zero_bytes text = {0};
-    ZERO_AT_END(zero_bytes_destroy) zero_bytes merges = {0};
-    if (pair < 0) {
-        ZERO_TRY(zero_bytes_read_at_most(&text, path, ZERO_TOKENIZER_FILE_MAX));
-        ZERO_TRY(zero_stranger_check(path, text.bytes, text.len, true, "a tokenizer.json"));
-        return zero_tokenizer_parse_beside(path, text.bytes, text.len, b, out);
-    }
-    beside(path, pairs[pair].vocab, first);
-    beside(path, pairs[pair].merges, second);
-    ZERO_TRY(zero_bytes_read_at_most(&text, first, ZERO_TOKENIZER_FILE_MAX));
-    ZERO_TRY(zero_bytes_read_at_most(&merges, second, ZERO_TOKENIZER_FILE_MAX));
-    return zero_tokenizer_from_gpt2(first, &text, second, &merges, b, out);
-}
-
 zero_status zero_tokenizer_check_path(const char *path)
 {
     ZERO_TRY(zero_storage_check_length(path, ZERO_STORAGE_PATH - 32));
@@ -144,5 +124,18 @@ zero_status zero_tokenizer_open(const char *path, zero_tokenizer *out)
         pair--;
     ZERO_AT_END(zero_beside_destroy) zero_beside b;
     ZERO_TRY(read_beside(file, pair >= 0, &b));
-    return open_files(file, pair, &b, out);
+    /* Reads a tokenizer.json, or the two files of a pair. */
+    char first[ZERO_STORAGE_PATH], second[ZERO_STORAGE_PATH];
+    ZERO_AT_END(zero_bytes_destroy) zero_bytes text = {0};
+    ZERO_AT_END(zero_bytes_destroy) zero_bytes merges = {0};
+    if (pair < 0) {
+        ZERO_TRY(zero_bytes_read_at_most(&text, file, ZERO_TOKENIZER_FILE_MAX));
+        ZERO_TRY(zero_stranger_check(file, text.bytes, text.len, true, "a tokenizer.json"));
+        return zero_tokenizer_parse_beside(file, text.bytes, text.len, &b, out);
+    }
+    beside(file, pairs[pair].vocab, first);
+    beside(file, pairs[pair].merges, second);
+    ZERO_TRY(zero_bytes_read_at_most(&text, first, ZERO_TOKENIZER_FILE_MAX));
+    ZERO_TRY(zero_bytes_read_at_most(&merges, second, ZERO_TOKENIZER_FILE_MAX));
+    return zero_tokenizer_from_gpt2(first, &text, second, &merges, &b, out);
 }

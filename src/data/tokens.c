@@ -1,7 +1,6 @@
 #include "data/tokens.h"
 
 #include "base/fail.h"
-#include "base/grow.h"
 #include "base/number.h"
 #include "base/text.h"
 #include "base/utf8.h"
@@ -153,31 +152,6 @@ zero_status zero_tokens_vocab(zero_tokens_format f, const char *path, int64_t gi
 
 /* ---- tokens ---- */
 
-static zero_status check_header(const char *path, zero_tokens_format f,
-                                const unsigned char *file, size_t size)
-{
-    if (size < HEADER_BYTES)
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%s: the header of %d bytes is cut off: the file has only %zu",
-                         path, HEADER_BYTES, size);
-    uint64_t version = zero_little_endian(file + 4, 4);
-    uint64_t n = zero_little_endian(file + 8, 4);
-    uint64_t known = f.kind == ZERO_TOKENS_LLMC ? 1 : 7;
-    if (version != known)
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%s: at byte 4: expected version %" PRIu64
-                         " of a %s token file, found %" PRIu64,
-                         path, known, zero_tokens_name(f), version);
-    uint64_t expected = HEADER_BYTES + (uint64_t)f.bytes * n;
-    if (expected != size)
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%s: the header (at byte 8) promises %" PRIu64
-                         " tokens of %d bytes, which makes a file of %" PRIu64
-                         " bytes, but it has %zu",
-                         path, n, f.bytes, expected, size);
-    return ZERO_OK;
-}
-
 /* Token i of some that have `width` bytes each, with the low or the high byte first. Known
  * widths are single loads. */
 static inline uint64_t token_at(const unsigned char *bytes, int width, bool is_turned,
@@ -318,7 +292,25 @@ zero_status zero_tokens_take(const char *path, zero_tokens_format f,
                          "while being read",
                          path, zero_tokens_name(f), zero_tokens_name(now));
     if (f.kind != ZERO_TOKENS_RAW) {
-        ZERO_TRY(check_header(path, f, file, size));
+        if (size < HEADER_BYTES)
+            return zero_fail(ZERO_ERR_FORMAT,
+                             "%s: the header of %d bytes is cut off: the file has only %zu",
+                             path, HEADER_BYTES, size);
+        uint64_t version = zero_little_endian(file + 4, 4);
+        uint64_t n = zero_little_endian(file + 8, 4);
+        uint64_t known = f.kind == ZERO_TOKENS_LLMC ? 1 : 7;
+        if (version != known)
+            return zero_fail(ZERO_ERR_FORMAT,
+                             "%s: at byte 4: expected version %" PRIu64
+                             " of a %s token file, found %" PRIu64,
+                             path, known, zero_tokens_name(f), version);
+        uint64_t expected = HEADER_BYTES + (uint64_t)f.bytes * n;
+        if (expected != size)
+            return zero_fail(ZERO_ERR_FORMAT,
+                             "%s: the header (at byte 8) promises %" PRIu64
+                             " tokens of %d bytes, which makes a file of %" PRIu64
+                             " bytes, but it has %zu",
+                             path, n, f.bytes, expected, size);
         size -= HEADER_BYTES;
         memmove(file, file + HEADER_BYTES, size);
     } else if (size % (size_t)f.bytes != 0) {

@@ -1,8 +1,5 @@
 #include "facts/csv.h"
 
-#include <math.h>
-#include <string.h>
-
 #include "base/legible.h"
 
 void zero_csv_text(const char *text, FILE *out)

@@ -2,8 +2,6 @@
  * alone. */
 #pragma once
 
-#include <stdio.h>
-
 #include "facts/facts.h"
 
 /* Rows of the items of a list, within `outer` (NULL: alone): numbers that are not whole in

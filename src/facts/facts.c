@@ -1,11 +1,8 @@
 #include "facts/facts.h"
 
 #include <ctype.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/fail.h"
+#include "base/number.h"
 
 #define KEY_BYTES ZERO_FACT_NAME
 
@@ -243,14 +240,12 @@ static zero_fact read_call(reader *r, const char *name, size_t n)
 {
     zero_fact a, b = missing;
     char key[KEY_BYTES];
-    size_t i = 0;
-    for (size_t k = 0; k < sizeof folds / sizeof folds[0]; k++)
+    int i = 0;
+    for (int k = 0; k < ZERO_COUNT(folds); k++)
         if (is_name(name, n, folds[k].name))
             return read_fold(r, folds[k].join, folds[k].none);
-    while (i < sizeof functions / sizeof functions[0] &&
-           !is_name(name, n, functions[i].name))
-        i++;
-    if (i == sizeof functions / sizeof functions[0]) {
+    while (i < ZERO_COUNT(functions) && !is_name(name, n, functions[i].name)) i++;
+    if (i == ZERO_COUNT(functions)) {
         complain(r, "there is no such function");
         return missing;
     }
@@ -375,11 +370,11 @@ static const struct {
 
 static zero_fact read_level(reader *r, int level)
 {
-    const size_t n = sizeof operators / sizeof operators[0];
+    const int n = ZERO_COUNT(operators);
     if (level == LEVELS) return read_atom(r);
     zero_fact left = read_level(r, level + 1);
     for (;;) {
-        size_t i = 0;
+        int i = 0;
         while (i < n && (operators[i].level != level || !take(r, operators[i].word))) i++;
         if (i == n) return left;
         zero_fact right = read_level(r, level + 1);

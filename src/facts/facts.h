@@ -26,12 +26,9 @@
  * calculated with or shown; null is a number that is not known. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include <jansson.h>
 
-#include "zero/status.h"
+#include "base/fail.h"
 
 /* Where names are looked up: in `node`, then outward. */
 typedef struct zero_scope {

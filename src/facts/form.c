@@ -1,10 +1,9 @@
 #include "facts/form.h"
 
 #include <ctype.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/fail.h"
+#include "base/number.h"
 
 #define FIELD_BYTES 1024
 #define WIDTH       79 /* columns of a line in {wrap N} without another width */
@@ -58,7 +57,7 @@ static bool is_control(hole h)
     static const char *const words[] = {"if",   "elif", "else", "end",  "each", "with",
                                         "show", "wrap", "pad",  "trim", "let"};
     hole rest;
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+    for (int i = 0; i < ZERO_COUNT(words); i++)
         if (is_word(h, words[i], &rest)) return true;
     return false;
 }
@@ -386,6 +385,18 @@ zero_status zero_form_print(const char *forms, const char *section, const json_t
     printer p = {
         .forms = forms, .section = section, .scope = &scope, .put = put, .out = out};
     return print_section(&p, section, strlen(section));
+}
+
+zero_status zero_form_text(const char *forms, const char *section, const json_t *tree,
+                           zero_put_text *put, char **text)
+{
+    size_t n;
+    *text = NULL;
+    FILE *out = open_memstream(text, &n);
+    if (!out) return zero_fail(ZERO_ERR_NOMEM, "no memory for a text");
+    zero_status st = zero_form_print(forms, section, tree, put, out);
+    fclose(out);
+    return st;
 }
 
 zero_status zero_form_print_text(const char *name, const char *text,

@@ -24,8 +24,6 @@
  * A line that has nothing but one of the words above prints no line. */
 #pragma once
 
-#include <stdio.h>
-
 #include "facts/facts.h"
 
 /* How texts of the tree are written, which may come from a stranger's file: NULL: as they
@@ -37,6 +35,11 @@ typedef void zero_put_text(const char *text, FILE *out);
 ZERO_NODISCARD zero_status zero_form_print(const char *forms, const char *section,
                                            const json_t *tree, zero_put_text *put,
                                            FILE *out);
+
+/* The same in memory, for free(), whatever the status. */
+ZERO_NODISCARD zero_status zero_form_text(const char *forms, const char *section,
+                                          const json_t *tree, zero_put_text *put,
+                                          char **text);
 
 /* The same for a text without sections; `name` is for messages. */
 ZERO_NODISCARD zero_status zero_form_print_text(const char *name, const char *text,

@@ -1,6 +1,4 @@
 /* Specs: names for values of a tree, which become objects, or rows of CSV (csv.h). */
-#include <stdio.h>
-#include <string.h>
 
 #include "facts/facts.h"
 

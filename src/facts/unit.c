@@ -1,7 +1,4 @@
 /* Numbers as people read them: three or four digits and a unit. */
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "facts/facts.h"
 

@@ -1,8 +1,5 @@
 #include "pages/breakdown.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
-
 #include "base/fail.h"
 #include "base/grow.h"
 #include "base/legible.h"
@@ -30,49 +27,45 @@ static json_t *spent_facts(int rank, const spent *s)
     int64_t idle = s->total;
     for (int k = 0; k < ZERO_TRACED_KINDS; k++) idle -= kind[k];
     return json_pack("{s:i, s:I, s:f, s:f, s:f, s:f, s:f, s:f}", "rank", rank, "step",
-                     (json_int_t)s->step, "step_seconds", seconds(s->total),
-                     "compute_seconds", seconds(kind[ZERO_TRACED_COMPUTE]),
-                     "communication_seconds", seconds(kind[ZERO_TRACED_COMMUNICATION]),
-                     "disk_seconds", seconds(kind[ZERO_TRACED_DISK]), "other_seconds",
+                     s->step, "step_seconds", seconds(s->total), "compute_seconds",
+                     seconds(kind[ZERO_TRACED_COMPUTE]), "communication_seconds",
+                     seconds(kind[ZERO_TRACED_COMMUNICATION]), "disk_seconds",
+                     seconds(kind[ZERO_TRACED_DISK]), "other_seconds",
                      seconds(kind[ZERO_TRACED_OTHER]), "idle_seconds", seconds(idle));
-}
-
-/* Adds the step that begins with span *at, whose next step's first *at becomes. */
-static void take_step(const zero_traced_rank *rank, int64_t *at, json_t *steps, spent *sum)
-{
-    const zero_traced_span *spans = rank->spans;
-    spent s = {.step = spans[*at].step, .total = -spans[*at].begin};
-    for (; *at < rank->n_spans && spans[*at].step == s.step; ++*at)
-        s.of_kind[spans[*at].kind] += spans[*at].end - spans[*at].begin;
-    s.total += spans[*at - 1].end;
-    sum->total += s.total;
-    for (int k = 0; k < ZERO_TRACED_KINDS; k++) sum->of_kind[k] += s.of_kind[k];
-    json_array_append_new(steps, spent_facts(rank->rank, &s));
 }
 
 static zero_status add_steps(const zero_traced *t, json_t *tree)
 {
     json_t *steps = json_array(), *sums = json_array();
-    int64_t *next = calloc((size_t)t->n_ranks + 1, sizeof *next); /* spans */
-    spent *all = calloc((size_t)t->n_ranks + 1, sizeof *all);
+    ZERO_FREED int64_t *next = NULL; /* spans */
+    ZERO_FREED spent *all = NULL;
     json_object_update_new(tree, json_pack("{s:o, s:o}", "steps", steps, "sums", sums));
-    for (int64_t step = 0; next && all && step < INT64_MAX;) {
+    ZERO_TRY(zero_new(&next, t->n_ranks, "steps of ranks"));
+    ZERO_TRY(zero_new(&all, t->n_ranks, "steps of ranks"));
+    for (int64_t step = 0; step < INT64_MAX;) {
         int64_t later = INT64_MAX;
         for (int64_t r = 0; r < t->n_ranks; r++) {
             const zero_traced_rank *rank = &t->ranks[r];
-            if (next[r] < rank->n_spans && rank->spans[next[r]].step <= step)
-                take_step(rank, &next[r], steps, &all[r]);
+            if (next[r] < rank->n_spans && rank->spans[next[r]].step <= step) {
+                /* A step's spans, of which *at becomes the end. */
+                int64_t *at = &next[r];
+                spent *sum = &all[r];
+                const zero_traced_span *spans = rank->spans;
+                spent s = {.step = spans[*at].step, .total = -spans[*at].begin};
+                for (; *at < rank->n_spans && spans[*at].step == s.step; ++*at)
+                    s.of_kind[spans[*at].kind] += spans[*at].end - spans[*at].begin;
+                s.total += spans[*at - 1].end;
+                sum->total += s.total;
+                for (int k = 0; k < ZERO_TRACED_KINDS; k++) sum->of_kind[k] += s.of_kind[k];
+                json_array_append_new(steps, spent_facts(rank->rank, &s));
+            }
             if (next[r] < rank->n_spans) later = zero_min(later, rank->spans[next[r]].step);
         }
         step = later;
     }
-    for (int64_t r = 0; next && all && r < t->n_ranks; r++)
+    for (int64_t r = 0; r < t->n_ranks; r++)
         json_array_append_new(sums, spent_facts(t->ranks[r].rank, &all[r]));
-    zero_status st =
-        zero_allocated(next && all, "%.500s: no memory for its breakdown", t->path);
-    free(next);
-    free(all);
-    return st;
+    return ZERO_OK;
 }
 
 /* ---- collectives ---- */
@@ -123,12 +116,11 @@ static json_t *take_collective(const zero_traced *t, const part *parts, int64_t 
     latest->last += delay > 0;
     latest->delay += zero_min(delay, INT64_MAX - latest->delay);
     return json_pack("{s:o, s:I, s:I, s:i, s:i, s:i, s:f, s:f, s:f}", "name",
-                     zero_metrics_text(first->name), "step", (json_int_t)first->step,
-                     "sequence", (json_int_t)first->sequence, "first_rank", first->first,
-                     "ranks", (int)n, "last_rank", t->ranks[parts[n - 1].at].rank,
-                     "delay_seconds", seconds(delay), "spread_seconds",
-                     seconds(last->begin - first->begin), "seconds",
-                     seconds(end - first->begin));
+                     zero_metrics_text(first->name), "step", first->step, "sequence",
+                     first->sequence, "first_rank", first->first, "ranks", (int)n,
+                     "last_rank", t->ranks[parts[n - 1].at].rank, "delay_seconds",
+                     seconds(delay), "spread_seconds", seconds(last->begin - first->begin),
+                     "seconds", seconds(end - first->begin));
 }
 
 static double delay_of(const json_t *list, size_t i)
@@ -145,56 +137,46 @@ static void add_latest(json_t *latest, json_t *collectives, size_t i)
     json_array_remove(latest, MOST_LATEST);
 }
 
-static zero_status add_collectives(const zero_traced *t, json_t *tree)
+zero_status zero_breakdown_of(const zero_traced *t, json_t **breakdown)
 {
+    json_auto_t *tree =
+        json_pack("{s:o, s:s, s:b, s:b, s:i, s:i, s:f, s:I, s:I, s:o*, s:o, s:o*}", "path",
+                  zero_metrics_text(t->path), "shown", ZERO_SHOWN(t->path), "simulated",
+                  t->is_simulated, "cut", t->is_cut, "ranks", t->world, "nodes", t->nodes,
+                  "clock_uncertainty", seconds(t->clock_uncertainty), "first_step",
+                  t->first_step, "last_step", t->last_step, "command",
+                  t->command ? zero_metrics_text(t->command) : NULL, "version",
+                  zero_metrics_text(t->version ? t->version : "unknown"), "note",
+                  t->note ? zero_metrics_text(t->note) : NULL);
+    ZERO_TRY(zero_allocated(tree, "%.500s: no memory for its breakdown", t->path));
+    ZERO_TRY(add_steps(t, tree));
     json_t *all = json_array(), *late = json_array(), *latest = json_array();
     int64_t n = 0, at = 0;
     for (int64_t r = 0; r < t->n_ranks; r++) n += t->ranks[r].n_flights;
-    part *parts = calloc((size_t)n + 1, sizeof *parts);
-    lateness *of = calloc((size_t)t->n_ranks + 1, sizeof *of);
-    bool is_there = parts && of;
+    ZERO_FREED part *parts = NULL;
+    ZERO_FREED lateness *of = NULL;
     json_object_update_new(tree, json_pack("{s:o, s:o, s:o}", "late", late, "collectives",
                                            all, "latest", latest));
-    for (int64_t r = 0; is_there && r < t->n_ranks; r++)
+    ZERO_TRY(zero_new(&parts, n, "collectives"));
+    ZERO_TRY(zero_new(&of, t->n_ranks, "late ranks"));
+    for (int64_t r = 0; r < t->n_ranks; r++)
         for (int64_t i = 0; i < t->ranks[r].n_flights; i++)
             parts[at++] = (part){r, &t->ranks[r].flights[i]};
-    if (is_there) qsort(parts, (size_t)n, sizeof *parts, compare_parts);
-    for (int64_t begin = 0, end; is_there && begin < n; begin = end) {
+    qsort(parts, (size_t)n, sizeof *parts, compare_parts);
+    for (int64_t begin = 0, end; begin < n; begin = end) {
         for (end = begin + 1;
              end < n && compare_collectives(parts[begin].flight, parts[end].flight) == 0;)
             end++;
         json_array_append_new(all, take_collective(t, &parts[begin], end - begin, of));
         add_latest(latest, all, json_array_size(all) - 1);
     }
-    for (int64_t r = 0; is_there && r < t->n_ranks; r++)
-        json_array_append_new(
-            late, json_pack("{s:i, s:I, s:I, s:f}", "rank", t->ranks[r].rank, "collectives",
-                            (json_int_t)of[r].joined, "began_last", (json_int_t)of[r].last,
-                            "delay_seconds", seconds(of[r].delay)));
-    free(parts);
-    free(of);
-    return zero_allocated(is_there, "%.500s: no memory for its breakdown", t->path);
-}
-
-zero_status zero_breakdown_of(const zero_traced *t, json_t **breakdown)
-{
-    json_t *tree =
-        json_pack("{s:o, s:s, s:b, s:b, s:i, s:i, s:f, s:I, s:I, s:o*, s:o, s:o*}", "path",
-                  zero_metrics_text(t->path), "shown", ZERO_SHOWN(t->path), "simulated",
-                  t->is_simulated, "cut", t->is_cut, "ranks", t->world, "nodes", t->nodes,
-                  "clock_uncertainty", seconds(t->clock_uncertainty), "first_step",
-                  (json_int_t)t->first_step, "last_step", (json_int_t)t->last_step,
-                  "command", t->command ? zero_metrics_text(t->command) : NULL, "version",
-                  zero_metrics_text(t->version ? t->version : "unknown"), "note",
-                  t->note ? zero_metrics_text(t->note) : NULL);
-    zero_status st = zero_allocated(tree, "%.500s: no memory for its breakdown", t->path);
-    if (st == ZERO_OK) st = add_steps(t, tree);
-    if (st == ZERO_OK) st = add_collectives(t, tree);
-    if (st == ZERO_OK)
-        *breakdown = tree;
-    else
-        json_decref(tree);
-    return st;
+    for (int64_t r = 0; r < t->n_ranks; r++)
+        json_array_append_new(late,
+                              json_pack("{s:i, s:I, s:I, s:f}", "rank", t->ranks[r].rank,
+                                        "collectives", of[r].joined, "began_last",
+                                        of[r].last, "delay_seconds", seconds(of[r].delay)));
+    *breakdown = json_incref(tree);
+    return ZERO_OK;
 }
 
 /* ---- forms ---- */
@@ -214,7 +196,7 @@ void zero_breakdown_print_csv(const json_t *breakdown, FILE *out)
 
 json_t *zero_breakdown_describe(const json_t *breakdown)
 {
-    return zero_facts_pick(&(zero_scope){.node = breakdown},
-                           "path; simulated; cut; ranks; nodes; clock_uncertainty; steps; "
-                           "late; collectives");
+    return zero_facts_pick(
+        &(zero_scope){.node = breakdown},
+        "path; simulated; cut; ranks; nodes; clock_uncertainty; steps; late; collectives");
 }

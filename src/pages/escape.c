@@ -1,6 +1,5 @@
 #include "pages/escape.h"
 
-#include <string.h>
 #include <strings.h>
 
 #include "base/legible.h"

@@ -1,9 +1,5 @@
 #include "pages/expect.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/fail.h"
 #include "facts/facts.h"
 
@@ -110,9 +106,9 @@ static zero_status walk(const char *where, const char *inside, const json_t *obj
 }
 
 zero_status zero_expect(const char *where, const json_t *object, const zero_expected *rows,
-                        size_t n)
+                        int n)
 {
-    for (size_t i = 0; i < n; i++)
+    for (int i = 0; i < n; i++)
         if (!rows[i].given || zero_fact_at(object, rows[i].given))
             ZERO_TRY(walk(where, NULL, object, rows[i].path, &rows[i]));
     return ZERO_OK;

@@ -5,8 +5,6 @@
  * have at most 31 bytes. Members that no row names are ignored: newer versions add some. */
 #pragma once
 
-#include <stdbool.h>
-
 #include "io/json_input.h"
 
 typedef enum {
@@ -30,4 +28,4 @@ typedef struct {
 /* ZERO_ERR_FORMAT names `where`, the object that has the member, the member, what was
  * expected and what was found. */
 ZERO_NODISCARD zero_status zero_expect(const char *where, const json_t *object,
-                                       const zero_expected *rows, size_t n);
+                                       const zero_expected *rows, int n);

@@ -1,7 +1,5 @@
 #include "pages/page.h"
 
-#include <string.h>
-
 #include "base/fail.h"
 #include "base/legible.h"
 #include "pages/escape.h"

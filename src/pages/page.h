@@ -4,8 +4,6 @@
  * through escape.h alone. A section without data says why it has none. */
 #pragma once
 
-#include <stdio.h>
-
 #include "pages/run.h"
 #include "pages/study.h"
 #include "trace/trace_read.h"

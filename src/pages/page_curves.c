@@ -3,13 +3,11 @@
  * A run of many steps is thinned to what a screen can show (svg_axis.h): no extreme is
  * lost. Tokens per second also have the median and the quartiles of every 20 steps, so that
  * a disturbed machine is seen. */
-#include <inttypes.h>
-#include <math.h>
-#include <stdlib.h>
 
 #include "base/number.h"
 #include "pages/page_parts.h"
 #include "pages/svg_axis.h"
+#include "train/metrics.h"
 #include "train/step_times.h"
 
 #define LEFT    52.0
@@ -42,11 +40,6 @@ static void include(bounds *range, double value)
     if (!isfinite(value)) return;
     range->least = fmin(range->least, value);
     range->most = fmax(range->most, value);
-}
-
-static json_t *real(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
 }
 
 static json_t *place(const plot *p, double step, double value)
@@ -134,11 +127,11 @@ static json_t *hits_of(const plot *p)
                 include(&values, run->steps[p->what][i]);
             }
             if (steps.least <= steps.most)
-                json_array_append_new(lines, json_pack("{s:s, s:f, s:f, s:o, s:o}", "path",
-                                                       zero_run_path(run), "first",
-                                                       steps.least, "last", steps.most,
-                                                       "least", real(values.least), "most",
-                                                       real(values.most)));
+                json_array_append_new(
+                    lines, json_pack("{s:s, s:f, s:f, s:o, s:o}", "path",
+                                     zero_run_path(run), "first", steps.least, "last",
+                                     steps.most, "least", zero_metrics_real(values.least),
+                                     "most", zero_metrics_real(values.most)));
         }
         double x = zero_axis_at(&p->x, from) - (width == 1.0 ? 0.5 * pixels : 0.0);
         double left = fmax(x, LEFT), right = fmin(x + pixels, RIGHT);
@@ -178,13 +171,13 @@ static json_t *plot_facts(plot *p, zero_step_column what)
     for (int r = 0; r < p->n; r++) json_array_append_new(curves, curve_facts(p, r));
     double median = zero_fact_number(p->page->runs[0].tree, "figures/tokens_per_second");
     bool has_line = !is_loss && p->n == 1 && isfinite(median);
-    return json_pack(
-        "{s:b, s:b, s:b, s:I, s:f, s:f, s:o, s:o, s:o, s:o*, s:o, s:o}", "is_loss", is_loss,
-        "validated", validated, "is_log", p->y.kind == ZERO_AXIS_LOG, "window",
-        (json_int_t)window_of(p->longest), "first", p->x.least, "last", p->x.most, "x",
-        zero_axis_facts(&p->x), "y", zero_axis_facts(&p->y), "median", real(median),
-        "median_at", has_line ? json_real(zero_axis_at(&p->y, median)) : NULL, "curves",
-        curves, "hits", hits_of(p));
+    return json_pack("{s:b, s:b, s:b, s:I, s:f, s:f, s:o, s:o, s:o, s:o*, s:o, s:o}",
+                     "is_loss", is_loss, "validated", validated, "is_log",
+                     p->y.kind == ZERO_AXIS_LOG, "window", window_of(p->longest), "first",
+                     p->x.least, "last", p->x.most, "x", zero_axis_facts(&p->x), "y",
+                     zero_axis_facts(&p->y), "median", zero_metrics_real(median),
+                     "median_at", has_line ? json_real(zero_axis_at(&p->y, median)) : NULL,
+                     "curves", curves, "hits", hits_of(p));
 }
 
 /* Every so many steps of a run, and its last one. */
@@ -203,12 +196,13 @@ static json_t *table_of(const zero_run *run)
     for (int64_t i = 0; i < run->n; i++) {
         if (i % every != 0 && i + 1 != run->n) continue;
         json_t *row = json_pack("{s:I}", "step", (json_int_t)run->steps[ZERO_STEP][i]);
-        for (size_t c = 0; c < sizeof cells / sizeof cells[0]; c++)
-            json_object_set_new(row, cells[c].key, real(run->steps[cells[c].column][i]));
+        for (int c = 0; c < ZERO_COUNT(cells); c++)
+            json_object_set_new(row, cells[c].key,
+                                zero_metrics_real(run->steps[cells[c].column][i]));
         json_array_append_new(rows, row);
     }
-    return json_pack("{s:s, s:I, s:I, s:o}", "path", zero_run_path(run), "n",
-                     (json_int_t)run->n, "every", (json_int_t)every, "rows", rows);
+    return json_pack("{s:s, s:I, s:I, s:o}", "path", zero_run_path(run), "n", run->n,
+                     "every", every, "rows", rows);
 }
 
 json_t *zero_page_curves(const zero_page *page)

@@ -1,8 +1,6 @@
 #include "pages/page_kind.h"
 
-#include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
+#include "base/number.h"
 
 zero_page_kind zero_kind_of(const char *name)
 {
@@ -15,7 +13,7 @@ zero_page_kind zero_kind_of(const char *name)
                  {"COMPARE", ZERO_KIND_ALL}};
     static const char wait[] = "_WAIT";
     size_t n = strcspn(name, " "), tail = sizeof wait - 1;
-    for (size_t k = 0; k < sizeof words / sizeof words[0]; k++)
+    for (int k = 0; k < ZERO_COUNT(words); k++)
         if (strlen(words[k].name) == n && strncmp(name, words[k].name, n) == 0)
             return words[k].kind;
     bool waits = n > tail && strncmp(name + n - tail, wait, tail) == 0;

@@ -2,8 +2,6 @@
  *
  * A long program has fewer columns than instructions. A column shows the worst of its own,
  * so that the peak is never lost. */
-#include <math.h>
-#include <string.h>
 
 #include "pages/page_parts.h"
 #include "pages/svg_axis.h"

@@ -1,7 +1,5 @@
 /* Scaling studies: tokens per second, efficiency and memory over the number of ranks,
  * which doubles from tick to tick. Dashed: what a machine would do that loses nothing. */
-#include <math.h>
-#include <stdio.h>
 
 #include "pages/page_parts.h"
 #include "pages/svg_axis.h"

@@ -4,10 +4,6 @@
  * A box that is wide enough has a title, and a label if that fits. What is narrower is
  * drawn by columns: each has the colour of the kind that took most of it. So a page stays
  * small however long the trace is. */
-#include <inttypes.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/number.h"
 #include "pages/breakdown.h"
@@ -77,7 +73,7 @@ static json_t *box_of(const timeline *t, const zero_traced_span *s)
     bool fits = t->row >= 12.0 && LETTER * (double)strlen(label) + 3.0 <= to - from;
     return json_pack("{s:f, s:f, s:s, s:I, s:i, s:s, s:f, s:f, s:s}", "x", from, "width",
                      to - from, "class", zero_kind_class(zero_kind_of(s->name)), "step",
-                     (json_int_t)s->step, "at", s->at, "name", s->name, "took",
+                     s->step, "at", s->at, "name", s->name, "took",
                      (double)(s->end - s->begin) * 1e-9, "begun",
                      (double)(s->begin - t->begin) * 1e-9, "label", fits ? label : "");
 }
@@ -175,10 +171,9 @@ static void add_flights(const timeline *t, const zero_traced_rank *rank, double 
         if (to - from >= t->least)
             json_array_append_new(
                 flights, json_pack("{s:f, s:f, s:f, s:I, s:s, s:f, s:I}", "x", from, "y",
-                                   top + lane * pitch, "width", to - from, "step",
-                                   (json_int_t)f->step, "name", f->name, "took",
-                                   (double)(f->end - f->begin) * 1e-9, "sent",
-                                   (json_int_t)f->bytes));
+                                   top + lane * pitch, "width", to - from, "step", f->step,
+                                   "name", f->name, "took",
+                                   (double)(f->end - f->begin) * 1e-9, "sent", f->bytes));
         else
             for (int k = column_of(t, from); k <= column_of(t, to); k++) marks[lane][k] = 1;
     }
@@ -227,14 +222,14 @@ static json_t *picture_facts(const timeline *t)
         const zero_traced_span *s = &rank->spans[i];
         if (!has_step(t, s->step) || s->step == before) continue;
         before = s->step;
-        json_array_append_new(steps, json_pack("{s:f, s:I}", "x", at_time(t, s->begin),
-                                               "step", (json_int_t)s->step));
+        json_array_append_new(
+            steps, json_pack("{s:f, s:I}", "x", at_time(t, s->begin), "step", s->step));
     }
     return json_pack("{s:f, s:f, s:f, s:f, s:f, s:I, s:I, s:o, s:o, s:o, s:o}", "left",
                      LEFT, "right", RIGHT, "bottom", TOP + (double)t->n * t->pitch,
-                     "height", t->row, "lane", t->lane, "first", (json_int_t)t->first_step,
-                     "last", (json_int_t)t->last_step, "x", zero_axis_facts(&t->x), "ranks",
-                     ranks, "steps", steps, "kinds", kinds_of());
+                     "height", t->row, "lane", t->lane, "first", t->first_step, "last",
+                     t->last_step, "x", zero_axis_facts(&t->x), "ranks", ranks, "steps",
+                     steps, "kinds", kinds_of());
 }
 
 /* ---- what is around it ---- */
@@ -250,8 +245,7 @@ static json_t *sums_of(const timeline *p)
         json_array_append_new(
             rows, json_pack("{s:i, s:o}", "rank", p->trace->ranks[r].rank, "spent", spent));
     }
-    return json_pack("{s:I, s:o, s:o}", "drawn", (json_int_t)p->n, "names", kinds_of(),
-                     "rows", rows);
+    return json_pack("{s:I, s:o, s:o}", "drawn", p->n, "names", kinds_of(), "rows", rows);
 }
 
 /* Adds what is drawn to the facts. */
@@ -279,10 +273,10 @@ static void draw(timeline *p, json_t *facts)
     length = (double)(p->end - p->begin);
     for (int k = 0; k < ZERO_KINDS; k++) spent += p->spent[0][k];
     /* The first rank spends a twentieth of the time outside of steps. */
-    json_object_update_new(
-        facts, json_pack("{s:I, s:I, s:I, s:b}", "drawn", (json_int_t)p->n, "first",
-                         (json_int_t)p->first_step, "last", (json_int_t)p->last_step,
-                         "has_blanks", p->n > 0 && spent > 0.0 && spent < 0.95 * length));
+    json_object_update_new(facts,
+                           json_pack("{s:I, s:I, s:I, s:b}", "drawn", p->n, "first",
+                                     p->first_step, "last", p->last_step, "has_blanks",
+                                     p->n > 0 && spent > 0.0 && spent < 0.95 * length));
     if (p->end <= p->begin) return;
     bool is_few = p->n <= 12;
     p->row = is_few ? 22.0 : p->n <= 32 ? 14.0 : 9.0;

@@ -1,10 +1,5 @@
 #include "pages/run.h"
 
-#include <inttypes.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/fail.h"
 #include "base/legible.h"
 #include "engine/ranks.h"
@@ -34,11 +29,6 @@ int64_t zero_run_whole(const zero_run *run, const char *path)
 const char *zero_run_path(const zero_run *run)
 {
     return json_string_value(zero_fact_at(run->tree, "more/path"));
-}
-
-static json_t *real(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
 }
 
 /* ---- the steps ---- */
@@ -132,7 +122,7 @@ static const struct {
      "share of the time that collectives on data are in flight in which a rank does "
      "something else than wait for them; with evaluations and samples"},
 };
-enum { FIGURES = sizeof figures / sizeof figures[0] };
+enum { FIGURES = ZERO_COUNT(figures) };
 
 /* Adds "figures", in order of --json, and "more/rows", each with its
  * words. */
@@ -140,13 +130,13 @@ static zero_status add_figures(zero_run *run, int64_t val_step)
 {
     json_t *all = json_object(), *rows = json_array();
     json_t *tree = run->tree, *more = json_object_get(tree, "more");
-    double *room = malloc((size_t)run->n * sizeof *room), exposed = 0.0, seconds = 0.0;
+    ZERO_FREED double *room = malloc((size_t)run->n * sizeof *room);
+    double exposed = 0.0, seconds = 0.0;
     if (!room)
         return zero_fail(ZERO_ERR_NOMEM, "no memory for %" PRId64 " steps of a run",
                          run->n);
     double rate = median_of(run, ZERO_STEP_RATE, room).median;
     zero_step_time time = median_of(run, ZERO_STEP_SECONDS, room);
-    free(room);
     int64_t val_at = -1;
     for (int64_t i = 0; i < run->n; i++) {
         double step = run->steps[ZERO_STEP_SECONDS][i],
@@ -156,7 +146,7 @@ static zero_status add_figures(zero_run *run, int64_t val_step)
         exposed += own;
         seconds += step;
     }
-    json_object_set_new(more, "exposed", real(exposed / seconds));
+    json_object_set_new(more, "exposed", zero_metrics_real(exposed / seconds));
     const double of_steps[] = {run->steps[ZERO_STEP_LOSS][run->n - 1],
                                val_at < 0 ? NAN : run->steps[ZERO_STEP_VAL_LOSS][val_at],
                                rate, time.median};
@@ -165,27 +155,25 @@ static zero_status add_figures(zero_run *run, int64_t val_step)
         const char *key = figures[i].key,
                    *way = of_all_ranks ? figures[i].of_ranks : figures[i].of_rank_0;
         double value = way ? zero_fact_number(tree, way) : of_steps[i];
-        json_object_set_new(all, key, real(value));
-        json_array_append_new(rows, json_pack("{s:s, s:s, s:o, s:s, s:s}", "key", key,
-                                              "name", figures[i].name, "value", real(value),
-                                              "unit", figures[i].unit, "definition",
-                                              figures[i].definition));
+        json_object_set_new(all, key, zero_metrics_real(value));
+        json_array_append_new(
+            rows, json_pack("{s:s, s:s, s:o, s:s, s:s}", "key", key, "name",
+                            figures[i].name, "value", zero_metrics_real(value), "unit",
+                            figures[i].unit, "definition", figures[i].definition));
     }
     json_object_update_new(
         all, json_pack("{s:I, s:I, s:o, s:o, s:I, s:I, s:b}", "step",
-                       (json_int_t)run->steps[ZERO_STEP][run->n - 1], "val_step",
-                       (json_int_t)val_step, "step_seconds_lower_quartile",
-                       real(time.lower), "step_seconds_upper_quartile", real(time.upper),
-                       "steps_that_count", (json_int_t)time.n, "planned_peak_bytes",
-                       (json_int_t)zero_run_whole(run, "final/memory/planned_peak_bytes"),
+                       (json_int_t)run->steps[ZERO_STEP][run->n - 1], "val_step", val_step,
+                       "step_seconds_lower_quartile", zero_metrics_real(time.lower),
+                       "step_seconds_upper_quartile", zero_metrics_real(time.upper),
+                       "steps_that_count", time.n, "planned_peak_bytes",
+                       zero_run_whole(run, "final/memory/planned_peak_bytes"),
                        "of_all_ranks", of_all_ranks));
     json_object_set_new(tree, "figures", all);
     json_object_set_new(more, "rows", rows);
     json_object_set_new(more, "left_out", json_integer(time.first));
     return ZERO_OK;
 }
-
-/* ---- notes ---- */
 
 /* ---- facts of texts and pages ---- */
 
@@ -249,13 +237,12 @@ static void add_more(const zero_run *run, const zero_metrics_file *file)
         undefined++;
         first = (int64_t)steps[k];
     }
-    json_object_update_new(
-        more,
-        json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "path",
-                  ZERO_SHOWN(file->path), "steps", (json_int_t)run->n, "first",
-                  (json_int_t)steps[0], "last", (json_int_t)steps[run->n - 1], "undefined",
-                  (json_int_t)undefined, "undefined_at", (json_int_t)first, "skipped",
-                  (json_int_t)skipped, "n_runs", (json_int_t)file->n_runs));
+    json_object_update_new(more, json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
+                                           "path", ZERO_SHOWN(file->path), "steps", run->n,
+                                           "first", (json_int_t)steps[0], "last",
+                                           (json_int_t)steps[run->n - 1], "undefined",
+                                           undefined, "undefined_at", first, "skipped",
+                                           skipped, "n_runs", file->n_runs));
     const char *path = json_string_value(json_object_get(more, "path")),
                *slash = path ? strrchr(path, '/') : NULL;
     json_object_set_new(more, "name", json_string(slash && slash[1] ? slash + 1 : path));
@@ -277,34 +264,29 @@ static void add_more(const zero_run *run, const zero_metrics_file *file)
 
 /* ---- reading ---- */
 
-static zero_status make(zero_run *run, const zero_metrics_file *file)
+static zero_status make(zero_run *made, const zero_metrics_file *file)
 {
+    ZERO_AT_END(zero_run_destroy) zero_run new = {.n = 0};
+    zero_run *run = &new;
     int64_t val_step = 0;
     const json_t *final = file->final;
     ZERO_TRY(zero_run_check(file));
     ZERO_TRY(read_steps(run, file, &val_step));
     json_t *tree = run->tree =
-        json_pack("{s:o, s:b, s:b, s:I, s:n, s:n, s:n, s:O*, s:O*}", "path",
+        json_pack("{s:o, s:b, s:b, s:I, s:n, s:n, s:n, s:O*, s:O*, s:{}}", "path",
                   zero_metrics_text(file->path), "ended", final != NULL, "cut", file->cut,
-                  "lost_lines", (json_int_t)file->lost_lines, "notes", "figures", "steps",
-                  "run", file->run, "final", final);
-    if (!tree) return zero_fail(ZERO_ERR_NOMEM, "%.500s: no memory for it", file->path);
+                  "lost_lines", file->lost_lines, "notes", "figures", "steps", "run",
+                  file->run, "final", final, "more");
+    ZERO_TRY(zero_allocated(tree, "%.500s: no memory for it", file->path));
     if (final) zero_run_add_ledgers(tree);
-    if (json_object_set_new(tree, "more", json_object()) != 0)
-        return zero_fail(ZERO_ERR_NOMEM, "%.500s: no memory for it", file->path);
     add_more(run, file);
     ZERO_TRY(add_figures(run, val_step));
     /* Sentences about what a file has not: a report without them would pass for that of
      * a whole run. */
-    char *text = NULL;
-    size_t size;
+    ZERO_FREED char *text = NULL;
+    ZERO_TRY(zero_text_of_form("run", "notes", tree, &text));
     json_t *notes = json_array(), *marked = json_array();
-    FILE *out = open_memstream(&text, &size);
-    if (!out) return zero_fail(ZERO_ERR_NOMEM, "no memory for the notes of a run");
-    zero_status st = zero_print_form("run", "notes", run->tree, NULL, out);
-    fclose(out);
-    for (char *line = text, *end; st == ZERO_OK && (end = strchr(line, '\n'));
-         line = end + 1) {
+    for (char *line = text, *end; (end = strchr(line, '\n')); line = end + 1) {
         *end = '\0';
         json_array_append_new(notes, json_string(line));
         /* On a page the words up to a colon stand out. */
@@ -314,35 +296,24 @@ static zero_status make(zero_run *run, const zero_metrics_file *file)
         json_array_append_new(marked, json_pack("{s:s%, s:s}", "strong", line, strong,
                                                 "text", colon ? colon + 1 : line));
     }
-    free(text);
-    json_object_set_new(run->tree, "notes", notes);
-    json_object_set_new(json_object_get(run->tree, "more"), "notes", marked);
-    return st;
-}
-
-/* Takes over the file. */
-static zero_status finish(zero_run *run, zero_metrics_file *file, zero_status st)
-{
-    zero_run new = {.n = 0};
-    if (st == ZERO_OK) st = make(&new, file);
-    zero_metrics_file_destroy(file);
-    if (st == ZERO_OK)
-        *run = new;
-    else
-        zero_run_destroy(&new);
-    return st;
+    json_object_set_new(tree, "notes", notes);
+    json_object_set_new(json_object_get(tree, "more"), "notes", marked);
+    ZERO_GIVE(made, new);
+    return ZERO_OK;
 }
 
 zero_status zero_run_read(zero_run *run, const char *path)
 {
-    zero_metrics_file file = {.path = path};
-    return finish(run, &file, zero_metrics_read(&file, path));
+    ZERO_AT_END(zero_metrics_file_destroy) zero_metrics_file file = {.path = path};
+    ZERO_TRY(zero_metrics_read(&file, path));
+    return make(run, &file);
 }
 
 zero_status zero_run_parse(zero_run *run, const char *path, const void *text, size_t len)
 {
-    zero_metrics_file file = {.path = path};
-    return finish(run, &file, zero_metrics_parse(&file, path, text, len));
+    ZERO_AT_END(zero_metrics_file_destroy) zero_metrics_file file = {.path = path};
+    ZERO_TRY(zero_metrics_parse(&file, path, text, len));
+    return make(run, &file);
 }
 
 void zero_run_destroy(zero_run *run)
@@ -367,8 +338,8 @@ json_t *zero_runs_describe(const zero_run *runs, int n)
                 json_t *step = json_integer((json_int_t)run->steps[ZERO_STEP][i]);
                 if (c == ZERO_STEP && run->steps[ZERO_STEP_SKIPPED][i] != 0.0)
                     json_array_append(skipped, step);
-                json_array_append_new(list,
-                                      c == ZERO_STEP ? json_incref(step) : real(value));
+                json_array_append_new(list, c == ZERO_STEP ? json_incref(step)
+                                                           : zero_metrics_real(value));
                 json_decref(step);
             }
             json_object_set_new(steps, keys[c], list);

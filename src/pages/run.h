@@ -8,8 +8,6 @@
  * absent or null. */
 #pragma once
 
-#include <stdio.h>
-
 #include "facts/facts.h"
 #include "sharding/schedule.h"
 #include "train/metrics_read.h"

@@ -1,12 +1,6 @@
 #include "pages/run_check.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/fail.h"
-#include "base/type.h"
 #include "engine/ranks.h"
 #include "facts/facts.h"
 #include "pages/expect.h"
@@ -15,7 +9,6 @@
 
 #define MOST_BYTES (INT64_MAX / (2 * ZERO_CLASSES)) /* so that sums do not overflow */
 #define MOST_STEPS 1000000000                       /* instructions of a program */
-#define COUNT(a)   (sizeof a / sizeof a[0])
 
 /* clang-format off */
 #define INSTRUCTION "peak_instruction?,instructions[]"
@@ -87,17 +80,13 @@ static const zero_expected final_rows[] = {
  * tree. */
 static zero_status check_by_form(const char *where, const char *section, json_t *tree)
 {
-    char *text = NULL;
-    size_t n = 0;
-    FILE *out = open_memstream(&text, &n);
-    zero_status st = zero_allocated(tree && out, "%.500s: no memory to check it", where);
-    if (st == ZERO_OK) st = zero_print_form("check", section, tree, NULL, out);
-    if (out) fclose(out);
-    if (st == ZERO_OK && n > 0)
+    ZERO_FREED char *text = NULL;
+    zero_status st = zero_allocated(tree, "%.500s: no memory to check it", where);
+    if (st == ZERO_OK) st = zero_text_of_form("check", section, tree, &text);
+    json_decref(tree);
+    if (st == ZERO_OK && *text)
         st = zero_fail(ZERO_ERR_FORMAT, "%.500s: %.*s", where, (int)strcspn(text, "\n"),
                        text);
-    free(text);
-    json_decref(tree);
     return st;
 }
 
@@ -125,10 +114,10 @@ static json_t *describe_instruction(const json_t *schedule, const json_t *instru
         json_array_append_new(by_class, json_integer(live));
         bytes += live;
     }
-    return json_pack("{s:I, s:O, s:O, s:o, s:I}", "number", (json_int_t)number, "op",
+    return json_pack("{s:I, s:O, s:O, s:o, s:I}", "number", number, "op",
                      json_object_get(instruction, "op"), "name",
                      json_object_get(instruction, "name"), "live", by_class, "bytes",
-                     (json_int_t)bytes);
+                     bytes);
 }
 
 json_t *zero_run_program(const json_t *schedule)
@@ -165,7 +154,7 @@ static zero_status check_first(const char *where, json_t *run)
         json_array_append_new(known, json_string(zero_class_name((zero_class)c)));
     json_t *tree = json_pack("{s:o, s:I}", "known", known, "most", MOST_BYTES);
     json_object_update(tree, run);
-    zero_status st = zero_expect(where, run, run_rows, COUNT(run_rows));
+    zero_status st = zero_expect(where, run, run_rows, ZERO_COUNT(run_rows));
     if (st == ZERO_OK)
         st = check_by_form(where, "first", tree);
     else
@@ -178,7 +167,7 @@ static zero_status check_first(const char *where, json_t *run)
 
 zero_status zero_run_check_step(const char *where, const json_t *step)
 {
-    return zero_expect(where, step, step_rows, COUNT(step_rows));
+    return zero_expect(where, step, step_rows, ZERO_COUNT(step_rows));
 }
 
 zero_status zero_run_check(const zero_metrics_file *file)
@@ -188,7 +177,7 @@ zero_status zero_run_check(const zero_metrics_file *file)
     if (file->run) ZERO_TRY(check_first(where, (json_t *)file->run));
     if (!file->final) return ZERO_OK;
     snprintf(where, sizeof where, "%.500s, line %" PRId64, file->path, file->final_line);
-    ZERO_TRY(zero_expect(where, file->final, final_rows, COUNT(final_rows)));
+    ZERO_TRY(zero_expect(where, file->final, final_rows, ZERO_COUNT(final_rows)));
     json_t *tree = json_copy((json_t *)file->final);
     if (file->run) json_object_set(tree, "run", (json_t *)file->run);
     return check_by_form(where, "last", tree);

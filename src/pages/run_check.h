@@ -14,7 +14,6 @@ json_t *zero_run_program(const json_t *schedule);
 
 /* Adds to a run's tree what --json has of the last line, in the order of its keys. */
 void zero_run_add_ledgers(json_t *tree);
-/* The fact at a path; and facts of an entry, beside a name and perhaps a second one. */
-json_t *zero_run_member(const json_t *tree, const char *path);
+/* Facts of an entry, beside a name and perhaps a second one. */
 json_t *zero_run_pick(const json_t *entry, const char *spec, const char *key,
                       const char *name, const char *second_key, const char *second);

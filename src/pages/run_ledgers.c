@@ -1,11 +1,7 @@
 /* The ledgers of a run, planned and measured, picked from its last line. */
+#include "base/number.h"
 #include "facts/facts.h"
 #include "pages/run_check.h"
-
-json_t *zero_run_member(const json_t *tree, const char *path)
-{
-    return (json_t *)zero_fact_at(tree, path);
-}
 
 json_t *zero_run_pick(const json_t *entry, const char *spec, const char *key,
                       const char *name, const char *second_key, const char *second)
@@ -59,17 +55,17 @@ void zero_run_add_ledgers(json_t *tree)
     if (json_object_size(zero_fact_at(tree, "final/file/planned")) > 0)
         json_object_set_new(tree, "file",
                             zero_facts_each(tree, "final/file/planned", file_spec));
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        entry = json_object_get(zero_run_member(final, "communication"), names[i]);
+    for (int i = 0; i < ZERO_COUNT(names); i++) {
+        entry = json_object_get(json_object_get(final, "communication"), names[i]);
         if (entry)
             json_array_append_new(traffic, zero_run_pick(entry, traffic_spec, "collective",
                                                          names[i], "", ""));
     }
-    json_object_foreach(zero_run_member(final, "profile"), op, entry)
+    json_object_foreach(json_object_get(final, "profile"), op, entry)
     {
         json_array_append_new(profile,
                               zero_run_pick(entry, profile_spec, "op", op, "unit", ""));
-        json_object_foreach(zero_run_member(entry, "units"), unit, part)
+        json_object_foreach(json_object_get(entry, "units"), unit, part)
             json_array_append_new(
                 profile, zero_run_pick(part, profile_spec, "op", op, "unit", unit));
     }

@@ -1,7 +1,4 @@
 /* Several runs: the settings and the figures in which they differ, and their text. */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/fail.h"
 #include "base/legible.h"
@@ -56,8 +53,7 @@ json_t *zero_settings_compare(const json_t *const *runs, int n, const char *cons
             add_setting(all, runs, n, key, true);
         }
     json_decref(seen);
-    for (size_t f = 0; f < sizeof facts / sizeof facts[0]; f++)
-        add_setting(all, runs, n, facts[f], false);
+    for (int f = 0; f < ZERO_COUNT(facts); f++) add_setting(all, runs, n, facts[f], false);
     return all;
 }
 
@@ -93,19 +89,15 @@ json_t *zero_runs_settings(const zero_run *runs, int n)
 
 /* ---- text ---- */
 
-/* "A" to "Z", then "AA", "AB"... */
-static json_t *letter(int i)
-{
-    return i < 26 ? json_sprintf("%c", 'A' + i)
-                  : json_sprintf("%c%c", 'A' + i / 26 - 1, 'A' + i % 26);
-}
-
 zero_status zero_runs_print(const zero_run *runs, int n, FILE *out)
 {
     if (n == 1) return zero_print_form("run", "one", runs[0].tree, zero_legible_print, out);
     json_t *all = json_array();
     for (int r = 0; r < n; r++) {
-        json_object_set_new(json_object_get(runs[r].tree, "more"), "letter", letter(r));
+        /* "A" to "Z", then "AA", "AB"... */
+        json_object_set_new(json_object_get(runs[r].tree, "more"), "letter",
+                            r < 26 ? json_sprintf("%c", 'A' + r)
+                                   : json_sprintf("%c%c", 'A' + r / 26 - 1, 'A' + r % 26));
         json_array_append(all, runs[r].tree);
     }
     json_t *tree =

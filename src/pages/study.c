@@ -1,16 +1,12 @@
 #include "pages/study.h"
 
-#include <inttypes.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/fail.h"
 #include "base/legible.h"
 #include "io/json_input.h"
 #include "pages/expect.h"
 #include "pages/forms.h"
 #include "pages/run.h"
+#include "train/metrics.h"
 #include "train/step_times.h"
 
 /* ---- points ---- */
@@ -82,8 +78,8 @@ int zero_study_count(const json_t *study, const char *state)
 
 /* ---- a measurement ---- */
 
-static zero_status measure(const zero_metrics_file *file, int64_t ranks, int64_t steps,
-                           int64_t warm_up, double *room, json_t **measured)
+zero_status zero_study_measure(json_t *point, const zero_metrics_file *file, int64_t steps,
+                               int64_t warm_up)
 {
     static const zero_expected of_run[] = {
         {"ranks", ZERO_EXPECT_WHOLE, 1, ZERO_RUN_RANKS, NULL},
@@ -93,30 +89,30 @@ static zero_status measure(const zero_metrics_file *file, int64_t ranks, int64_t
         /* null on a device, whose times are read after the last step */
         {"exposed_seconds", ZERO_EXPECT_NUMBER, 0, 0, NULL},
         {"tokens", ZERO_EXPECT_WHOLE, 1, INT64_MAX, NULL}};
-    double *seconds = room, *shares = room + file->n;
-    int64_t tokens = 0;
+    int64_t tokens = 0, ranks = zero_point_whole(point, "ranks");
     if (!file->run || !file->final || file->n != steps)
-        return zero_fail(
-            ZERO_ERR_FORMAT,
-            "%s: expected a run of %" PRId64 " steps with its last line, found "
-            "%" PRId64 " steps and %s",
-            file->path, steps, file->n, file->final ? "a last line" : "no last line");
-    ZERO_TRY(zero_expect(file->path, file->run, of_run, 3));
+        return zero_fail(ZERO_ERR_FORMAT,
+                         "%s: expected a run of %" PRId64
+                         " steps with its last line, found %" PRId64 " steps and %s",
+                         file->path, steps, file->n,
+                         file->final ? "a last line" : "no last line");
+    ZERO_TRY(zero_expect(file->path, file->run, of_run, ZERO_COUNT(of_run)));
     if (zero_point_whole(file->run, "ranks") != ranks)
         return zero_fail(ZERO_ERR_FORMAT,
                          "%s: expected a run of %" PRId64 " ranks, found %" PRId64,
                          file->path, ranks, zero_point_whole(file->run, "ranks"));
+    ZERO_FREED double *seconds = malloc(2 * (size_t)file->n * sizeof *seconds);
+    double *shares = seconds + file->n;
+    ZERO_TRY(zero_allocated(seconds, "%s: no memory for its steps", file->path));
     for (int64_t i = 0; i < file->n; i++) {
-        json_t *step;
+        json_auto_t *step = NULL;
         ZERO_TRY(zero_metrics_step_at(file, i, &step));
-        zero_status st = zero_json_real(file->path, step, "step_seconds", &seconds[i]);
-        if (st == ZERO_OK) st = zero_expect(file->path, step, of_step, 2);
+        ZERO_TRY(zero_json_real(file->path, step, "step_seconds", &seconds[i]));
+        ZERO_TRY(zero_expect(file->path, step, of_step, ZERO_COUNT(of_step)));
         shares[i] = seconds[i] > 0.0
                         ? zero_fact_number(step, "exposed_seconds / step_seconds")
                         : 0.0;
         tokens = zero_point_whole(step, "tokens");
-        json_decref(step);
-        ZERO_TRY(st);
     }
     zero_step_time t = zero_step_times_of(seconds, file->n, warm_up);
     double exposed = zero_step_times_of(shares, file->n, warm_up).median;
@@ -125,32 +121,16 @@ static zero_status measure(const zero_metrics_file *file, int64_t ranks, int64_t
      * machines'. */
     double own = zero_fact_number(file->run, "cores");
     double share = zero_fact_number(file->run, "node_cores * count(hosts)") / n;
-    *measured = json_pack(
+    json_t *measured = json_pack(
         "{s:s, s:{s:f, s:f, s:f, s:I}, s:I, s:f, s:f, s:f, s:o, s:f, s:{s:O, s:O}, s:O}",
         "state", "measured", "step_seconds", "median", t.median, "lower_quartile", t.lower,
-        "upper_quartile", t.upper, "steps", (json_int_t)t.n, "tokens", (json_int_t)tokens,
-        "tokens_per_rank", (double)tokens / n, "tokens_per_second", rate,
-        "tokens_per_rank_and_second", rate / n, "exposed_share",
-        isfinite(exposed) ? json_real(exposed) : json_null(), "cores_per_rank",
+        "upper_quartile", t.upper, "steps", t.n, "tokens", tokens, "tokens_per_rank",
+        (double)tokens / n, "tokens_per_second", rate, "tokens_per_rank_and_second",
+        rate / n, "exposed_share", zero_metrics_real(exposed), "cores_per_rank",
         isnan(own) || isnan(share) ? 0.0 : fmin(own, share), "nodes", "count",
         zero_fact_at(file->run, "nodes/count"), "fake",
         zero_fact_at(file->run, "nodes/fake"), "run", file->run);
-    return *measured ? ZERO_OK
-                     : zero_fail(ZERO_ERR_NOMEM, "%s: no memory for a point", file->path);
-}
-
-zero_status zero_study_measure(json_t *point, const zero_metrics_file *file, int64_t steps,
-                               int64_t warm_up)
-{
-    json_t *measured;
-    double *room = malloc(2 * (size_t)file->n * sizeof *room);
-    if (!room)
-        return zero_fail(ZERO_ERR_NOMEM, "%s: no memory for %" PRId64 " steps", file->path,
-                         file->n);
-    zero_status st =
-        measure(file, zero_point_whole(point, "ranks"), steps, warm_up, room, &measured);
-    free(room);
-    ZERO_TRY(st);
+    ZERO_TRY(zero_allocated(measured, "%s: no memory for a point", file->path));
     json_object_update_new(point, measured);
     return ZERO_OK;
 }
@@ -163,12 +143,11 @@ double zero_study_efficiency(bool is_strong, double t1, int64_t n1, double t, in
 /* Members of a point in the order of study.json, and only those that its state has. */
 static void put_in_order(json_t *point)
 {
-    static const char
-        failed[] = "why",
-        measured[] =
-            "step_seconds; tokens; tokens_per_rank; tokens_per_second; "
-            "tokens_per_rank_and_second; efficiency; efficiency_to_ranks; exposed_share; "
-            "cores_per_rank; nodes";
+    static const char failed[] = "why",
+                      measured[] =
+                          "step_seconds; tokens; tokens_per_rank; tokens_per_second; "
+                          "tokens_per_rank_and_second; efficiency; efficiency_to_ranks; "
+                          "exposed_share; cores_per_rank; nodes";
     const char *const parts[] = {
         "stage; ranks; state", zero_point_is(point, "failed") ? failed : "",
         "metrics; started; load", zero_point_is(point, "measured") ? measured : "",
@@ -176,7 +155,7 @@ static void put_in_order(json_t *point)
     json_t *before = json_copy(point);
     zero_spec_part key;
     json_object_clear(point);
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+    for (int i = 0; i < ZERO_COUNT(parts); i++)
         for (const char *at = parts[i]; zero_spec_next(&at, &key);)
             json_object_set_nocheck(point, key.name, json_object_get(before, key.name));
     json_decref(before);
@@ -212,15 +191,11 @@ void zero_study_compare(json_t *study)
 zero_status zero_study_show(const json_t *study, bool has_plan, bool has_simulation,
                             FILE *out)
 {
-    json_t *tree = json_copy((json_t *)study);
+    json_auto_t *tree = json_copy((json_t *)study);
     json_object_set_new(tree, "has_plan", json_boolean(has_plan));
-    if (json_object_set_new(tree, "has_simulation", json_boolean(has_simulation)) != 0) {
-        json_decref(tree);
+    if (json_object_set_new(tree, "has_simulation", json_boolean(has_simulation)) != 0)
         return zero_fail(ZERO_ERR_NOMEM, "no memory for the table of a study");
-    }
-    zero_status st = zero_print_form("study", "sweep", tree, zero_legible_print, out);
-    json_decref(tree);
-    return st;
+    return zero_print_form("study", "sweep", tree, zero_legible_print, out);
 }
 
 zero_status zero_study_print(const json_t *report, FILE *out)

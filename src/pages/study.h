@@ -12,11 +12,6 @@
  * run and measured. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdio.h>
-
-#include <jansson.h>
-
 #include "train/metrics_read.h"
 
 #define ZERO_STUDY_FORMAT 1    /* "study" in study.json */

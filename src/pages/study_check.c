@@ -1,12 +1,9 @@
 /* What is expected of study.csv and study.json from outside. */
-#include <string.h>
 
 #include "base/fail.h"
 #include "pages/expect.h"
 #include "pages/run.h"
 #include "pages/study.h"
-
-#define COUNT(a) (sizeof a / sizeof a[0])
 
 static const zero_expected study_rows[] = {
     {"study", ZERO_EXPECT_WHOLE, ZERO_STUDY_FORMAT, ZERO_STUDY_FORMAT, NULL},
@@ -32,7 +29,7 @@ static const zero_expected model_rows[][1] = {
 
 zero_status zero_study_check(const char *path, const json_t *study, const char *row)
 {
-    ZERO_TRY(zero_expect(path, study, study_rows, COUNT(study_rows)));
+    ZERO_TRY(zero_expect(path, study, study_rows, ZERO_COUNT(study_rows)));
     const char *scaling = json_string_value(json_object_get(study, "scaling"));
     json_t *points = json_object_get(study, "points"), *point;
     size_t i, first = row[0] == 'r' ? 2 : 1; /* row 1 of CSV has the names */
@@ -49,9 +46,9 @@ zero_status zero_study_check(const char *path, const json_t *study, const char *
         char where[600];
         snprintf(where, sizeof where, "%.500s, %s %zu", path, row, i + first);
         static const char *const models[] = {"planned", "simulated"};
-        ZERO_TRY(zero_expect(where, point, point_rows, COUNT(point_rows)));
+        ZERO_TRY(zero_expect(where, point, point_rows, ZERO_COUNT(point_rows)));
         if (zero_point_is(point, "measured"))
-            ZERO_TRY(zero_expect(where, point, measured_rows, COUNT(measured_rows)));
+            ZERO_TRY(zero_expect(where, point, measured_rows, ZERO_COUNT(measured_rows)));
         else if (!zero_point_is(point, "missing") && !zero_point_is(point, "failed"))
             return zero_fail(
                 ZERO_ERR_FORMAT,

@@ -1,9 +1,5 @@
 /* The files of a study: study.csv, written and read, study.json, read, and what a report
  * shows of them. */
-#include <inttypes.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/fail.h"
 #include "base/legible.h"
@@ -157,7 +153,7 @@ static zero_status find_memory(const char *file, const json_t *point, json_t **b
 {
     char path[ZERO_STORAGE_FILE_PATH], name[ZERO_POINT_TEXT];
     const char *slash = strrchr(file, '/');
-    zero_metrics_file metrics;
+    ZERO_AT_END(zero_metrics_file_destroy) zero_metrics_file metrics = {0};
     int64_t peak = 0;
     const json_t *memory;
     int n =
@@ -168,13 +164,11 @@ static zero_status find_memory(const char *file, const json_t *point, json_t **b
         zero_path_look(path) == ZERO_PATH_OF_NOTHING)
         return ZERO_OK;
     ZERO_TRY(zero_metrics_read(&metrics, path));
-    zero_status st = ZERO_OK;
-    if (metrics.final) st = zero_json_object(path, metrics.final, "memory", &memory);
-    if (metrics.final && st == ZERO_OK)
-        st = zero_json_whole(path, memory, "measured_peak_bytes", 0, INT64_MAX, &peak);
-    zero_metrics_file_destroy(&metrics);
-    if (st == ZERO_OK && peak > 0) *bytes = json_integer(peak);
-    return st;
+    if (!metrics.final) return ZERO_OK;
+    ZERO_TRY(zero_json_object(path, metrics.final, "memory", &memory));
+    ZERO_TRY(zero_json_whole(path, memory, "measured_peak_bytes", 0, INT64_MAX, &peak));
+    if (peak > 0) *bytes = json_integer(peak);
+    return ZERO_OK;
 }
 
 static int compare_points(const void *a, const void *b)
@@ -194,58 +188,44 @@ static const char row_spec[] =
     "\"measured\" && nodes/fake";
 
 /* `file` is where the study was read; NULL: nowhere. */
-static zero_status add_stages(json_t *report, const char *file, json_t **points, size_t n)
-{
-    json_t *stages = json_object_get(report, "stages"), *list = NULL;
-    for (size_t i = 0; i < n; i++) {
-        json_t *p = points[i], *memory = json_null();
-        if (i == 0 ||
-            zero_point_whole(p, "stage") != zero_point_whole(points[i - 1], "stage")) {
-            list = json_array();
-            json_array_append_new(stages,
-                                  json_pack("{s:O, s:o}", "stage",
-                                            json_object_get(p, "stage"), "points", list));
-        }
-        if (file) ZERO_TRY(find_memory(file, p, &memory));
-        const zero_scope scope = {.node = p};
-        json_t *row = zero_facts_pick(&scope, row_spec);
-        json_object_set_new(row, "peak_bytes", memory);
-        json_array_append_new(list, row);
-    }
-    return ZERO_OK;
-}
-
 static zero_status make_report(const char *path, const char *file, const json_t *study,
                                json_t **report)
 {
     const json_t *points = json_object_get(study, "points");
     size_t n = json_array_size(points);
-    json_t **sorted = malloc(n * sizeof *sorted), *list = json_array();
-    json_t *new = json_pack("{s:o, s:O, s:[]}", "path", zero_metrics_text(path), "scaling",
-                            json_object_get(study, "scaling"), "stages");
-    zero_status st =
-        sorted && list && new
-            ? ZERO_OK
-            : zero_fail(ZERO_ERR_NOMEM, "%.500s: no memory for its points", path);
-    for (size_t i = 0; i < n && st == ZERO_OK; i++) sorted[i] = json_array_get(points, i);
-    if (st == ZERO_OK) qsort(sorted, n, sizeof *sorted, compare_points);
-    for (size_t i = 0; i < n && st == ZERO_OK; i++) {
+    ZERO_FREED json_t **sorted = malloc(n * sizeof *sorted);
+    json_t *list = json_array(), *stages = json_array(), *of_stage = NULL;
+    json_auto_t *new =
+        json_pack("{s:o, s:O, s:o, s:{s:s, s:o}}", "path", zero_metrics_text(path),
+                  "scaling", json_object_get(study, "scaling"), "stages", stages, "more",
+                  "path", ZERO_SHOWN(path), "points", list);
+    ZERO_TRY(zero_allocated(sorted && new, "%.500s: no memory for its points", path));
+    for (size_t i = 0; i < n; i++) sorted[i] = json_array_get(points, i);
+    qsort(sorted, n, sizeof *sorted, compare_points);
+    for (size_t i = 0; i < n; i++) {
         char words[ZERO_POINT_TEXT];
         json_array_append(list, sorted[i]);
         if (i > 0 && compare_points(&sorted[i - 1], &sorted[i]) == 0)
-            st = zero_fail(ZERO_ERR_FORMAT,
-                           "%.500s: expected each point once, found %s twice", path,
-                           zero_point_words(sorted[i], words));
+            return zero_fail(ZERO_ERR_FORMAT,
+                             "%.500s: expected each point once, found %s twice", path,
+                             zero_point_words(sorted[i], words));
     }
-    if (st == ZERO_OK) st = add_stages(new, file, sorted, n);
-    json_object_set_new(new, "more",
-                        json_pack("{s:s, s:o}", "path", ZERO_SHOWN(path), "points", list));
-    free(sorted);
-    if (st == ZERO_OK)
-        *report = new;
-    else
-        json_decref(new);
-    return st;
+    for (size_t i = 0; i < n; i++) {
+        json_t *p = sorted[i], *memory = json_null();
+        if (i == 0 ||
+            zero_point_whole(p, "stage") != zero_point_whole(sorted[i - 1], "stage")) {
+            of_stage = json_array();
+            json_array_append_new(stages, json_pack("{s:O, s:o}", "stage",
+                                                    json_object_get(p, "stage"), "points",
+                                                    of_stage));
+        }
+        if (file) ZERO_TRY(find_memory(file, p, &memory));
+        json_t *row = zero_facts_pick(&(zero_scope){.node = p}, row_spec);
+        json_object_set_new(row, "peak_bytes", memory);
+        json_array_append_new(of_stage, row);
+    }
+    *report = json_incref(new);
+    return ZERO_OK;
 }
 
 /* ---- reading ---- */
@@ -272,27 +252,22 @@ zero_status zero_study_is(const char *path, bool *is)
     return st;
 }
 
-/* Takes over the text. */
-static zero_status read_text(const char *path, const char *file, zero_bytes *text,
-                             zero_status st, json_t **report)
+/* Of a text with a zero at its end, for the reader of CSV, which changes it. */
+static zero_status read_text(const char *path, const char *file, const zero_bytes *text,
+                             json_t **report)
 {
-    json_t *study = NULL;
-    bool of_rows = text->len > 0 && is_csv(text->bytes, text->len);
-    if (st == ZERO_OK) st = zero_bytes_append(text, "", 1); /* for the reader of CSV */
-    if (st == ZERO_OK)
-        st = of_rows ? read_csv(path, (char *)text->bytes, text->len - 1, &study)
-                     : zero_json_parse(path, text->bytes, text->len - 1, &study);
-    zero_bytes_destroy(text);
-    if (st == ZERO_OK) st = zero_study_check(path, study, of_rows ? "row" : "point");
-    if (st == ZERO_OK) st = make_report(path, file, study, report);
-    json_decref(study);
-    return st;
+    json_auto_t *study = NULL;
+    bool of_rows = is_csv(text->bytes, text->len);
+    ZERO_TRY(of_rows ? read_csv(path, (char *)text->bytes, text->len - 1, &study)
+                     : zero_json_parse(path, text->bytes, text->len - 1, &study));
+    ZERO_TRY(zero_study_check(path, study, of_rows ? "row" : "point"));
+    return make_report(path, file, study, report);
 }
 
 zero_status zero_study_read(json_t **report, const char *path)
 {
     char file[ZERO_STORAGE_FILE_PATH];
-    zero_bytes text = {0};
+    ZERO_AT_END(zero_bytes_destroy) zero_bytes text = {0};
     bool is_whole = zero_path_look(path) == ZERO_PATH_OF_DIRECTORY;
     int n = snprintf(file, sizeof file, "%s%s", path, is_whole ? "/study.json" : "");
     if (n >= (int)sizeof file)
@@ -303,16 +278,18 @@ zero_status zero_study_read(json_t **report, const char *path)
             "%.500s: expected the directory of a study, as zero sweep --out makes it, or "
             "the metrics of a run, found a directory without study.json",
             path);
-    zero_status st = zero_bytes_read(&text, file);
-    return read_text(path, file, &text, st, report);
+    ZERO_TRY(zero_bytes_read(&text, file));
+    ZERO_TRY(zero_bytes_append(&text, "", 1));
+    return read_text(path, file, &text, report);
 }
 
 zero_status zero_study_parse(json_t **report, const char *path, const void *text,
                              size_t len)
 {
-    zero_bytes copy = {0};
-    zero_status st = zero_bytes_append(&copy, text, len);
-    return read_text(path, NULL, &copy, st, report);
+    ZERO_AT_END(zero_bytes_destroy) zero_bytes copy = {0};
+    ZERO_TRY(zero_bytes_append(&copy, text, len));
+    ZERO_TRY(zero_bytes_append(&copy, "", 1));
+    return read_text(path, NULL, &copy, report);
 }
 
 /* ---- CSV of a report ---- */
@@ -321,9 +298,8 @@ void zero_studies_print_csv(json_t *const *reports, int n, FILE *out)
 {
     static const char spec[] =
         "study = more/path; scaling; stage; ranks; measured; tokens_per_second; "
-        "efficiency; "
-        "step_seconds; lower_quartile; upper_quartile; exposed_share; planned_seconds; "
-        "simulated_seconds; peak_bytes; fake_nodes";
+        "efficiency; step_seconds; lower_quartile; upper_quartile; exposed_share; "
+        "planned_seconds; simulated_seconds; peak_bytes; fake_nodes";
     zero_csv_rows(spec, "", NULL, NULL, true, out);
     for (int k = 0; k < n; k++) {
         const zero_scope report = {.node = reports[k]};

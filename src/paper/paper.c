@@ -1,11 +1,6 @@
 #include "paper/paper.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/embedded.h"
-#include "base/fail.h"
 #include "facts/form.h"
 #include "nn/share.h"
 #include "paper/runs.h"
@@ -209,8 +204,7 @@ static zero_status add_held(const json_t *data, json_t *tree)
         json_t *cell = json_object(), *run = zero_paper_run(row, NULL);
         zero_plan_fitted plan = {0};
         json_array_append_new(cells, cell);
-        for (size_t k = 0; k < sizeof first / sizeof first[0]; k++)
-            put_if_known(cell, row, first[k]);
+        for (int k = 0; k < ZERO_COUNT(first); k++) put_if_known(cell, row, first[k]);
         put(cell, run, "ours = all");
         if (json_object_get(row, "paper")) put(cell, run, "more = paper - all");
         put(cell, run, "fits? = all <= 32e9");
@@ -262,9 +256,8 @@ static zero_status facts_of(const char *name, json_t **facts, const char **kind)
                          name);
     zero_status st = ZERO_OK;
     *facts = json_object();
-    for (size_t k = 0; k < sizeof heads / sizeof heads[0]; k++)
-        put_if_known(*facts, data, heads[k]);
-    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++)
+    for (int k = 0; k < ZERO_COUNT(heads); k++) put_if_known(*facts, data, heads[k]);
+    for (int k = 0; k < ZERO_COUNT(kinds); k++)
         if (strcmp(kinds[k].kind, json_string_value(json_object_get(data, "kind"))) == 0) {
             *kind = kinds[k].kind;
             st = kinds[k].add(data, *facts);

@@ -7,12 +7,9 @@
  * Sources: Rajbhandari et al., ZeRO, arXiv:1910.02054v3. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdio.h>
-
 #include <jansson.h>
 
-#include "zero/status.h"
+#include "base/fail.h"
 
 /* The tree that --json prints: every cell, our exact value, the paper's, their difference
  * and how they agree. ZERO_ERR_INVALID names the tables that there are. The caller releases

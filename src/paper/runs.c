@@ -1,8 +1,5 @@
 #include "paper/runs.h"
 
-#include <math.h>
-#include <string.h>
-
 #include "base/embedded.h"
 #include "facts/facts.h"
 #include "report/json_put.h"
@@ -354,7 +351,7 @@ json_t *zero_paper_speed(const json_t *data, const zero_machine_file *m)
                      near, "typically_off", /* 0.25: a factor of 1.25 */
                      rates > 0 ? expm1(sqrt(squares / rates)) : 0.0);
     json_object_update_new(tree, made);
-    for (size_t k = 0; k < sizeof more / sizeof more[0]; k++)
+    for (int k = 0; k < ZERO_COUNT(more); k++)
         if (strcmp(more[k].name, json_string_value(json_object_get(data, "table"))) == 0)
             json_object_set_new(tree, "counterfactual", more[k].make(rows, data, m, tree));
     return tree;

@@ -1,8 +1,5 @@
 #include "plan/ablation.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-
 #include "base/fail.h"
 #include "base/number.h"
 

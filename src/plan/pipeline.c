@@ -1,8 +1,5 @@
 #include "plan/pipeline.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
-
 #include "base/fail.h"
 #include "base/grow.h"
 #include "base/number.h"

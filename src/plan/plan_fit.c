@@ -26,20 +26,18 @@ static zero_status measure(const zero_shape *shape, const zero_plan_input *input
 {
     zero_shape deep = *shape;
     zero_plan_ledger ledger;
-    zero_model model;
+    ZERO_AT_END(zero_model_destroy) zero_model model = {0};
     deep.layers = layers;
     ZERO_TRY(zero_model_build(&deep, &model));
-    zero_status st = zero_model_activate(&model, input->activations);
+    ZERO_TRY(zero_model_activate(&model, input->activations));
     const zero_model *like = input->model;
     if (like && like->n_units > 0)
         zero_model_chunk_logits(&model, like->units[like->n_units - 1].logits);
-    if (st == ZERO_OK) st = measure_part(&model, input, &ledger);
-    if (st == ZERO_OK)
-        *made = (zero_plan_fitted){layers, model.n_params,
-                                   zero_plan_scarce(input, &ledger) + room->context,
-                                   input->device ? ledger.needed : 0, ledger.file_bytes};
-    zero_model_destroy(&model);
-    return st;
+    ZERO_TRY(measure_part(&model, input, &ledger));
+    *made = (zero_plan_fitted){layers, model.n_params,
+                               zero_plan_scarce(input, &ledger) + room->context,
+                               input->device ? ledger.needed : 0, ledger.file_bytes};
+    return ZERO_OK;
 }
 
 static bool fits(const zero_plan_fitted *f, const zero_plan_room *room)

@@ -1,15 +1,11 @@
 #include "plan/plan_time.h"
 
-#include <math.h>
-#include <stdlib.h>
-
 #include "base/fail.h"
 #include "base/grow.h"
 #include "base/number.h"
 #include "plan/pipeline.h"
 #include "sharding/offload.h"
 #include "sharding/schedule_exchange.h"
-#include "sharding/work.h"
 
 /* A group that lies on one node of several uses that node's wire. All other groups use the
  * network: also those of a job on a single node. */
@@ -395,22 +391,31 @@ static zero_status walk_stages(struct stages *all)
     return ZERO_OK;
 }
 
+static void destroy(struct stages *all)
+{
+    for (int k = 0; all->clocks && k < all->n; k++) free(all->clocks[k].ends);
+    free(all->clocks);
+    free(all->links);
+    free(all->meetings);
+    free(all->has_come);
+}
+
 zero_status zero_pipeline_walk(const zero_pipeline *p, const zero_plan_machine *machine,
                                zero_pipeline_time *time)
 {
     static const char what[] = "clocks of pipeline stages";
     size_t n = (size_t)p->n_stages;
-    struct stages all = {.n = p->n_stages};
-    zero_status st = zero_new(&all.clocks, n, what);
-    if (st == ZERO_OK) st = zero_new(&all.links, n, what);
-    if (st == ZERO_OK) st = zero_new(&all.meetings, p->plan.model->n_groups, what);
-    if (st == ZERO_OK) st = zero_new(&all.has_come, n, what);
-    for (size_t k = 0; st == ZERO_OK && k < n; k++)
-        st = open_clocks(&all.clocks[k], &p->stages[k].schedule, machine, 1.0);
-    if (st == ZERO_OK) st = walk_stages(&all);
+    ZERO_AT_END(destroy) struct stages all = {.n = p->n_stages};
+    ZERO_TRY(zero_new(&all.clocks, n, what));
+    ZERO_TRY(zero_new(&all.links, n, what));
+    ZERO_TRY(zero_new(&all.meetings, p->plan.model->n_groups, what));
+    ZERO_TRY(zero_new(&all.has_come, n, what));
+    for (size_t k = 0; k < n; k++)
+        ZERO_TRY(open_clocks(&all.clocks[k], &p->stages[k].schedule, machine, 1.0));
+    ZERO_TRY(walk_stages(&all));
     zero_pipeline_time t = {0};
     double computed = 0.0;
-    for (size_t k = 0; st == ZERO_OK && k < n; k++) {
+    for (size_t k = 0; k < n; k++) {
         const struct clocks *c = &all.clocks[k];
         t.step = fmax(t.step, c->now);
         t.passes = fmax(t.passes, c->last_pass);
@@ -418,11 +423,6 @@ zero_status zero_pipeline_walk(const zero_pipeline *p, const zero_plan_machine *
         computed += c->spent.compute;
     }
     t.idle = 1.0 - computed / ((double)n * t.passes);
-    if (st == ZERO_OK) *time = t;
-    for (size_t k = 0; all.clocks && k < n; k++) free(all.clocks[k].ends);
-    free(all.clocks);
-    free(all.links);
-    free(all.meetings);
-    free(all.has_come);
-    return st;
+    *time = t;
+    return ZERO_OK;
 }

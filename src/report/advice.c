@@ -1,7 +1,5 @@
 #include "report/advice.h"
 
-#include <inttypes.h>
-
 #include "base/number.h"
 #include "lists/algorithm.h"
 #include "plan/plan.h"

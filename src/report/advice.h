@@ -2,8 +2,6 @@
  * nodes. */
 #pragma once
 
-#include <stdio.h>
-
 #include "plan/plan_time.h"
 
 /* The limit that the plan exceeds. */

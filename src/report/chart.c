@@ -1,7 +1,5 @@
 #include "report/chart.h"
 
-#include <string.h>
-
 #include "base/fail.h"
 #include "report/json_put.h"
 #include "report/plan_facts.h"
@@ -86,13 +84,12 @@ static json_t *panel_facts(const zero_schedule *s, int width)
     }
     /* Evaluation may need more than a step that keeps nothing. */
     bool is_beside = s->peak_program != ZERO_PROGRAM_STEP;
-    return json_pack("{s:i, s:s, s:I, s:i, s:i, s:[f, f, f], s:o, s:s*, s:I}", "stage",
-                     s->input.stage, "name", zero_stage_at(s->input.stage)->name, "bytes",
-                     (json_int_t)p->code[peak].live_bytes, "number", peak + 1, "of",
-                     p->length, "layers", bytes[STATES], bytes[ACTIVATIONS], bytes[REST],
-                     "columns", columns, "needs_more",
-                     is_beside ? zero_program_name(s->peak_program) : NULL, "peak_bytes",
-                     (json_int_t)s->peak_bytes);
+    return json_pack(
+        "{s:i, s:s, s:I, s:i, s:i, s:[f, f, f], s:o, s:s*, s:I}", "stage", s->input.stage,
+        "name", zero_stage_at(s->input.stage)->name, "bytes", p->code[peak].live_bytes,
+        "number", peak + 1, "of", p->length, "layers", bytes[STATES], bytes[ACTIVATIONS],
+        bytes[REST], "columns", columns, "needs_more",
+        is_beside ? zero_program_name(s->peak_program) : NULL, "peak_bytes", s->peak_bytes);
 }
 
 /* ---- words ---- */

@@ -10,8 +10,6 @@
  * Stages stand side by side on one scale, so that the steps between them are seen. */
 #pragma once
 
-#include <stdio.h>
-
 #include "report/plan_report.h"
 
 #define ZERO_CHART_COLUMNS 80

@@ -1,9 +1,6 @@
 #include "report/json_put.h"
 
-#include <stdlib.h>
-
 #include "base/embedded.h"
-#include "base/fail.h"
 #include "base/legible.h"
 #include "facts/form.h"
 

@@ -1,13 +1,9 @@
 /* json_put.h - members of a JSON object, by type. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-
 #include <jansson.h>
 
-#include "zero/status.h"
+#include "base/fail.h"
 
 static inline void put_whole(json_t *object, const char *key, int64_t value)
 {

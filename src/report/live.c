@@ -1,10 +1,5 @@
 #include "report/live.h"
 
-#include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "base/number.h"
 #include "train/step_times.h"
 

@@ -1,7 +1,5 @@
 #include "report/models.h"
 
-#include <inttypes.h>
-
 #include "nn/shape.h"
 #include "sharding/formula.h"
 

@@ -1,8 +1,5 @@
 #include "report/plan_beside.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/fail.h"
 #include "base/grow.h"
 #include "report/json_put.h"
@@ -100,36 +97,30 @@ static zero_status find_matches(merger *m, const zero_plan_entries *program, int
 static zero_status add_program(merger *m, int k)
 {
     size_t rows = (size_t)m->n + 1, entries = (size_t)m->programs[k].n + 1;
-    zero_plan_row *joined = malloc((rows + entries) * sizeof *joined);
-    int *numbers = malloc((2 * rows + entries) * sizeof *numbers);
-    int64_t *tails = malloc(rows * sizeof *tails);
-    zero_status st = joined && numbers && tails
-                         ? find_matches(m, &m->programs[k], numbers + 2 * rows, numbers,
-                                        numbers + rows, tails)
-                         : zero_fail(ZERO_ERR_NOMEM, "no memory for %zu lines", entries);
-    if (st == ZERO_OK) {
-        /* Between two matches the program's own entries come first: a gradient is freed
-         * right after the instruction that both have. */
-        const int *match = numbers + 2 * rows;
-        int n = 0, row = 0, n_entries = m->programs[k].n;
-        for (int entry = 0; entry <= n_entries; entry++) {
-            bool is_end = entry == n_entries, is_own = !is_end && match[entry] < 0;
-            int until = is_end ? m->n : is_own ? row : match[entry];
-            while (row < until) joined[n++] = m->rows[row++];
-            if (is_end) break;
-            for (int i = 0; i < ZERO_STAGE_COUNT && is_own; i++) joined[n].of[i] = -1;
-            if (!is_own) joined[n] = m->rows[row++];
-            joined[n++].of[k] = entry;
-        }
-        m->n = n;
-        free(m->rows);
-        m->rows = joined;
-        joined = NULL;
+    ZERO_FREED zero_plan_row *joined = NULL;
+    ZERO_FREED int *numbers = NULL;
+    ZERO_FREED int64_t *tails = NULL;
+    ZERO_TRY(zero_new(&joined, rows + entries, "lines of programs"));
+    ZERO_TRY(zero_new(&numbers, 2 * rows + entries, "lines of programs"));
+    ZERO_TRY(zero_new(&tails, rows, "lines of programs"));
+    int *match = numbers + 2 * rows, n = 0, row = 0, n_entries = m->programs[k].n;
+    ZERO_TRY(find_matches(m, &m->programs[k], match, numbers, numbers + rows, tails));
+    /* Between two matches the program's own entries come first: a gradient is freed right
+     * after the instruction that both have. */
+    for (int entry = 0; entry <= n_entries; entry++) {
+        bool is_end = entry == n_entries, is_own = !is_end && match[entry] < 0;
+        int until = is_end ? m->n : is_own ? row : match[entry];
+        while (row < until) joined[n++] = m->rows[row++];
+        if (is_end) break;
+        for (int i = 0; i < ZERO_STAGE_COUNT && is_own; i++) joined[n].of[i] = -1;
+        if (!is_own) joined[n] = m->rows[row++];
+        joined[n++].of[k] = entry;
     }
-    free(joined);
-    free(numbers);
-    free(tails);
-    return st;
+    m->n = n;
+    free(m->rows);
+    m->rows = joined;
+    joined = NULL;
+    return ZERO_OK;
 }
 
 zero_status zero_plan_entries_merge(const zero_plan_entries *programs, int n,

@@ -10,8 +10,6 @@
  * stages need it. */
 #pragma once
 
-#include <stdio.h>
-
 #include "report/plan_report.h"
 
 /* In 80 columns, but where instructions have long names: up to 84. Then a legend.

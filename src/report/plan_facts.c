@@ -3,13 +3,13 @@
 #include "base/fail.h"
 #include "base/number.h"
 #include "report/json_put.h"
-#include "report/plan_peers.h"
 #include "report/plan_pipeline.h"
 #include "sharding/checks.h"
 #include "sharding/formula.h"
 #include "sharding/instruction_text.h"
 #include "sharding/schedule_exchange.h"
 #include "sharding/stages.h"
+#include "train/metrics.h"
 
 /* ---- memory ---- */
 
@@ -36,26 +36,16 @@ static json_t *peak_facts(const zero_schedule *s)
                      p->length, "instruction", text);
 }
 
-static json_t *moved_facts(const zero_file_traffic *t)
-{
-    return json_pack("{s:I, s:I, s:I, s:I}", "bytes_read", t->bytes_read, "bytes_written",
-                     t->bytes_written, "reads", t->reads, "writes", t->writes);
-}
-
 /* The scratch file: what lies there, and what a step moves. */
 static json_t *file_facts(const zero_plan_ledger *l)
 {
-    const zero_offload_traffic *t = &l->file_step;
-    zero_file_traffic all = zero_offload_total(t);
-    json_t *classes = json_object();
+    zero_file_traffic all = zero_offload_total(&l->file_step);
+    json_t *classes = json_object(), *step = zero_metrics_offload(&l->file_step);
     for (int c = 0; c < ZERO_CLASSES; c++)
         put_whole(classes, zero_class_name((zero_class)c), (int64_t)l->file[c]);
-    return json_pack("{s:o, s:I, s:I, s:{s:o, s:o, s:o, s:o}}", "classes", classes, "bytes",
-                     l->file_bytes, "page_padding", l->file_padding, "step",
-                     zero_class_name(ZERO_CLASS_OPTIMIZER), moved_facts(&t->states),
-                     zero_class_name(ZERO_CLASS_PARAMETERS), moved_facts(&t->parameters),
-                     zero_class_name(ZERO_CLASS_KEPT), moved_facts(&t->activations), "all",
-                     moved_facts(&all));
+    json_object_set_new(step, "all", zero_metrics_moved(&all));
+    return json_pack("{s:o, s:I, s:I, s:o}", "classes", classes, "bytes", l->file_bytes,
+                     "page_padding", l->file_padding, "step", step);
 }
 
 /* What a rank needs: `limit` and `device_limit` are of its memory and its device's; 0:
@@ -63,26 +53,26 @@ static json_t *file_facts(const zero_plan_ledger *l)
 static json_t *memory_facts(const zero_schedule *s, const zero_plan_ledger *l,
                             size_t context, size_t limit, size_t device_limit)
 {
+    const bool has_device = s->input.device;
+    const size_t needed = l->device_needed + context;
     json_t *object = json_pack("{s:o, s:o, s:I, s:f, s:f}", "classes", class_facts(s, l),
                                "peak", peak_facts(s), "states", l->states, "formula",
                                l->formula, "padding", l->padding);
-    json_t *host = object;
-    if (s->input.device) {
-        size_t needed = l->device_needed + context;
-        json_t *device = json_pack("{s:I, s:I, s:I}", "arena", s->own_bytes,
-                                   "context_bytes", context, "needed", needed);
-        if (device_limit > 0)
-            put_flag(device, "fits_device_memory", needed <= device_limit);
-        json_object_set_new(object, "device", device);
-        host = json_pack("{s:I}", "peak_bytes", s->host_peak_bytes);
-        json_object_set_new(object, "host", host);
-    }
-    put_whole(host, "arena", (int64_t)(s->input.device ? s->host_bytes : s->own_bytes));
-    put_whole(host, "window", (int64_t)s->window_bytes);
-    if (s->n_joins > 0) put_whole(host, "tp_window", (int64_t)s->tp_window_bytes);
-    put_whole(host, "process_bytes", (int64_t)zero_plan_process(s));
-    put_whole(host, "needed", (int64_t)l->needed);
-    if (limit > 0) put_flag(host, "fits_memory_limit", l->needed <= limit);
+    json_t *host = json_pack(
+        "{s:o*, s:I, s:I, s:o*, s:I, s:I, s:o*}", "peak_bytes",
+        has_device ? json_integer((int64_t)s->host_peak_bytes) : NULL, "arena",
+        has_device ? s->host_bytes : s->own_bytes, "window", s->window_bytes, "tp_window",
+        s->n_joins > 0 ? json_integer((int64_t)s->tp_window_bytes) : NULL, "process_bytes",
+        zero_plan_process(s), "needed", l->needed, "fits_memory_limit",
+        limit > 0 ? json_boolean(l->needed <= limit) : NULL);
+    json_object_update_new(
+        object,
+        has_device
+            ? json_pack("{s:{s:I, s:I, s:I, s:o*}, s:o}", "device", "arena", s->own_bytes,
+                        "context_bytes", context, "needed", needed, "fits_device_memory",
+                        device_limit > 0 ? json_boolean(needed <= device_limit) : NULL,
+                        "host", host)
+            : host);
     return object;
 }
 

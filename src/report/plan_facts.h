@@ -4,10 +4,6 @@
  * and forms/report.txt says which of it a text shows. */
 #pragma once
 
-#include <stdio.h>
-
-#include <jansson.h>
-
 #include "report/plan_report.h"
 
 /* A new tree: all of the report. Sizes are bytes. NULL without memory, as below. */

@@ -12,8 +12,6 @@
  * Numbers that the user gave stay as they are. */
 #pragma once
 
-#include <stdio.h>
-
 #include "report/plan_report.h"
 
 /* Fills in r->config and r->request.machine of a plan whose shape is known and whose layout

@@ -1,40 +1,15 @@
 #include "report/plan_report.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/fail.h"
 #include "base/grow.h"
 #include "data/corpus.h"
 #include "math/backends.h"
 #include "math/device.h"
-#include "report/plan_facts.h"
 #include "report/plan_machine.h"
-#include "report/plan_peers.h"
 #include "report/plan_pipeline.h"
-#include "sharding/compile.h"
 #include "sharding/stages.h"
 
 /* ---- the plan asked for ---- */
-
-static zero_status choose_shape(zero_plan_report *r)
-{
-    const zero_config *c = &r->config;
-    int64_t data_vocab;
-    zero_shape preset;
-    ZERO_TRY(zero_model_preset(c->model, &preset));
-    ZERO_TRY(zero_corpus_expect_vocab(c->data, c->tokenizer, &data_vocab, &r->whose_vocab));
-    if (preset.vocab > 0) r->whose_vocab = "the preset's";
-    if (c->shape.vocab > 0) r->whose_vocab = "--vocab";
-    ZERO_TRY(zero_config_shape(c, data_vocab, &r->shape));
-    if (r->shape.vocab > 0) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "--tokenizer %s: the text decides the vocabulary, and a plan does not "
-                     "read it; give --vocab N",
-                     c->tokenizer);
-}
 
 static zero_status choose_layout(zero_plan_report *r)
 {
@@ -76,7 +51,7 @@ zero_plan_exchange zero_plan_data_of(const zero_plan_ledger *l)
 {
     const zero_plan_exchange *others[] = {&l->all_reduce, &l->gather};
     zero_plan_exchange sum = l->reduce;
-    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+    for (int i = 0; i < ZERO_COUNT(others); i++) {
         sum.collectives += others[i]->collectives;
         sum.formula += others[i]->formula;
         zero_traffic_add(&sum.traffic, 1, &others[i]->traffic);
@@ -121,7 +96,19 @@ static zero_status make(zero_plan_report *r)
     ZERO_TRY(zero_config_check(&r->config));
     ZERO_TRY(zero_backend_find(r->config.backend, &backend));
     ZERO_TRY(zero_config_complete(&r->config, r->request.n_ranks));
-    ZERO_TRY(choose_shape(r));
+    const zero_config *c = &r->config;
+    int64_t data_vocab;
+    zero_shape preset;
+    ZERO_TRY(zero_model_preset(c->model, &preset));
+    ZERO_TRY(zero_corpus_expect_vocab(c->data, c->tokenizer, &data_vocab, &r->whose_vocab));
+    if (preset.vocab > 0) r->whose_vocab = "the preset's";
+    if (c->shape.vocab > 0) r->whose_vocab = "--vocab";
+    ZERO_TRY(zero_config_shape(c, data_vocab, &r->shape));
+    if (r->shape.vocab <= 0)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--tokenizer %s: the text decides the vocabulary, and a plan does "
+                         "not read it; give --vocab N",
+                         c->tokenizer);
     ZERO_TRY(zero_tp_check(&r->config.tp, &r->shape));
     ZERO_TRY(zero_model_build(&r->shape, &r->model));
     ZERO_TRY(zero_model_activate(&r->model, zero_config_activations(&r->config)));

@@ -1,8 +1,5 @@
 #include "report/plan_nodes.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-
 #include "base/fail.h"
 #include "base/number.h"
 #include "report/json_put.h"

@@ -6,8 +6,6 @@
  * Each row is a plan of its own. Its numbers are sums over the ranks of node 0. */
 #pragma once
 
-#include <jansson.h>
-
 #include "report/plan_report.h"
 
 #define ZERO_NODE_ROWS 8 /* that are asked for, at most */

@@ -1,10 +1,7 @@
 #include "report/plan_peers.h"
 
-#include <stdlib.h>
-
 #include "base/fail.h"
 #include "base/grow.h"
-#include "report/plan_facts.h"
 #include "sharding/compile.h"
 #include "sharding/schedule_peers.h"
 
@@ -38,16 +35,14 @@ static zero_status count_rank(const zero_plan_report *r, int stage, int rank,
 zero_status zero_plan_peers_make(const zero_plan_report *r, int stage, int64_t **matrix)
 {
     int n = r->layout.size;
-    zero_status st = ZERO_OK;
     if (n > ZERO_MOST_PEERS)
         return zero_fail(ZERO_ERR_INVALID,
                          "--peers with --ranks %d: bytes from rank to rank are shown for "
                          "up to %d ranks; give fewer",
                          n, ZERO_MOST_PEERS);
     ZERO_TRY(zero_new(matrix, (size_t)n * (size_t)n, "pairs of ranks"));
-    for (int rank = 0; st == ZERO_OK && rank < n; rank++)
-        st = count_rank(r, stage, rank, *matrix);
-    return st;
+    for (int rank = 0; rank < n; rank++) ZERO_TRY(count_rank(r, stage, rank, *matrix));
+    return ZERO_OK;
 }
 
 json_t *zero_plan_peers_json(const zero_plan_report *r, const zero_plan_stage *stage)

@@ -7,8 +7,6 @@
  * out. */
 #pragma once
 
-#include <jansson.h>
-
 #include "report/plan_report.h"
 
 /* *matrix[n][n] = bytes of a step by sender and receiver, over the ranks' own programs of

@@ -1,13 +1,10 @@
 #include "report/plan_pipeline.h"
 
-#include <math.h>
-
 #include "base/fail.h"
 #include "report/json_put.h"
 #include "report/plan_facts.h"
 #include "report/plan_program.h"
 #include "report/text.h"
-#include "sharding/schedule_exchange.h"
 
 /* ---- what a pipeline cannot be combined with ---- */
 
@@ -39,7 +36,7 @@ zero_status zero_plan_pipelines_check(const zero_plan_report *r)
     };
     int P = r->request.pipeline, N = r->request.n_ranks;
     int most = zero_pipeline_most_stages(&r->model);
-    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
+    for (int i = 0; i < ZERO_COUNT(refused); i++)
         if (refused[i].is_given)
             return zero_fail(ZERO_ERR_INVALID,
                              "--pipeline with %s: %s; leave out one of them",
@@ -94,19 +91,17 @@ static json_t *stage_facts(const zero_pipeline *p, int stage)
     json_t *classes = json_object();
     for (int c = 0; c < ZERO_CLASSES; c++)
         json_object_set_new(classes, zero_class_name((zero_class)c),
-                            json_pack("{s:I, s:I}", "own_peak",
-                                      (json_int_t)s->class_peak[c], "at_peak",
-                                      (json_int_t)l->at_peak[c]));
+                            json_pack("{s:I, s:I}", "own_peak", s->class_peak[c], "at_peak",
+                                      l->at_peak[c]));
     return json_pack(
         "{s:i, s:s, s:s, s:o, s:I, s:I, s:i, s:i, s:I, s:I, s:I, s:I}", "stage", stage,
         "first_unit", units[s->pipe.first_unit].name, "last_unit",
-        units[s->pipe.end_unit - 1].name, "classes", classes, "peak_bytes",
-        (json_int_t)s->peak_bytes, "states", (json_int_t)l->states, "microbatches_alive",
-        l->live, "microbatches_alive_formula",
+        units[s->pipe.end_unit - 1].name, "classes", classes, "peak_bytes", s->peak_bytes,
+        "states", l->states, "microbatches_alive", l->live, "microbatches_alive_formula",
         zero_pipeline_live_formula(p->kind, p->n_stages, stage, p->plan.accumulation),
-        "activation_bytes_sent", (json_int_t)l->activations_sent, "gradient_bytes_sent",
-        (json_int_t)l->gradients_sent, "tied_bytes_sent", (json_int_t)l->tied_sent,
-        "reduced_bytes_sent", (json_int_t)l->reduced_sent);
+        "activation_bytes_sent", l->activations_sent, "gradient_bytes_sent",
+        l->gradients_sent, "tied_bytes_sent", l->tied_sent, "reduced_bytes_sent",
+        l->reduced_sent);
 }
 
 static json_t *pipeline_facts(const zero_plan_report *r, const zero_plan_pipeline *of)

@@ -6,8 +6,6 @@
  * them. Each rank has a node of its own. */
 #pragma once
 
-#include <jansson.h>
-
 #include "report/plan_report.h"
 
 /* ZERO_ERR_INVALID for ranks that P does not divide, and for options that pipelines do

@@ -1,8 +1,6 @@
 #include "report/plan_program.h"
 
-#include <inttypes.h>
 #include <limits.h>
-#include <stdlib.h>
 
 #include "base/fail.h"
 #include "base/grow.h"
@@ -14,13 +12,18 @@
 
 #define AFTER_LOSSES INT_MAX
 
-/* Instructions without a microbatch belong to a pass: forward and backward of each
- * microbatch, and what follows the losses. */
-static void fill(zero_plan_entries *e, const zero_freed *freed, int n_freed)
+zero_status zero_plan_entries_make(zero_plan_entries *entries, const zero_schedule *s,
+                                   zero_program_kind kind)
 {
-    const zero_program *p = &e->s->programs[e->kind];
-    int pass = 0;
+    ZERO_FREED zero_freed *freed = NULL;
+    int n_freed, pass = 0;
     bool is_over = false;
+    const zero_program *p = &s->programs[kind];
+    zero_plan_entries made = {.s = s, .kind = kind};
+    ZERO_TRY(zero_schedule_freed(s, kind, &freed, &n_freed));
+    ZERO_TRY(zero_new(&made.list, p->length + n_freed + 1, "lines"));
+    /* Instructions without a microbatch belong to a pass: forward and backward of each
+     * microbatch, and what follows the losses. */
     for (int at = 0, next = 0; at < p->length; at++) {
         const zero_instruction *i = &p->code[at];
         bool backward = i->op == ZERO_OP_BACKWARD || i->op == ZERO_OP_RECOMPUTE;
@@ -31,29 +34,16 @@ static void fill(zero_plan_entries *e, const zero_freed *freed, int n_freed)
                    : is_over                      ? AFTER_LOSSES
                                                   : pass;
         zero_plan_key key = {(int)i->op, i->unit >= 0 ? i->unit : i->group, i->part, when};
-        e->list[e->n++] =
-            (zero_plan_entry){at, zero_plan_instruction_bytes(e->s, i), key, i, -1};
+        made.list[made.n++] =
+            (zero_plan_entry){at, zero_plan_instruction_bytes(s, i), key, i, -1};
         for (; next < n_freed && freed[next].at == at; next++) {
             const zero_freed *f = &freed[next];
-            e->list[e->n++] = (zero_plan_entry){
+            made.list[made.n++] = (zero_plan_entry){
                 -1, (int64_t)f->bytes, {ZERO_OP_KINDS, f->group, -1, pass}, i, f->group};
         }
     }
-}
-
-zero_status zero_plan_entries_make(zero_plan_entries *entries, const zero_schedule *s,
-                                   zero_program_kind kind)
-{
-    zero_freed *freed;
-    int n_freed;
-    zero_plan_entries made = {.s = s, .kind = kind};
-    ZERO_TRY(zero_schedule_freed(s, kind, &freed, &n_freed));
-    int most = s->programs[kind].length + n_freed;
-    zero_status st = zero_new(&made.list, most + 1, "lines");
-    if (st == ZERO_OK) fill(&made, freed, n_freed);
-    free(freed);
-    if (st == ZERO_OK) *entries = made;
-    return st;
+    *entries = made;
+    return ZERO_OK;
 }
 
 void zero_plan_entries_destroy(zero_plan_entries *entries)

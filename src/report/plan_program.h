@@ -9,8 +9,6 @@
  */
 #pragma once
 
-#include <stdio.h>
-
 #include "report/plan_report.h"
 #include "sharding/instruction_text.h"
 #include "sharding/stages.h"

@@ -22,7 +22,7 @@ static json_t *file_facts(const zero_plan_report *r)
         json_pack("{s:s, s:s, s:s, s:s, s:o, s:f, s:f}", "name", m->name, "date", m->date,
                   "source", m->source, "fit", m->fit, "filled", filled, "devices_per_node",
                   m->devices, "memory_bytes", m->memory);
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+    for (int i = 0; i < ZERO_COUNT(parts); i++)
         if (parts[i].is_filled) json_array_append_new(filled, json_string(parts[i].name));
     put_real(machine, "peak_flops_per_second", m->peak[r->config.plan.type]);
     return machine;

@@ -1,5 +1,4 @@
 /* A stage of a plan, and what is asked for beside it, which the tree has as it is made. */
-#include <inttypes.h>
 
 #include "base/fail.h"
 #include "base/grow.h"
@@ -11,21 +10,6 @@
 #include "sharding/compile.h"
 #include "sharding/stages.h"
 
-static zero_status put_kept(const zero_plan_report *r, const zero_plan_stage *stage)
-{
-    int *kept;
-    size_t bytes;
-    json_t *groups = json_array();
-    ZERO_TRY(zero_new(&kept, r->part->n_groups, "groups"));
-    int n = zero_plan_kept(&stage->schedule, kept, &bytes);
-    for (int i = 0; i < n; i++)
-        json_array_append_new(groups, json_string(r->model.groups[kept[i]].name));
-    free(kept);
-    json_object_set_new(stage->facts, "kept",
-                        json_pack("{s:I, s:o}", "bytes", bytes, "groups", groups));
-    return ZERO_OK;
-}
-
 #define ALL_RANKS 4 /* of more ranks only a few are planned */
 
 /* A scheme of partition over all ranks, or a few of many: all pieces are equal but those of
@@ -34,7 +18,7 @@ static zero_status put_partition(const zero_plan_report *r, zero_plan_input in,
                                  zero_partition_scheme scheme, json_t *partitions)
 {
     static const char *const names[] = {"needed", "bytes_sent", "bytes_received"};
-    enum { VALUES = sizeof names / sizeof names[0] };
+    enum { VALUES = ZERO_COUNT(names) };
     int n = in.n_ranks, planned = n <= ALL_RANKS ? n : 3;
     const int few[] = {0, n / 2, n - 1};
     int64_t least[VALUES], most[VALUES];
@@ -58,8 +42,7 @@ static zero_status put_partition(const zero_plan_report *r, zero_plan_input in,
     json_t *facts = json_pack("{s:i}", "ranks_looked_at", planned);
     for (int v = 0; v < VALUES; v++)
         json_object_set_new(facts, names[v],
-                            json_pack("{s:I, s:I}", "least", (json_int_t)least[v], "most",
-                                      (json_int_t)most[v]));
+                            json_pack("{s:I, s:I}", "least", least[v], "most", most[v]));
     json_object_set_new(partitions, zero_partition_scheme_name(scheme), facts);
     return ZERO_OK;
 }
@@ -102,17 +85,15 @@ static zero_status put_disk(const zero_plan_report *r, const zero_plan_stage *st
     const double bytes = s->input.type == ZERO_FP32 ? 16.0 : 24.0;
     const double tokens = (double)(r->config.global_batch * r->shape.seq);
     zero_plan_input in = s->input;
-    zero_schedule without;
+    ZERO_AT_END(zero_schedule_destroy) zero_schedule without = {0};
     zero_plan_time resident;
     double times;
     in.offload = ZERO_OFFLOAD_OFF;
     in.offload_host = 0;
     in.offload_parameters = in.offload_activations = 0;
     ZERO_TRY(zero_schedule_compile(&without, &in));
-    zero_status st = zero_plan_time_step(&without, m, &resident);
-    if (st == ZERO_OK) st = zero_plan_time_hidden(s, &without, m, ZERO_PLAN_HIDDEN, &times);
-    zero_schedule_destroy(&without);
-    ZERO_TRY(st);
+    ZERO_TRY(zero_plan_time_step(&without, m, &resident));
+    ZERO_TRY(zero_plan_time_hidden(s, &without, m, ZERO_PLAN_HIDDEN, &times));
     int sharers = zero_layout_local_size(zero_schedule_data_layout(s), s->input.rank);
     zero_file_traffic all = zero_offload_total(&stage->ledger.file_step);
     double flops = m->flops * sharers;
@@ -128,20 +109,6 @@ static zero_status put_disk(const zero_plan_report *r, const zero_plan_stage *st
                   json_real(tokens * times), /* not finite: no number does */
                   "bytes_written_per_day",
                   86400.0 / t->step * sharers * (double)all.bytes_written));
-    return ZERO_OK;
-}
-
-static zero_status put_fitted(const zero_plan_report *r, const zero_plan_input *in,
-                              const zero_plan_room *room, const zero_plan_stage *stage)
-{
-    zero_plan_fitted f;
-    ZERO_TRY(zero_plan_fit(&r->shape, in, room, &f));
-    json_t *object =
-        json_pack("{s:I, s:I, s:I, s:b}", "layers", f.layers, "parameters", f.n_params,
-                  "needed", f.needed, "is_deepest", f.layers == ZERO_MOST_LAYERS);
-    if (f.host > 0) put_whole(object, "host", (int64_t)f.host);
-    if (f.file > 0) put_whole(object, "file", (int64_t)f.file);
-    json_object_set_new(stage->facts, "fits", object);
     return ZERO_OK;
 }
 
@@ -210,7 +177,16 @@ zero_status zero_plan_stage_make(zero_plan_report *r, int number, zero_plan_stag
     zero_plan_add_up(&stage->schedule, &stage->ledger);
     json_t *partitions = json_object();
     stage->facts = json_object();
-    ZERO_TRY(put_kept(r, stage));
+    int *kept;
+    size_t bytes;
+    json_t *groups = json_array();
+    ZERO_TRY(zero_new(&kept, r->part->n_groups, "groups"));
+    int n = zero_plan_kept(&stage->schedule, kept, &bytes);
+    for (int i = 0; i < n; i++)
+        json_array_append_new(groups, json_string(r->model.groups[kept[i]].name));
+    free(kept);
+    json_object_set_new(stage->facts, "kept",
+                        json_pack("{s:I, s:o}", "bytes", bytes, "groups", groups));
     json_object_set_new(stage->facts, "partitions", partitions);
     for (int k = 0; k < ZERO_PARTITION_SCHEMES; k++)
         ZERO_TRY(put_partition(r, in, (zero_partition_scheme)k, partitions));
@@ -226,7 +202,16 @@ zero_status zero_plan_stage_make(zero_plan_report *r, int number, zero_plan_stag
         .host = zero_plan_host_room(r),
         .disk = (size_t)o->fit_disk,
     };
-    if (o->fit > 0) ZERO_TRY(put_fitted(r, &in, &room, stage));
+    if (o->fit > 0) {
+        zero_plan_fitted f;
+        ZERO_TRY(zero_plan_fit(&r->shape, &in, &room, &f));
+        json_t *object =
+            json_pack("{s:I, s:I, s:I, s:b}", "layers", f.layers, "parameters", f.n_params,
+                      "needed", f.needed, "is_deepest", f.layers == ZERO_MOST_LAYERS);
+        if (f.host > 0) put_whole(object, "host", (int64_t)f.host);
+        if (f.file > 0) put_whole(object, "file", (int64_t)f.file);
+        json_object_set_new(stage->facts, "fits", object);
+    }
     if (o->ablation) ZERO_TRY(put_ablation(stage));
     if (o->fit_batch) ZERO_TRY(put_batch(r, in, &room, stage));
     if (!o->peers) return ZERO_OK;

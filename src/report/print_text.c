@@ -28,10 +28,11 @@ static void print_text(const unsigned char *text, size_t n, FILE *out)
 zero_status zero_print_tokens(const zero_tokenizer *tokenizer, const int32_t *tokens,
                               int64_t n, bool raw, FILE *out)
 {
-    zero_bytes text = {0};
-    zero_status st = zero_tokenizer_decode_all(tokenizer, n, tokens, &text);
-    if (st == ZERO_OK && raw) fwrite(text.bytes, 1, text.len, out);
-    if (st == ZERO_OK && !raw) print_text(text.bytes, text.len, out);
-    zero_bytes_destroy(&text);
-    return st;
+    ZERO_AT_END(zero_bytes_destroy) zero_bytes text = {0};
+    ZERO_TRY(zero_tokenizer_decode_all(tokenizer, n, tokens, &text));
+    if (raw)
+        fwrite(text.bytes, 1, text.len, out);
+    else
+        print_text(text.bytes, text.len, out);
+    return ZERO_OK;
 }

@@ -1,9 +1,6 @@
 /* print_text.h - generated text on a terminal. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdio.h>
-
 #include "data/tokenizer.h"
 
 /* Prints the text of n tokens: invalid UTF-8, and whatever would control a terminal or turn

@@ -1,8 +1,5 @@
 #include "report/simulation_report.h"
 
-#include <math.h>
-#include <stdlib.h>
-
 #include "base/fail.h"
 #include "base/grow.h"
 #include "report/json_put.h"
@@ -95,7 +92,7 @@ static json_t *link_facts(const zero_simulated *s)
     if (link->busy <= 0.0) return json_null();
     return json_pack("{s:s, s:i, s:f, s:f, s:I}", "kind", kinds[link->kind], "which",
                      link->which, "busy_seconds", link->busy, "busy_share",
-                     link->busy / s->step, "bytes", (json_int_t)link->bytes);
+                     link->busy / s->step, "bytes", link->bytes);
 }
 
 static json_t *stage_facts(const zero_simulation_report *r, int k)
@@ -107,10 +104,9 @@ static json_t *stage_facts(const zero_simulation_report *r, int k)
                      s->step, "simulated_tokens_per_second", tokens / s->step,
                      "slowest_rank", s->slowest, "of_slowest_rank",
                      rank_facts(&s->of_slowest), "mean_of_ranks", rank_facts(&s->mean),
-                     "busiest_link", link_facts(s), "messages", (json_int_t)s->messages,
-                     "events", (json_int_t)s->events, "alpha_beta",
-                     zero_plan_time_facts(&r->plan, &s->plan), "simulated_to_alpha_beta",
-                     s->step / s->plan.step);
+                     "busiest_link", link_facts(s), "messages", s->messages, "events",
+                     s->events, "alpha_beta", zero_plan_time_facts(&r->plan, &s->plan),
+                     "simulated_to_alpha_beta", s->step / s->plan.step);
 }
 
 zero_status zero_simulation_show(const zero_simulation_report *r, bool json, FILE *out)

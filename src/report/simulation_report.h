@@ -2,8 +2,6 @@
  * forms. */
 #pragma once
 
-#include <stdio.h>
-
 #include "report/plan_report.h"
 #include "simulation/simulate.h"
 

@@ -1,8 +1,5 @@
 #include "report/text.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-
 #include "facts/facts.h"
 
 const char *zero_text_bytes(double bytes, char text[ZERO_PLAN_TEXT])

@@ -1,7 +1,5 @@
 #include "simulation/actions.h"
 
-#include <stdlib.h>
-
 #include "base/exact.h"
 #include "base/fail.h"
 #include "base/grow.h"

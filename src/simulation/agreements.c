@@ -1,7 +1,5 @@
 #include "simulation/walker.h"
 
-#include <stdlib.h>
-
 #include "base/fail.h"
 #include "base/grow.h"
 #include "base/number.h"

@@ -1,8 +1,5 @@
 #include "simulation/events.h"
 
-#include <assert.h>
-#include <stdlib.h>
-
 #include "base/grow.h"
 
 static bool is_before(const zero_heap_item *a, const zero_heap_item *b)

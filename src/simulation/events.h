@@ -4,10 +4,7 @@
  * depend on how the queue is built. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "zero/status.h"
+#include "base/fail.h"
 
 /* What comes next: the item with the least key, of equal ones the least number. */
 typedef struct {

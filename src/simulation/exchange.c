@@ -1,10 +1,5 @@
 #include "simulation/exchange.h"
 
-#include <assert.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/fail.h"
 #include "base/grow.h"
 #include "simulation/parts.h"

@@ -1,14 +1,12 @@
 #include "simulation/groups.h"
 
-#include <stdlib.h>
-
 #include "base/fail.h"
 #include "base/grow.h"
 #include "lists/member.h"
 
 static const zero_family_part parts[] = {ZERO_SHARD_GROUP, ZERO_REPLICA_GROUP,
                                          ZERO_TP_GROUP};
-#define PARTS ((int)(sizeof parts / sizeof *parts))
+#define PARTS ZERO_COUNT(parts)
 
 /* ---- layouts ---- */
 
@@ -110,13 +108,11 @@ static zero_status add_group(zero_groups *g, zero_family_part part, int rank, in
 
 zero_status zero_groups_add(zero_groups *g, const zero_actions *a, zero_exchanges *x)
 {
-    int *ranks;
-    zero_status st = ZERO_OK;
+    ZERO_FREED int *ranks = NULL;
     ZERO_TRY(zero_new(&ranks, g->ranks, "ranks of groups"));
     for (int k = 0; k < PARTS; k++)
-        for (int r = 0; st == ZERO_OK && g->seats[parts[k]] && r < g->ranks; r++)
+        for (int r = 0; g->seats[parts[k]] && r < g->ranks; r++)
             if (g->seats[parts[k]][r].member == 0)
-                st = add_group(g, parts[k], r, ranks, a, x);
-    free(ranks);
-    return st;
+                ZERO_TRY(add_group(g, parts[k], r, ranks, a, x));
+    return ZERO_OK;
 }

@@ -1,9 +1,5 @@
 #include "simulation/limits.h"
 
-#include <inttypes.h>
-#include <math.h>
-#include <string.h>
-
 #include "base/fail.h"
 #include "lists/algorithm.h"
 #include "simulation/agreements.h"

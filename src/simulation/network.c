@@ -1,13 +1,73 @@
 #include "simulation/network.h"
 
-#include <assert.h>
-#include <math.h>
-#include <stdlib.h>
-
 #include "base/fail.h"
 #include "base/grow.h"
-#include "simulation/links.h"
 #include "simulation/queues.h"
+
+/* ---- one link ---- */
+
+/* One link, which its messages share fairly.
+ *
+ * The messages that a link serves at a time have equal shares of its rate. Each of them
+ * ends when the link's own clock, which advances by 1/n of a second per second while n are
+ * served, shows the message's mark: the clock when it came, and the seconds it takes alone.
+ * So a message that comes or ends changes one clock and no other message. Source: Parekh
+ * and Gallager 1993, "A generalized processor sharing approach to flow control". */
+
+typedef struct {
+    double mark;
+    int64_t number; /* of the message: those of one mark end in this order */
+    struct zero_message *message;
+    int32_t hop; /* which link of the message this is */
+} zero_served;
+
+typedef struct {
+    double seconds_per_byte;
+    double clock, at; /* what the clock showed at time `at` */
+    double busy;      /* seconds in which it served something */
+    int64_t bytes;    /* that have passed */
+    zero_heap served; /* by marks; owned */
+    int64_t event;    /* the number of the event that looks here next; -1: none */
+    double due;       /* its time */
+} zero_link;
+
+/* Times are rounded to a grid of a picosecond. What ends at the same time by the laws then
+ * does so in numbers, and one event, one look ends it all. */
+#define GRID 0x1p-40
+
+/* Brings the clock to the time `now`. */
+static void link_advance(zero_link *link, double now)
+{
+    if (link->served.n > 0) {
+        link->clock += (now - link->at) / (double)link->served.n;
+        link->busy += now - link->at;
+    } else {
+        link->clock = 0.0; /* nobody remembers: small numbers are exact */
+    }
+    link->at = now;
+}
+
+/* Takes the next message that has ended by `now`, the time of the clock; false if no
+ * message has. */
+static bool link_take(zero_link *link, zero_served *message)
+{
+    double precision = GRID + link->at * 0x1p-51;
+    if (link->served.n == 0 || link->served.list[0].key > link->clock + precision)
+        return false;
+    const zero_heap_item item = zero_heap_take(&link->served);
+    *message = (zero_served){item.key, item.number,
+                             (struct zero_message *)(uintptr_t)(item.what & ~UINT64_C(7)),
+                             (int32_t)(item.what & 7)};
+    link->clock = fmax(link->clock, message->mark);
+    return true;
+}
+
+/* The time when the next message ends if none comes; n > 0. */
+static double link_next(const zero_link *link)
+{
+    double left = (link->served.list[0].key - link->clock) * (double)link->served.n;
+    return fmax(link->at, rint((link->at + left) / GRID) * GRID);
+}
 
 #define LINK_KINDS (ZERO_LINK_DISK + 1)
 #define HOPS       6 /* rank, node, switch, and down again */
@@ -141,7 +201,7 @@ static void expect(zero_network *net, int32_t l)
 {
     zero_link *link = &net->links[l];
     if (link->served.n == 0) return;
-    double due = zero_link_next(link);
+    double due = link_next(link);
     if (link->event >= 0 && link->due <= due) return;
     link->event = net->events->added;
     link->due = due;
@@ -150,9 +210,10 @@ static void expect(zero_network *net, int32_t l)
 
 static void serve(zero_network *net, message *m, int hop)
 {
-    zero_served served = {
-        .mark = m->mark[hop], .number = m->number, .message = m, .hop = hop};
-    net->failed = !zero_link_add(&net->links[m->link[hop]], &served) || net->failed;
+    /* Messages lie at multiples of 8. */
+    const zero_heap_item item = {m->mark[hop], m->number,
+                                 (uint64_t)(uintptr_t)m | (uint64_t)hop};
+    net->failed = !zero_heap_add(&net->links[m->link[hop]].served, item) || net->failed;
 }
 
 /* A link serves the message at once unless it still has the one before it on the
@@ -163,7 +224,7 @@ static void enter(zero_network *net, message *m, const message *before, int hop,
     zero_link *link = &net->links[m->link[hop]];
     bool is_end = hop == 0 || hop == m->n_hops - 1;
     double work = (double)m->bytes * link->seconds_per_byte + (is_end ? latency : 0.0);
-    zero_link_advance(link, net->events->now);
+    link_advance(link, net->events->now);
     if (before && !(before->passed >> hop & 1)) {
         m->mark[hop] = before->mark[hop] + work;
         return;
@@ -237,8 +298,8 @@ void zero_network_happens(zero_network *net, const zero_event *event)
     message *first = NULL, *last = NULL;
     if (link->event != event->number) return;
     link->event = -1;
-    zero_link_advance(link, net->events->now);
-    while (zero_link_take(link, &served)) {
+    link_advance(link, net->events->now);
+    while (link_take(link, &served)) {
         message *m = served.message, *next = (message *)m->queued.next;
         link->bytes += m->bytes;
         m->passed |= (uint8_t)(1u << served.hop);
@@ -294,7 +355,7 @@ zero_link_use zero_network_busiest(const zero_network *net)
 void zero_network_forget(zero_network *net)
 {
     for (int i = 0; i < net->first[LINK_KINDS]; i++) {
-        zero_link_advance(&net->links[i], net->events->now);
+        link_advance(&net->links[i], net->events->now);
         net->links[i].busy = 0.0;
         net->links[i].bytes = 0;
     }

@@ -1,7 +1,5 @@
 #include "simulation/packing.h"
 
-#include <stdlib.h>
-
 #include "base/fail.h"
 #include "base/grow.h"
 #include "lists/algorithm.h"

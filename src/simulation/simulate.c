@@ -1,10 +1,5 @@
 #include "simulation/simulate.h"
 
-#include <assert.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/fail.h"
 #include "base/grow.h"
 #include "base/number.h"
@@ -96,22 +91,6 @@ static int64_t bytes_of(const zero_walkers *w, int n_programs)
     return bytes;
 }
 
-static zero_status open_ranks(zero_walkers *w)
-{
-    ZERO_TRY(zero_new(&w->list, w->ranks, "simulated ranks"));
-    for (int part = 0; part < ZERO_FAMILY_PARTS; part++)
-        ZERO_TRY(zero_new(&w->joined[part], n_joined(w, part), "simulated ranks"));
-    for (int r = 0; r < w->ranks; r++)
-        w->list[r] = (zero_walker){.pace = 1.0, .look_at = -1.0};
-    for (int k = 0; k < w->input->n_slow; k++)
-        w->list[w->input->slow[k].rank].pace = 1.0 / w->input->slow[k].factor;
-    for (int k = 0; k < w->n_programs; k++)
-        w->files = (int)zero_max(w->files, w->actions[k].n_files);
-    if (w->files > 0 && w->input->machine.disk_read > 0.0)
-        ZERO_TRY(zero_new(&w->moves, (int64_t)w->ranks * w->files, "transfers of ranks"));
-    return zero_agreements_open(&w->agreements, w);
-}
-
 /* ---- results ---- */
 
 static double waited(const zero_simulated_rank *r)
@@ -149,42 +128,51 @@ static zero_simulated results_of(const zero_walkers *w)
 
 /* ---- all ---- */
 
-static zero_status simulate(zero_walkers *w, zero_simulated *result)
+static void destroy(zero_walkers *w)
 {
-    int n = has_own_programs(w->s) ? w->s->input.n_ranks : 1;
-    zero_simulation_cost cost;
-    ZERO_TRY(zero_simulation_check(w->s, w->input));
-    ZERO_TRY(zero_groups_init(&w->groups, w->s));
-    w->ranks = w->groups.ranks;
-    ZERO_TRY(zero_new(&w->actions, n, "programs of simulated ranks"));
-    ZERO_TRY(zero_new(&w->schedules, n, "programs of simulated ranks"));
-    ZERO_TRY(add_program(w, 0));
-    ZERO_TRY(zero_simulation_cost_of(&w->actions[0], &w->groups, w->input->steps, &cost));
-    cost.bytes += bytes_of(w, n);
-    ZERO_TRY(zero_simulation_check_cost(w->s, w->input, &cost));
-    for (int rank = 1; rank < n; rank++) ZERO_TRY(add_program(w, rank));
-    ZERO_TRY(open_exchanges(w));
-    ZERO_TRY(open_ranks(w));
-    ZERO_TRY(zero_walkers_run(w));
-    *result = results_of(w);
-    return zero_plan_time_step(w->s, &w->input->machine, &result->plan);
+    zero_agreements_close(w->agreements);
+    free(w->moves);
+    for (int part = 0; part < ZERO_FAMILY_PARTS; part++) free(w->joined[part]);
+    free(w->list);
+    zero_exchanges_close(w->exchanges);
+    zero_events_destroy(&w->events);
+    for (int k = 0; k < w->n_programs; k++) zero_actions_destroy(&w->actions[k]);
+    for (int k = 1; k < w->n_programs; k++) zero_schedule_destroy(&w->schedules[k]);
+    free(w->actions);
+    free(w->schedules);
+    zero_groups_destroy(&w->groups);
 }
 
 zero_status zero_simulate(const zero_schedule *s, const zero_simulate_input *input,
                           zero_simulated *result)
 {
-    zero_walkers w = {.s = s, .input = input};
-    zero_status st = simulate(&w, result);
-    zero_agreements_close(w.agreements);
-    free(w.moves);
-    for (int part = 0; part < ZERO_FAMILY_PARTS; part++) free(w.joined[part]);
-    free(w.list);
-    zero_exchanges_close(w.exchanges);
-    zero_events_destroy(&w.events);
-    for (int k = 0; k < w.n_programs; k++) zero_actions_destroy(&w.actions[k]);
-    for (int k = 1; k < w.n_programs; k++) zero_schedule_destroy(&w.schedules[k]);
-    free(w.actions);
-    free(w.schedules);
-    zero_groups_destroy(&w.groups);
-    return st;
+    ZERO_AT_END(destroy) zero_walkers w = {.s = s, .input = input};
+    int n = has_own_programs(s) ? s->input.n_ranks : 1;
+    zero_simulation_cost cost;
+    ZERO_TRY(zero_simulation_check(s, input));
+    ZERO_TRY(zero_groups_init(&w.groups, s));
+    w.ranks = w.groups.ranks;
+    ZERO_TRY(zero_new(&w.actions, n, "programs of simulated ranks"));
+    ZERO_TRY(zero_new(&w.schedules, n, "programs of simulated ranks"));
+    ZERO_TRY(add_program(&w, 0));
+    ZERO_TRY(zero_simulation_cost_of(&w.actions[0], &w.groups, input->steps, &cost));
+    cost.bytes += bytes_of(&w, n);
+    ZERO_TRY(zero_simulation_check_cost(s, input, &cost));
+    for (int rank = 1; rank < n; rank++) ZERO_TRY(add_program(&w, rank));
+    ZERO_TRY(open_exchanges(&w));
+    ZERO_TRY(zero_new(&w.list, w.ranks, "simulated ranks"));
+    for (int part = 0; part < ZERO_FAMILY_PARTS; part++)
+        ZERO_TRY(zero_new(&w.joined[part], n_joined(&w, part), "simulated ranks"));
+    for (int r = 0; r < w.ranks; r++)
+        w.list[r] = (zero_walker){.pace = 1.0, .look_at = -1.0};
+    for (int k = 0; k < w.input->n_slow; k++)
+        w.list[w.input->slow[k].rank].pace = 1.0 / w.input->slow[k].factor;
+    for (int k = 0; k < w.n_programs; k++)
+        w.files = (int)zero_max(w.files, w.actions[k].n_files);
+    if (w.files > 0 && w.input->machine.disk_read > 0.0)
+        ZERO_TRY(zero_new(&w.moves, (int64_t)w.ranks * w.files, "transfers of ranks"));
+    ZERO_TRY(zero_agreements_open(&w.agreements, &w));
+    ZERO_TRY(zero_walkers_run(&w));
+    *result = results_of(&w);
+    return zero_plan_time_step(s, &input->machine, &result->plan);
 }

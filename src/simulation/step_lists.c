@@ -1,8 +1,5 @@
 #include "simulation/step_lists.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/fail.h"
 #include "base/grow.h"
 

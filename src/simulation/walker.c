@@ -1,8 +1,5 @@
 #include "simulation/walker.h"
 
-#include <assert.h>
-#include <math.h>
-
 void zero_walker_order(zero_walkers *w, int rank, double time)
 {
     zero_events_add(&w->events, time, ZERO_EVENT_RANK, rank);

@@ -1,7 +1,5 @@
 #include "simulation/walker.h"
 
-#include <math.h>
-
 #include "base/fail.h"
 
 void zero_walkers_stir(void *walkers, int rank)

@@ -1,11 +1,5 @@
 #include "trace/run_trace.h"
 
-#include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/grow.h"
@@ -27,7 +21,7 @@ zero_status zero_run_trace_count(const zero_schedule *s, const zero_trace_window
 {
     const int length = s->programs[ZERO_PROGRAM_STEP].length;
     zero_trace_size size = zero_trace_measure(s, window);
-    size_t(*live)[ZERO_CLASSES];
+    ZERO_FREED size_t(*live)[ZERO_CLASSES] = NULL;
     ZERO_TRY(zero_trace_live(s, ZERO_PROGRAM_STEP, &live));
     int64_t keeps = zero_min(window->keeps, MOST_STEPS), samples = 1;
     for (int at = 1; at < length; at++)
@@ -35,7 +29,6 @@ zero_status zero_run_trace_count(const zero_schedule *s, const zero_trace_window
     *counts = (zero_trace_counts){.spans = keeps * (length + 2 + size.transfers),
                                   .flights = keeps * size.flights,
                                   .samples = keeps * samples};
-    free(live);
     return ZERO_OK;
 }
 
@@ -203,14 +196,6 @@ static zero_status open_writer(writer *w, const zero_run_trace *mine)
     return ZERO_OK;
 }
 
-static void close_writer(writer *w)
-{
-    for (int p = 0; p < ZERO_PROGRAMS; p++) free(w->live[p]);
-    free(w->transfers);
-    free(w->flights);
-    free(w->steps);
-}
-
 static zero_status put_rank(writer *w, const zero_trace_head *head)
 {
     const zero_trace *t = w->mine->trace;
@@ -252,22 +237,19 @@ typedef struct {
 static zero_status find_extent(const writer *w, extent *e)
 {
     zero_comm *comm = w->mine->comm;
-    extent *all;
-    *e = (extent){INFINITY, INFINITY, INFINITY};
-    if (w->n_steps > 0)
-        *e = (extent){align(w, w->steps[0]->begin), (double)w->steps[0]->step,
-                      -(double)w->steps[w->n_steps - 1]->step};
+    ZERO_FREED extent *all = NULL;
+    *e = w->n_steps > 0 ? (extent){align(w, w->steps[0]->begin), (double)w->steps[0]->step,
+                                   -(double)w->steps[w->n_steps - 1]->step}
+                        : (extent){INFINITY, INFINITY, INFINITY};
     if (w->mine->is_alone) return ZERO_OK;
-    zero_status st = zero_agree(comm, zero_new(&all, comm->size, "times of ranks"));
-    if (st == ZERO_OK)
-        st = zero_comm_all_gather_doubles(comm, 3, &e->origin, (double *)(void *)all);
-    for (int r = 0; st == ZERO_OK && r < comm->size; r++) {
+    ZERO_TRY(zero_agree(comm, zero_new(&all, comm->size, "times of ranks")));
+    ZERO_TRY(zero_comm_all_gather_doubles(comm, 3, &e->origin, (double *)(void *)all));
+    for (int r = 0; r < comm->size; r++) {
         e->origin = fmin(e->origin, all[r].origin);
         e->first = fmin(e->first, all[r].first);
         e->minus_last = fmin(e->minus_last, all[r].minus_last);
     }
-    free(all);
-    return st;
+    return ZERO_OK;
 }
 
 static zero_status take(void *file, int rank, const void *text, size_t bytes)
@@ -318,6 +300,9 @@ zero_status zero_run_trace_write(const zero_run_trace *mine,
         if (whole) st = zero_trace_file_end(whole, st);
         if (!mine->is_alone) st = zero_agree_after_files(comm, st);
     }
-    close_writer(&w);
+    for (int p = 0; p < ZERO_PROGRAMS; p++) free(w.live[p]);
+    free(w.transfers);
+    free(w.flights);
+    free(w.steps);
     return st;
 }

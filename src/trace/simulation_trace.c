@@ -1,11 +1,5 @@
 #include "trace/simulation_trace.h"
 
-#include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/fail.h"
 #include "base/grow.h"
 #include "lists/algorithm.h"

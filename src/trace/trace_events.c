@@ -1,11 +1,6 @@
 #include "trace/trace_events.h"
 
-#include <inttypes.h>
 #include <limits.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/fail.h"
 #include "base/grow.h"

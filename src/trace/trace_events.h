@@ -1,8 +1,6 @@
 /* trace_events.h - the events of a trace, one by one: for trace_read.c. */
 #pragma once
 
-#include <jansson.h>
-
 #include "trace/traced.h"
 
 /* A wait within an instruction, which it finds when all lines have been read. */

@@ -1,11 +1,6 @@
 #include "trace/trace_file.h"
 
-#include <inttypes.h>
-#include <math.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/fail.h"
 #include "base/grow.h"

@@ -1,10 +1,5 @@
 #include "trace/trace_read.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/fail.h"
 #include "base/number.h"
 #include "io/bytes.h"
@@ -148,7 +143,8 @@ static zero_status order(zero_trace_reader *r)
             return zero_fail(
                 ZERO_ERR_FORMAT,
                 "%.500s, line %" PRId64 ": rank %d: expected a wait at the beginning of an "
-                "instruction and within it, found one from %" PRId64 " to %" PRId64 " ns",
+                                        "instruction and within it, found one from %" PRId64
+                " to %" PRId64 " ns",
                 r->trace->path, wait->line, rank->rank, wait->begin, wait->end);
         span->waited = wait->end - wait->begin;
     }
@@ -207,13 +203,12 @@ static zero_status take_line(walk *w, const char *line, size_t len, bool is_whol
                          MOST_LINE, len);
     w->has_comma = len > 0 && line[len - 1] == ',';
     len -= w->has_comma;
-    json_t *event = NULL;
+    json_auto_t *event = NULL;
     zero_status st = zero_json_parse(w->r.where, line, len, &event);
     if (st == ZERO_ERR_FORMAT && !is_whole) return ZERO_OK;
-    if (st == ZERO_OK && !json_is_object(event)) st = expected(w, "an event", line, len);
-    if (st == ZERO_OK) st = zero_trace_take(&w->r, event);
-    json_decref(event);
-    return st;
+    ZERO_TRY(st);
+    if (!json_is_object(event)) return expected(w, "an event", line, len);
+    return zero_trace_take(&w->r, event);
 }
 
 static zero_status take_lines(walk *w)
@@ -238,26 +233,22 @@ static zero_status take_lines(walk *w)
 zero_status zero_traced_parse(zero_traced *trace, const char *path, const void *text,
                               size_t len)
 {
-    zero_traced read = {.path = path};
+    ZERO_AT_END(zero_traced_destroy) zero_traced read = {.path = path};
     walk w = {.r = {.trace = &read}, .text = text, .len = len};
     zero_status st = take_lines(&w);
     if (st == ZERO_OK) st = order(&w.r);
     free(w.r.rank_at);
     free(w.r.waits);
-    if (st == ZERO_OK)
-        *trace = read;
-    else
-        zero_traced_destroy(&read);
-    return st;
+    ZERO_TRY(st);
+    ZERO_GIVE(trace, read);
+    return ZERO_OK;
 }
 
 zero_status zero_traced_read(zero_traced *trace, const char *path)
 {
-    zero_bytes text = {0};
-    zero_status st = zero_bytes_read_at_most(&text, path, ZERO_TRACED_TEXT);
-    if (st == ZERO_OK) st = zero_traced_parse(trace, path, text.bytes, text.len);
-    zero_bytes_destroy(&text);
-    return st;
+    ZERO_AT_END(zero_bytes_destroy) zero_bytes text = {0};
+    ZERO_TRY(zero_bytes_read_at_most(&text, path, ZERO_TRACED_TEXT));
+    return zero_traced_parse(trace, path, text.bytes, text.len);
 }
 
 void zero_traced_destroy(zero_traced *trace)

@@ -1,11 +1,5 @@
 #include "train/config.h"
 
-#include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
-#include "base/fail.h"
 #include "base/number.h"
 #include "base/type.h"
 #include "data/tokenizer.h"
@@ -13,9 +7,7 @@
 #include "lists/algorithm.h"
 #include "lists/member.h"
 #include "math/device.h"
-#include "nn/shape.h"
 #include "plan/plan.h"
-#include "sharding/compile.h"
 #include "sharding/stages.h"
 
 /* With --reproducible the micro batch is the same on all numbers of ranks. It leaves this
@@ -55,26 +47,6 @@ static const struct {
 static double distance(double a, double b)
 {
     return fabs(log(a / b));
-}
-
-/* The rate of the model in GPT-3's table 2.1 that is nearest in size. */
-static double rate_for(double n_params)
-{
-    size_t nearest = 0;
-    for (size_t i = 1; i < sizeof rates / sizeof rates[0]; i++)
-        if (distance(rates[i].n_params, n_params) <
-            distance(rates[nearest].n_params, n_params))
-            nearest = i;
-    return rates[nearest].lr;
-}
-
-/* The micro batch if the user left both batches open: the preset's, or the one that comes
- * nearest to the preset's global batch on this number of ranks. */
-static int64_t preset_micro_batch(int64_t global, int64_t micro, int N)
-{
-    if (micro > 0) return micro;
-    int64_t nearest = (global + N / 2) / N;
-    return nearest > 0 ? nearest : 1;
 }
 
 static zero_status work_out_batch(zero_config *c)
@@ -122,9 +94,16 @@ static zero_status find_recipe(const zero_config *c, zero_recipe *recipe)
     ZERO_TRY(zero_model_preset(c->model, &shape));
     /* Tiny models of all architectures train alike. */
     const char *name = strncmp(c->model, "tiny-", 5) == 0 ? "tiny" : c->model;
+    double n_params = (double)zero_shape_count(&shape), apart = INFINITY;
     *recipe = other_recipe;
-    recipe->lr = rate_for((double)zero_shape_count(&shape));
-    for (size_t i = 0; i < sizeof recipes / sizeof recipes[0]; i++)
+    /* The rate of the model in GPT-3's table 2.1 that is nearest in size. */
+    for (int i = 0; i < ZERO_COUNT(rates); i++) {
+        double d = distance(rates[i].n_params, n_params);
+        if (d >= apart) continue;
+        apart = d;
+        recipe->lr = rates[i].lr;
+    }
+    for (int i = 0; i < ZERO_COUNT(recipes); i++)
         if (strcmp(recipes[i].model, name) == 0) *recipe = recipes[i];
     if (strcmp(lesson_recipe.model, name) == 0) *recipe = lesson_recipe;
     return ZERO_OK;
@@ -190,7 +169,9 @@ zero_status zero_config_complete(zero_config *c, int n_ranks)
             micro *= 2;
         c->plan.micro_batch = micro;
     } else if (is_open)
-        c->plan.micro_batch = preset_micro_batch(r.global_batch, r.micro_batch, N);
+        /* The preset's, or what comes nearest to its global batch on so many ranks. */
+        c->plan.micro_batch =
+            r.micro_batch > 0 ? r.micro_batch : zero_max((r.global_batch + N / 2) / N, 1);
     return work_out_batch(c);
 }
 
@@ -231,7 +212,7 @@ zero_status zero_config_take_shape(zero_config *c, const zero_shape *found, bool
         double n_params = (double)zero_shape_count(found);
         const char **model = &c->model;
         double least = INFINITY;
-        for (size_t i = 0; i < sizeof recipes / sizeof recipes[0]; i++) {
+        for (int i = 0; i < ZERO_COUNT(recipes); i++) {
             zero_shape shape;
             ZERO_TRY(zero_model_preset(recipes[i].model, &shape));
             double d = distance((double)zero_shape_count(&shape), n_params);
@@ -263,18 +244,11 @@ bool zero_config_resumes(const zero_config *c)
     return c->resume || c->resume_older;
 }
 
-/* The largest power of two up to `most` that divides N. */
-static int nearest(int N, int64_t most)
-{
-    int R = 1;
-    while (2 * R <= most && zero_can_shard(N, 2 * R)) R *= 2;
-    return R;
-}
-
 static zero_status refuse_shard_ranks(int64_t R, int N, int T, const char *why)
 {
     char ranks[64], remedy[48] = "";
-    int good = nearest(N, R);
+    int good = 1; /* the largest power of two up to R that divides N */
+    while (2 * good <= R && zero_can_shard(N, 2 * good)) good *= 2;
     snprintf(ranks, sizeof ranks, "%d rank%s", N, N == 1 ? "" : "s");
     if (T > 1) snprintf(ranks, sizeof ranks, "%d (%d ranks / --tp %d)", N, N * T, T);
     if (good < N) snprintf(remedy, sizeof remedy, "%d, or ", good);

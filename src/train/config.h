@@ -6,14 +6,11 @@
  * outlive the configuration. Sizes are elements and sequences unless a name says bytes. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "math/bits.h"
 #include "nn/shape.h"
 #include "sharding/plan_input.h"
 #include "train/tensor_parallel.h"
-#include "zero/status.h"
+#include "base/fail.h"
 
 typedef struct {
     /* model */

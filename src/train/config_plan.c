@@ -1,6 +1,5 @@
 /* What a configuration says about where a run computes, and the plan's input that it
  * makes. */
-#include <string.h>
 
 #include "base/fail.h"
 #include "base/number.h"

@@ -1,8 +1,5 @@
 #include "train/devices.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "base/fail.h"
 #include "base/grow.h"
 #include "comm/control.h"
@@ -48,6 +45,7 @@ static bool is_first(const zero_layout *l, const card *cards, int rank)
     return true;
 }
 
+/* Which devices are shared or idle. */
 static void describe(zero_device_place *p, const zero_comm *comm, const card *cards)
 {
     const zero_layout *l = &comm->layout;
@@ -76,27 +74,21 @@ static void describe(zero_device_place *p, const zero_comm *comm, const card *ca
 static zero_status exchange(zero_device_place *p, zero_comm *comm, const card *mine)
 {
     const int64_t words = comm->size * (int64_t)(sizeof *mine / sizeof(uint64_t));
-    card *cards;
-    zero_status st = zero_new(&cards, comm->size, "devices");
-    st = zero_agree(comm, st);
-    if (st == ZERO_OK) {
-        cards[comm->rank] = *mine;
-        st = zero_comm_or(comm, words, (void *)cards);
+    ZERO_FREED card *cards = NULL;
+    ZERO_TRY(zero_agree(comm, zero_new(&cards, comm->size, "devices")));
+    cards[comm->rank] = *mine;
+    ZERO_TRY(zero_comm_or(comm, words, (void *)cards));
+    uint64_t least = UINT64_MAX;
+    p->sharing = 0;
+    for (int r = 0; r < comm->size; r++) {
+        if (!is_same(&comm->layout, cards, r, comm->rank)) continue;
+        p->sharing++;
+        if (cards[r].bytes_free < least) least = cards[r].bytes_free;
     }
-    if (st == ZERO_OK) {
-        uint64_t least = UINT64_MAX;
-        p->sharing = 0;
-        for (int r = 0; r < comm->size; r++) {
-            if (!is_same(&comm->layout, cards, r, comm->rank)) continue;
-            p->sharing++;
-            if (cards[r].bytes_free < least) least = cards[r].bytes_free;
-        }
-        const size_t part = (size_t)least / (size_t)p->sharing, own = p->about.bytes_own;
-        p->room = part > own ? part - own : 1;
-    }
-    if (st == ZERO_OK && zero_comm_is_root(comm)) describe(p, comm, cards);
-    free(cards);
-    return st;
+    const size_t part = (size_t)least / (size_t)p->sharing, own = p->about.bytes_own;
+    p->room = part > own ? part - own : 1;
+    if (zero_comm_is_root(comm)) describe(p, comm, cards);
+    return ZERO_OK;
 }
 
 zero_status zero_devices_place(const char *text, const char *where, zero_comm *comm,

@@ -1,8 +1,5 @@
 #include "train/learning_rate.h"
 
-#include <stddef.h>
-#include <string.h>
-
 #include "base/elementary.h"
 
 static const char *const names[] = {"cosine", "linear", "none"};

@@ -7,8 +7,6 @@
  *        |/             least                 a cosine or a line; or peak to the end */
 #pragma once
 
-#include <stdint.h>
-
 #include "train/config.h"
 #include "zero/train.h"
 

@@ -1,12 +1,6 @@
 #include "train/metrics.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <sys/resource.h>
-
-#include <jansson.h>
 
 #include "base/fail.h"
 #include "engine/file_ledger.h"
@@ -26,24 +20,19 @@ void zero_metrics_begin(zero_metrics *m)
     if (m->file.is_open) zero_line_file_begin(&m->file, m->append);
 }
 
-/* The object as a line; NULL without memory. */
-static char *print_line(json_t *object, size_t *len)
-{
-    char *text = object ? json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
-    *len = text ? strlen(text) : 0;
-    char *line = text ? realloc(text, *len + 2) : NULL;
-    if (!line) free(text);
-    if (line) strcpy(line + (*len)++, "\n");
-    return line;
-}
-
+/* Each line is written at once, so runs can be followed, and killed ones read. */
 static void write_within(zero_metrics *m, json_t *line, double patience)
 {
-    size_t len;
     if (line && m->file.lost > 0)
         json_object_set_new(line, "lost_lines", json_integer(m->file.lost));
-    char *text = print_line(line, &len);
-    zero_line_file_write(&m->file, text, len, patience);
+    char *text = line ? json_dumps(line, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
+    size_t len = text ? strlen(text) : 0;
+    char *whole = text ? realloc(text, len + 2) : NULL;
+    if (whole)
+        strcpy(whole + len++, "\n");
+    else
+        free(text);
+    zero_line_file_write(&m->file, whole, len, patience);
     json_decref(line);
 }
 
@@ -136,12 +125,13 @@ static json_t *all_of(const zero_traffic *t)
 
 static void put_measured(json_t *entry, const zero_traffic *t, const zero_duration *d)
 {
-    put(entry, "", all_of(t));
-    put(entry, "",
-        json_pack(
-            "{s:o, s:o, s:o, s:o}", "inside_nodes", volume(t, ZERO_INSIDE, ZERO_INSIDE),
-            "across_nodes", volume(t, ZERO_ACROSS, ZERO_ACROSS), "seconds",
-            zero_metrics_real(d->total), "exposed_seconds", zero_metrics_real(d->exposed)));
+    json_object_update_new(entry, all_of(t));
+    json_object_update_new(entry,
+                           json_pack("{s:o, s:o, s:o, s:o}", "inside_nodes",
+                                     volume(t, ZERO_INSIDE, ZERO_INSIDE), "across_nodes",
+                                     volume(t, ZERO_ACROSS, ZERO_ACROSS), "seconds",
+                                     zero_metrics_real(d->total), "exposed_seconds",
+                                     zero_metrics_real(d->exposed)));
 }
 
 static json_t *copies(const zero_traffic *t)
@@ -163,7 +153,7 @@ static json_t *traffic_entry(const zero_engine *e, zero_op op)
     put_measured(entry, &moved, &spent);
     if (!e->schedule.input.device) return entry;
     put(entry, "planned_", copies(&plan));
-    put(entry, "", copies(&moved));
+    json_object_update_new(entry, copies(&moved));
     return entry;
 }
 
@@ -195,18 +185,18 @@ static json_t *traffic_ledger(const zero_engine *e, const zero_comm *comm)
 
 /* ---- the scratch file ---- */
 
-static json_t *moved_entry(const zero_file_traffic *t)
+json_t *zero_metrics_moved(const zero_file_traffic *t)
 {
     return json_pack("{s:I, s:I, s:I, s:I}", "bytes_read", t->bytes_read, "bytes_written",
                      t->bytes_written, "reads", t->reads, "writes", t->writes);
 }
 
-static json_t *moved_entries(const zero_offload_traffic *t)
+json_t *zero_metrics_offload(const zero_offload_traffic *t)
 {
     return json_pack("{s:o, s:o, s:o}", zero_class_name(ZERO_CLASS_OPTIMIZER),
-                     moved_entry(&t->states), zero_class_name(ZERO_CLASS_PARAMETERS),
-                     moved_entry(&t->parameters), zero_class_name(ZERO_CLASS_KEPT),
-                     moved_entry(&t->activations));
+                     zero_metrics_moved(&t->states), zero_class_name(ZERO_CLASS_PARAMETERS),
+                     zero_metrics_moved(&t->parameters), zero_class_name(ZERO_CLASS_KEPT),
+                     zero_metrics_moved(&t->activations));
 }
 
 /* This rank's transfers; planned_step is that of a step with an update. */
@@ -217,11 +207,12 @@ static json_t *file_ledger(const zero_engine *e)
     zero_file_traffic of_step = zero_offload_total(&step);
     int64_t updates = 0;
     for (int p = 0; p < ZERO_PROGRAMS; p++) updates += e->runner.updates[p];
-    return json_pack("{s:o, s:o, s:o, s:o, s:I, s:o, s:o}", "planned",
-                     moved_entries(&l.planned), "measured", moved_entries(&l.measured),
-                     "other", moved_entry(&l.visits), "planned_step", moved_entry(&of_step),
-                     "updates", updates, "planned_bytes", class_bytes(l.planned_bytes),
-                     "measured_bytes", class_bytes(l.measured_bytes));
+    return json_pack(
+        "{s:o, s:o, s:o, s:o, s:I, s:o, s:o}", "planned", zero_metrics_offload(&l.planned),
+        "measured", zero_metrics_offload(&l.measured), "other",
+        zero_metrics_moved(&l.visits), "planned_step", zero_metrics_moved(&of_step),
+        "updates", updates, "planned_bytes", class_bytes(l.planned_bytes), "measured_bytes",
+        class_bytes(l.measured_bytes));
 }
 
 /* ---- the profile ---- */
@@ -235,38 +226,30 @@ static json_t *profile_entry(const zero_profile_row *row)
                      zero_metrics_real(row->own.exchange));
 }
 
-/* The same by kinds of units, for FORWARD, RECOMPUTE and BACKWARD. */
-static void add_units(json_t *entry, const zero_profile_ranks *ranks, zero_op op)
-{
-    json_t *units = json_object();
-    for (int k = ZERO_ALL_UNITS + 1; k < ranks->profile->n_columns; k++) {
-        char kind[ZERO_UNIT_NAME];
-        const zero_profile_row *row = zero_profile_row_at(ranks, op, k);
-        zero_profile_kind(ranks->profile, k, kind);
-        if (row->own.count > 0) json_object_set_new(units, kind, profile_entry(row));
-    }
-    if (json_object_size(units) > 0)
-        json_object_set_new(entry, "units", units);
-    else
-        json_decref(units);
-}
-
 static json_t *profile(const zero_engine *e, const zero_profile_ranks *ranks)
 {
     json_t *classes = json_object();
     for (zero_op op = 0; op < ZERO_OP_KINDS; op++) {
         const zero_profile_row *row = zero_profile_row_at(ranks, op, ZERO_ALL_UNITS);
         if (row->own.count == 0) continue;
-        json_t *entry = profile_entry(row);
-        add_units(entry, ranks, op);
+        json_t *entry = profile_entry(row), *units = json_object();
+        /* The same by kinds of units, for FORWARD, RECOMPUTE and BACKWARD. */
+        for (int k = ZERO_ALL_UNITS + 1; k < ranks->profile->n_columns; k++) {
+            char kind[ZERO_UNIT_NAME];
+            row = zero_profile_row_at(ranks, op, k);
+            zero_profile_kind(ranks->profile, k, kind);
+            if (row->own.count > 0) json_object_set_new(units, kind, profile_entry(row));
+        }
+        if (json_object_size(units) > 0) json_object_set(entry, "units", units);
+        json_decref(units);
         if (zero_ops[op].kind == ZERO_WORK_EXCHANGE) {
             /* The bytes and messages of an exchange in all steps. */
             zero_traffic step = zero_schedule_traffic(&e->schedule, ZERO_PROGRAM_STEP, op);
             zero_volume v = zero_traffic_total(&step);
             int64_t steps = e->runner.walks[ZERO_PROGRAM_STEP];
-            put(entry, "",
-                json_pack("{s:I, s:I}", "bytes_sent", (json_int_t)(steps * v.bytes_sent),
-                          "bytes_received", (json_int_t)(steps * v.bytes_received)));
+            json_object_update_new(
+                entry, json_pack("{s:I, s:I}", "bytes_sent", (steps * v.bytes_sent),
+                                 "bytes_received", (steps * v.bytes_received)));
         }
         json_object_set_new(classes, zero_op_name(op), entry);
     }
@@ -275,9 +258,8 @@ static json_t *profile(const zero_engine *e, const zero_profile_ranks *ranks)
 
 json_t *zero_metrics_nodes(const zero_layout *layout, bool fake)
 {
-    json_t *entry = json_pack("{s:i, s:b}", "count", layout->n_nodes, "fake", fake);
-    if (fake) json_object_set_new(entry, "note", json_string("times mean nothing"));
-    return entry;
+    return json_pack("{s:i, s:b, s:s*}", "count", layout->n_nodes, "fake", fake, "note",
+                     fake ? "times mean nothing" : NULL);
 }
 
 /* ---- all ranks beside each other ---- */
@@ -334,29 +316,33 @@ static json_t *peak(const zero_engine *e, const zero_step_time *t)
                      t->flops / t->median / could.flops);
 }
 
-static zero_status final_facts(const zero_engine *e, const zero_comm *comm, bool fake_nodes,
-                               const zero_step_time *t, const char *digest,
-                               const zero_profile_ranks *profiles,
-                               const zero_rank_bytes *bytes,
-                               const zero_rank_seconds *seconds, json_t **facts)
+zero_status zero_metrics_final_facts(zero_engine *e, zero_comm *comm, bool fake_nodes,
+                                     const zero_step_time *t, const char *digest,
+                                     json_t **facts)
 {
-    json_t *memory;
-    json_t **ledger = &memory;
     const zero_schedule *s = &e->schedule;
+    ZERO_AT_END(zero_profile_ranks_destroy) zero_profile_ranks profiles = {0};
+    ZERO_AT_END(zero_rank_bytes_destroy) zero_rank_bytes bytes = {0};
+    ZERO_AT_END(zero_rank_seconds_destroy) zero_rank_seconds seconds = {0};
     zero_peak planned, measured;
+    *facts = NULL;
+    ZERO_TRY(zero_profile_gather(&e->runner.profile, ZERO_PROGRAM_STEP, comm, &profiles));
+    ZERO_TRY(zero_rank_bytes_gather(e, &bytes));
+    ZERO_TRY(zero_rank_seconds_gather(e, &seconds));
+    if (!zero_comm_is_root(comm)) return ZERO_OK;
     ZERO_TRY(zero_runner_memory(&e->runner, &planned, &measured));
-    *ledger = json_pack("{s:o, s:o, s:I, s:I, s:I, s:I, s:I}", "planned_bytes",
-                        class_bytes(planned.of_class), "measured_bytes",
-                        class_bytes(measured.of_class), "planned_peak_bytes", planned.bytes,
-                        "measured_peak_bytes", measured.bytes, "arena_bytes", s->own_bytes,
-                        "window_bytes", s->window_bytes, "resident_peak_bytes",
-                        zero_metrics_resident_peak());
+    json_t *memory = json_pack("{s:o, s:o, s:I, s:I, s:I, s:I, s:I}", "planned_bytes",
+                               class_bytes(planned.of_class), "measured_bytes",
+                               class_bytes(measured.of_class), "planned_peak_bytes",
+                               planned.bytes, "measured_peak_bytes", measured.bytes,
+                               "arena_bytes", s->own_bytes, "window_bytes", s->window_bytes,
+                               "resident_peak_bytes", zero_metrics_resident_peak());
     if (s->n_joins > 0)
-        json_object_set_new(*ledger, "tp_window_bytes",
+        json_object_set_new(memory, "tp_window_bytes",
                             json_integer((json_int_t)s->tp_window_bytes));
     if (s->input.device) {
         /* The members before are the device's, but for window and resident memory. */
-        put(*ledger, "host_",
+        put(memory, "host_",
             json_pack("{s:o, s:o, s:I, s:I, s:I}", "planned_bytes",
                       class_bytes(planned.host_of_class), "measured_bytes",
                       class_bytes(measured.host_of_class), "planned_peak_bytes",
@@ -372,31 +358,11 @@ static zero_status final_facts(const zero_engine *e, const zero_comm *comm, bool
         "upper_quartile", zero_metrics_real(t->upper), "steps", t->n,
         "first_steps_left_out", t->first, "later_steps_left_out", t->before, "peak",
         peak(e, t), "memory", memory, "communication", traffic_ledger(e, comm), "profile",
-        profile(e, profiles), "file",
+        profile(e, &profiles), "file",
         zero_plan_uses_file(&e->schedule.input) ? file_ledger(e) : NULL, "peers",
-        bytes->n > 0 ? peers(bytes, &comm->layout) : NULL, "rank_seconds",
-        zero_metrics_rank_seconds(seconds));
-    return *facts ? ZERO_OK : zero_fail(ZERO_ERR_NOMEM, "no memory for the last line");
-}
-
-zero_status zero_metrics_final_facts(zero_engine *e, zero_comm *comm, bool fake_nodes,
-                                     const zero_step_time *step_time, const char *digest,
-                                     json_t **facts)
-{
-    zero_profile_ranks profiles;
-    zero_rank_bytes bytes = {0};
-    zero_rank_seconds seconds = {0};
-    *facts = NULL;
-    ZERO_TRY(zero_profile_gather(&e->runner.profile, ZERO_PROGRAM_STEP, comm, &profiles));
-    zero_status st = zero_rank_bytes_gather(e, &bytes);
-    if (st == ZERO_OK) st = zero_rank_seconds_gather(e, &seconds);
-    if (st == ZERO_OK && zero_comm_is_root(comm))
-        st = final_facts(e, comm, fake_nodes, step_time, digest, &profiles, &bytes,
-                         &seconds, facts);
-    zero_rank_bytes_destroy(&bytes);
-    zero_rank_seconds_destroy(&seconds);
-    zero_profile_ranks_destroy(&profiles);
-    return st;
+        bytes.n > 0 ? peers(&bytes, &comm->layout) : NULL, "rank_seconds",
+        zero_metrics_rank_seconds(&seconds));
+    return zero_allocated(*facts, "no memory for the last line");
 }
 
 void zero_metrics_final_line(zero_metrics *m, json_t *facts)

@@ -57,9 +57,6 @@
  * "lost_lines", their number. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include <jansson.h>
 
 #include "engine/engine.h"
@@ -114,6 +111,9 @@ void zero_metrics_final_line(zero_metrics *m, json_t *facts);
 json_t *zero_metrics_real(double x);
 json_t *zero_metrics_schedule(const zero_schedule *schedule);
 json_t *zero_metrics_rank_seconds(const zero_rank_seconds *seconds);
+/* Transfers of a scratch file, and of what each class of it moves. */
+json_t *zero_metrics_moved(const zero_file_traffic *t);
+json_t *zero_metrics_offload(const zero_offload_traffic *t);
 /* Writes a line of the file; takes over `line`, which is NULL if there was no memory for
  * it. */
 void zero_metrics_write(zero_metrics *m, json_t *line);

@@ -1,9 +1,5 @@
 #include "train/metrics_read.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "base/fail.h"
 #include "base/grow.h"
 #include "base/utf8.h"
@@ -70,16 +66,13 @@ static zero_status take(reader *r, json_t *object, size_t at, size_t length)
  * killed run: then nothing follows it, or the first line of the resumed run. */
 static zero_status take_line(reader *r, size_t at, size_t length)
 {
-    json_t *object = NULL;
+    json_auto_t *object = NULL;
     zero_status st = zero_json_parse(r->where, r->file->text.bytes + at, length, &object);
-    if (st == ZERO_ERR_FORMAT) {
-        if (r->half.status != ZERO_OK) return zero_failure_restore(&r->half);
-        r->half = zero_failure_keep(st);
-        return ZERO_OK;
-    }
-    if (st == ZERO_OK) st = take(r, object, at, length);
-    json_decref(object);
-    return st;
+    if (st == ZERO_OK) return take(r, object, at, length);
+    if (st != ZERO_ERR_FORMAT) return st;
+    if (r->half.status != ZERO_OK) return zero_failure_restore(&r->half);
+    r->half = zero_failure_keep(st);
+    return ZERO_OK;
 }
 
 static zero_status take_lines(reader *r)

@@ -5,9 +5,6 @@
  * counts is what came last: the last first line and the steps that are not taken again. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include <jansson.h>
 
 #include "io/bytes.h"

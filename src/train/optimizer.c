@@ -1,19 +1,44 @@
-/* zero/optimizer.h: opening and closing; optimizer_step.c has the step. */
-#include "train/optimizer.h"
-
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
+/* zero/optimizer.h: two collectives on the program's own memory.
+ *
+ * Collectives need N equal pieces, and the program's arrays have no padding. So there are
+ * two parts: SHARDS, cut in place into N shards of whole granules, and the REST, less than
+ * a granule per rank, which goes through a padded copy. */
+#include "zero/optimizer.h"
 
 #include <xxhash.h>
 
-#include "base/fail.h"
+#include "base/arena.h"
 #include "base/grow.h"
 #include "base/range.h"
+#include "comm/collective.h"
 #include "comm/comm.h"
 #include "comm/fields.h"
 #include "comm/sentence.h"
 #include "math/backends.h"
+#include "sharding/update.h"
+
+enum { SHARDS, REST, PARTS };
+
+struct part {
+    int64_t begin;  /* of all ranks' pieces, in the flat space */
+    int64_t stride; /* of one rank's piece; elements */
+    zero_range own; /* this rank's piece without padding, in the flat space */
+    float *master, *momentum, *variance; /* [stride] */
+    char *params, *grads;                /* the rest: the padded copies, [N][stride] */
+    zero_collective collectives[2];      /* reduces; gathers */
+    void *staging;
+};
+
+struct zero_optimizer {
+    zero_optimizer_spec spec;
+    zero_range *no_decay; /* owned */
+    zero_comm *comm;      /* kept from ending */
+    const zero_backend *backend;
+    zero_math math;
+    struct part parts[PARTS];
+    zero_arena arena;
+    int64_t updates;
+};
 
 /* ---- the spec ---- */
 
@@ -93,7 +118,8 @@ static const char *write_hash(const void *data, size_t bytes, hash_text text)
 
 /* ---- open and close ---- */
 
-size_t zero_optimizer_bytes(const zero_optimizer *o, int64_t n)
+/* Bytes of n elements of the arrays. */
+static size_t bytes_of(const zero_optimizer *o, int64_t n)
 {
     return (size_t)n * zero_type_size(o->spec.type);
 }
@@ -137,8 +163,8 @@ static size_t lay_out(zero_optimizer *o)
         p->staging = take(o, zero_max_size(staging[0], staging[1]), &at);
     }
     struct part *rest = &o->parts[REST];
-    rest->params = take(o, zero_optimizer_bytes(o, rest->stride * o->comm->size), &at);
-    rest->grads = take(o, zero_optimizer_bytes(o, rest->stride * o->comm->size), &at);
+    rest->params = take(o, bytes_of(o, rest->stride * o->comm->size), &at);
+    rest->grads = take(o, bytes_of(o, rest->stride * o->comm->size), &at);
     return at;
 }
 
@@ -163,7 +189,7 @@ static zero_status init(zero_optimizer *o, zero_algorithm algorithm, const char 
     lay_out(o);
     for (int i = 0; i < PARTS && o->spec.type != ZERO_FP32; i++)
         zero_convert(o->spec.type, ZERO_FP32, zero_range_len(p[i].own),
-                     params + zero_optimizer_bytes(o, p[i].own.begin), p[i].master);
+                     params + bytes_of(o, p[i].own.begin), p[i].master);
     return ZERO_OK;
 }
 
@@ -182,7 +208,7 @@ zero_status zero_optimizer_open(const zero_optimizer_spec *spec, zero_comm *comm
                                 const void *params, zero_optimizer **optimizer)
 {
     zero_algorithm algorithm = ZERO_ALGORITHM_P2P;
-    zero_optimizer *o = NULL;
+    ZERO_AT_END(zero_optimizer_close) zero_optimizer *o = NULL;
     ZERO_TRY(zero_comm_check(comm));
     zero_status st = check_spec(spec, params, optimizer);
     if (st == ZERO_OK) st = find_algorithm(spec, &algorithm);
@@ -200,12 +226,9 @@ zero_status zero_optimizer_open(const zero_optimizer_spec *spec, zero_comm *comm
                                   .params = write_hash(params, bytes, of_params)};
     ZERO_TRY(zero_compare_fields(comm, "the spec", ZERO_COUNT(compared_fields),
                                  compared_fields, &mine));
-    st = zero_agree(comm, create(spec, comm, algorithm, params, &o));
-    if (st == ZERO_OK)
-        *optimizer = o;
-    else
-        zero_optimizer_close(&o);
-    return st;
+    ZERO_TRY(zero_agree(comm, create(spec, comm, algorithm, params, &o)));
+    ZERO_GIVE(optimizer, o);
+    return ZERO_OK;
 }
 
 void zero_optimizer_close(zero_optimizer **optimizer)
@@ -238,4 +261,186 @@ void zero_optimizer_parts(const zero_optimizer *o, zero_optimizer_part parts[2])
 int64_t zero_optimizer_count(const zero_optimizer *o)
 {
     return o ? o->updates : -1;
+}
+
+/* ---- parts of a step ---- */
+
+/* The places of an array's parts: the shards in place, the rest in its padded copy. */
+struct place {
+    char *all[PARTS]; /* [N][stride] */
+    char *own[PARTS]; /* [stride] */
+};
+
+static struct place find(const zero_optimizer *o, char *array, char *copy)
+{
+    const struct part *rest = &o->parts[REST];
+    struct place place = {.all = {array, copy}};
+    /* The padding of the copy starts as zeros, and sums of zeros stay zeros. */
+    memcpy(copy, array + bytes_of(o, rest->begin),
+           bytes_of(o, o->spec.n_params - rest->begin));
+    for (int i = 0; i < PARTS; i++)
+        place.own[i] = place.all[i] + bytes_of(o, o->parts[i].stride * o->comm->rank);
+    return place;
+}
+
+/* Reduces all ranks' parts to their owners, or gathers them. */
+static zero_status exchange(zero_optimizer *o, const struct place *at, bool gathers)
+{
+    for (int i = 0; i < PARTS; i++)
+        ZERO_TRY(zero_collective_begin(
+            &o->parts[i].collectives[gathers], gathers ? at->own[i] : at->all[i],
+            gathers ? at->all[i] : at->own[i], o->parts[i].staging));
+    for (int i = 0; i < PARTS; i++)
+        ZERO_TRY(zero_collective_wait(&o->parts[i].collectives[gathers]));
+    return ZERO_OK;
+}
+
+/* Updates elements `span` of part i. */
+static void update_span(zero_optimizer *o, int i, zero_range span, const zero_adamw *h,
+                        const struct place *params, const struct place *grads)
+{
+    const struct part *p = &o->parts[i];
+    int64_t at = span.begin - p->own.begin, n = zero_range_len(span);
+    char *param = params->own[i] + bytes_of(o, at);
+    bool is_master = o->spec.type == ZERO_FP32;
+    if (n <= 0) return;
+    o->backend->adamw(
+        &o->math, h,
+        &(zero_adamw_arrays){.n = n,
+                             .type = o->spec.type,
+                             .grad = grads->own[i] + bytes_of(o, at),
+                             .master = is_master ? (float *)(void *)param : p->master + at,
+                             .m = p->momentum + at,
+                             .v = p->variance + at,
+                             .param = is_master ? NULL : param});
+}
+
+static void update_part(zero_optimizer *o, int i, const zero_adamw *decaying,
+                        const struct place *params, const struct place *grads)
+{
+    zero_range left = o->parts[i].own;
+    zero_adamw plain = *decaying;
+    plain.weight_decay = 0.0f;
+    for (int k = 0; k < o->spec.n_no_decay; k++) {
+        zero_range s = zero_range_overlap(o->no_decay[k], left);
+        if (zero_range_is_empty(s)) continue;
+        update_span(o, i, (zero_range){left.begin, s.begin}, decaying, params, grads);
+        update_span(o, i, s, &plain, params, grads);
+        left.begin = s.end;
+    }
+    update_span(o, i, left, decaying, params, grads);
+}
+
+/* ---- the arguments of a step ---- */
+
+/* The numbers of a step that must be equal on all ranks. */
+static const zero_field input_fields[] = {
+    ZERO_FIELD(zero_optimizer_input, lr),           ZERO_FIELD(zero_optimizer_input, beta1),
+    ZERO_FIELD(zero_optimizer_input, beta2),        ZERO_FIELD(zero_optimizer_input, eps),
+    ZERO_FIELD(zero_optimizer_input, weight_decay), ZERO_FIELD(zero_optimizer_input, clip),
+    ZERO_FIELD(zero_optimizer_input, divisor),
+};
+_Static_assert(sizeof(zero_optimizer_input) == 8 * ZERO_COUNT(input_fields),
+               "a row for each");
+
+static zero_status check_arrays(const zero_optimizer *o, const char *params,
+                                const char *grads)
+{
+    size_t bytes = bytes_of(o, o->spec.n_params);
+    if (!params || !grads)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "an optimizer step without its array of %s: the pointer is NULL",
+                         params ? "gradients" : "parameters");
+    uintptr_t p = (uintptr_t)params, g = (uintptr_t)grads;
+    if (p + bytes <= g || g + bytes <= p) return ZERO_OK;
+    return zero_fail(
+        ZERO_ERR_INVALID,
+        "the arrays of parameters and of gradients overlap: expected %zu bytes for each",
+        bytes);
+}
+
+static zero_status check_input(const zero_optimizer_input *in, zero_adamw *h)
+{
+    if (!in)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "the step's input is NULL: expected its learning rate and so on");
+    if (!(in->divisor > 0.0) || !isfinite(in->divisor))
+        return zero_fail(ZERO_ERR_INVALID,
+                         "an optimizer step with divisor %g: expected more than 0, finite",
+                         in->divisor);
+    *h = zero_update_adamw(in->lr, in->beta1, in->beta2, in->eps, in->weight_decay);
+    return zero_update_check(h, in->clip);
+}
+
+/* One reduction tells whether all ranks were called rightly, and alike. */
+static zero_status agree_on(zero_optimizer *o, zero_status mine,
+                            const zero_optimizer_input *in)
+{
+    const uint64_t positive = UINT64_MAX >> 1;
+    uint64_t hash = mine == ZERO_OK ? XXH3_64bits(in, sizeof *in) : 0;
+    int64_t failed;
+    bool same;
+    ZERO_TRY(zero_comm_vote(o->comm, mine != ZERO_OK, (int64_t)(hash & positive), &failed,
+                            &same));
+    if (failed) return zero_agree(o->comm, mine);
+    if (same) return ZERO_OK;
+    ZERO_TRY(zero_compare_fields(o->comm, "the step", ZERO_COUNT(input_fields),
+                                 input_fields, in));
+    return zero_fail(
+        ZERO_ERR_INVALID,
+        "ranks were given different steps, although their numbers read the same");
+}
+
+/* ---- the step ---- */
+
+static zero_status step(zero_optimizer *o, void *params, void *grads,
+                        const zero_optimizer_input *in, zero_adamw *hyper,
+                        zero_optimizer_result *out)
+{
+    const struct part *rest = &o->parts[REST];
+    struct place p = find(o, params, rest->params), g = find(o, grads, rest->grads);
+    ZERO_TRY(exchange(o, &g, false));
+    /* Squares of floats cannot overflow a double, so the sum is finite if and only if
+     * the gradient is. */
+    zero_tree_span spans[PARTS];
+    for (int i = 0; i < PARTS; i++) {
+        spans[i] = zero_gradient_squares(o->backend, &o->math, o->spec.type,
+                                         o->spec.n_params, o->parts[i].own, g.own[i]);
+    }
+    ZERO_TRY(zero_comm_merge_spans(o->comm, PARTS, spans));
+    zero_tree_span_merge(&spans[SHARDS], &spans[REST]);
+    double squares = zero_tree_span_sum(&spans[SHARDS]);
+    out->grad_norm = sqrt(squares) / in->divisor;
+    ZERO_TRY(zero_comm_any(o->comm, !isfinite(squares), &out->overflow));
+    hyper->step = o->updates + 1;
+    hyper->grad_scale = zero_update_grad_scale(out->grad_norm, in->clip, in->divisor);
+    if (!out->overflow) {
+        for (int i = 0; i < PARTS; i++) update_part(o, i, hyper, &p, &g);
+        ZERO_TRY(o->backend->sync(&o->math));
+        ZERO_TRY(exchange(o, &p, true));
+    }
+    o->updates += !out->overflow;
+    memcpy((char *)params + bytes_of(o, rest->begin), rest->params,
+           bytes_of(o, o->spec.n_params - rest->begin));
+    return ZERO_OK;
+}
+
+zero_status zero_optimizer_step(zero_optimizer *o, void *params, void *grads,
+                                const zero_optimizer_input *in,
+                                zero_optimizer_result *result)
+{
+    zero_adamw hyper;
+    zero_optimizer_result out;
+    if (!o)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "the optimizer is NULL: open one with zero_optimizer_open()");
+    ZERO_TRY(zero_comm_check(o->comm));
+    zero_status st = check_arrays(o, params, grads);
+    if (st == ZERO_OK) st = check_input(in, &hyper);
+    if (st == ZERO_OK && !result)
+        st = zero_fail(ZERO_ERR_INVALID, "the place for the result is NULL");
+    ZERO_TRY(agree_on(o, st, in));
+    ZERO_TRY(step(o, params, grads, in, &hyper, &out));
+    *result = out;
+    return ZERO_OK;
 }

@@ -1,8 +1,5 @@
 #include "train/step_times.h"
 
-#include <stdlib.h>
-
-#include "base/fail.h"
 #include "base/grow.h"
 #include "base/number.h"
 

@@ -2,9 +2,7 @@
  * steps, in which memory is touched for the first time. */
 #pragma once
 
-#include <stdint.h>
-
-#include "zero/status.h"
+#include "base/fail.h"
 
 #define ZERO_STEP_TIMES_FIRST 3     /* steps that are left out, if there are more */
 #define ZERO_STEP_TIMES_MOST  65536 /* of a longer run only the last ones count */

@@ -1,7 +1,5 @@
 #include "train/tensor_parallel.h"
 
-#include <stdio.h>
-
 #include "base/fail.h"
 #include "base/number.h"
 #include "lists/member.h"
@@ -67,14 +65,12 @@ zero_status zero_tp_find_place(const zero_tp *tp, const zero_layout *world, int 
     const zero_division divided = {.size = world->size, .tp = T, .shard = world->size / T};
     zero_member data = zero_member_of(ZERO_DATA_GROUP, &divided, rank);
     zero_member group = zero_member_of(ZERO_TP_GROUP, &divided, rank);
+    ZERO_AT_END(zero_tp_place_destroy)
     zero_tp_place found = {.n_ranks = data.size, .rank = rank / T};
-    zero_status st = zero_member_layout(&data, world, &found.data);
-    if (st == ZERO_OK) st = zero_member_layout(&group, world, &found.group);
-    if (st == ZERO_OK)
-        *place = found;
-    else
-        zero_tp_place_destroy(&found);
-    return st;
+    ZERO_TRY(zero_member_layout(&data, world, &found.data));
+    ZERO_TRY(zero_member_layout(&group, world, &found.group));
+    ZERO_GIVE(place, found);
+    return ZERO_OK;
 }
 
 void zero_tp_place_destroy(zero_tp_place *place)

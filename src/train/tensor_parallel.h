@@ -8,9 +8,6 @@
  * rank's part is the whole model. Nothing here is collective. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "lists/layout.h"
 #include "nn/share.h"
 #include "zero/shape.h"

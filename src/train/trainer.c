@@ -1,9 +1,6 @@
 /* zero/train.h: opening, closing, and steps; trainer_state.c has the rest. */
 #include "train/trainer.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-
 #include "base/fail.h"
 #include "base/grow.h"
 #include "sharding/update.h"
@@ -53,9 +50,10 @@ zero_status zero_trainer_open(const zero_trainer_spec *spec, zero_comm *comm,
 {
     zero_engine_spec e;
     ZERO_TRY(zero_comm_check(comm));
-    zero_status st = trainer ? zero_trainer_read_spec(spec, comm, &e)
-                             : zero_fail(ZERO_ERR_INVALID, "zero_trainer_open() without a "
-                                                           "place for the trainer");
+    zero_status st = trainer
+                         ? zero_trainer_read_spec(spec, comm, &e)
+                         : zero_fail(ZERO_ERR_INVALID,
+                                     "zero_trainer_open() without a place for the trainer");
     ZERO_TRY(zero_agree(comm, st));
     ZERO_TRY(zero_trainer_compare(&e, comm));
     /* The number of this rank's device. */
@@ -65,21 +63,13 @@ zero_status zero_trainer_open(const zero_trainer_spec *spec, zero_comm *comm,
     snprintf(where, sizeof where, "device '%s'", device);
     ZERO_TRY(zero_devices_place(device, where, comm, &found));
     e.device = found.device;
-    zero_trainer *t;
-    st = zero_new(&t, 1, "a trainer");
-    st = zero_agree(comm, st);
-    if (st == ZERO_OK) {
-        *t = (zero_trainer){.comm = comm,
-                            .at_open = zero_trainer_moved(comm),
-                            .units = e.plan.model->units};
-        st = zero_engine_init(&t->engine, &e, comm);
-    }
-    if (st != ZERO_OK) {
-        free(t);
-        return st;
-    }
+    ZERO_FREED zero_trainer *t = NULL;
+    ZERO_TRY(zero_agree(comm, zero_new(&t, 1, "a trainer")));
+    *t = (zero_trainer){
+        .comm = comm, .at_open = zero_trainer_moved(comm), .units = e.plan.model->units};
+    ZERO_TRY(zero_engine_init(&t->engine, &e, comm));
     zero_comm_keep(comm);
-    *trainer = t;
+    ZERO_GIVE(trainer, t);
     return ZERO_OK;
 }
 

@@ -1,7 +1,4 @@
 /* The arguments of zero_trainer_open(): read, checked, and compared between ranks. */
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 
 #include <xxhash.h>
 

@@ -1,15 +1,10 @@
 /* zero/train.h: the state of a trainer, saved, loaded, read, written and counted. */
-#include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #include <xxhash.h>
 
 #include "base/fail.h"
 #include "base/range.h"
 #include "checkpoint/directory.h"
-#include "checkpoint/list.h"
 #include "checkpoint/load.h"
 #include "checkpoint/save.h"
 #include "comm/fields.h"

@@ -1,9 +1,5 @@
 /* zero/check.h: what a unit promises, tried out, and its gradients against finite
  * differences. */
-#include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/fail.h"
 #include "base/number.h"

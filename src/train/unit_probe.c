@@ -1,9 +1,5 @@
 #include "train/unit_probe.h"
 
-#include <inttypes.h>
-#include <math.h>
-#include <string.h>
-
 #include <xxhash.h>
 
 #include "base/fail.h"
