@@ -9,7 +9,7 @@ from torch._C import _distributed_c10d as c10d
 
 from .job import job
 from .library import NUMBERS, REDUCTIONS, Message, Traffic, check, lib
-from .work import Op, Work
+from .work import Op, Work, completer
 
 groups, closed = [], []  # backends that are open, oldest first; the traffic of others
 
@@ -56,6 +56,7 @@ class Backend(c10d.Backend):
             groups.remove(self)
             closed.append(self.traffic())
             if not job.exit_code:
+                completer.finish()
                 lib.zero_comm_close(byref(self.comm))
 
     def abort(self):

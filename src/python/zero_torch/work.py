@@ -85,8 +85,19 @@ class Completer:
             job.closers.append(self.close)
         self.queue.put((op, future))
 
+    def finish(self):
+        """Waits until it is done with what it was given so far: a group may be closed then, whose operations it
+        would else look at."""
+        if self.thread and self.thread is not threading.current_thread():
+            done = threading.Event()
+            self.queue.put((None, done))
+            done.wait()
+
     def run(self):
         for op, future in iter(self.queue.get, None):
+            if op is None:
+                future.set()
+                continue
             try:
                 op.wait(function=lib.zero_work_wait_beside)
             except Exception:
@@ -99,6 +110,7 @@ class Completer:
     def close(self):
         self.queue.put(None)
         self.thread.join()
+        self.thread = None
 
 
 completer = Completer()
