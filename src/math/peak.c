@@ -12,6 +12,7 @@
 
 #define TRIALS  8
 #define SECONDS 1e-4 /* of a trial, at least */
+#define MOST    1e10 /* flops or bytes of a trial: a simulation's clock may stand still */
 
 typedef struct {
     const zero_packed_kernels *kernels; /* NULL: memory is read */
@@ -46,7 +47,7 @@ static void measure(int thread, void *arg)
     double best = 0.0;
     int64_t rounds = 1;
     if (w->kernels) w->kernels->begin();
-    for (int t = 0; t < TRIALS;) {
+    for (int t = 0; t < TRIALS && w->amount * (double)rounds < MOST;) {
         const double start = own_seconds();
         result = work_rounds(w, thread, rounds);
         const double passed = own_seconds() - start;

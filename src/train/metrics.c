@@ -311,6 +311,7 @@ static json_t *peak(const zero_engine *e, const zero_step_time *t)
     const int threads = (int)zero_plan_threads(in);
     if (e->runner.backend->memory || !(t->median > 0.0)) return NULL;
     const zero_cpu_rate could = zero_cpu_peak(in->type, threads);
+    if (!(could.flops > 0.0)) return NULL; /* no time has passed: a simulation's clock */
     return json_pack("{s:f, s:s, s:i, s:f}", "flops_per_second", could.flops, "by",
                      could.by, "threads", threads, "share",
                      t->flops / t->median / could.flops);
