@@ -10,7 +10,7 @@
 #include "zero/type.h"
 
 typedef struct {
-    double flops;   /* per second, of all threads; a multiply-add counts as two; 0: unknown */
+    double flops;   /* per second, of all threads; a multiply-add is two; 0: unknown */
     const char *by; /* instructions: "AVX-512", "AMX-BF16" */
 } zero_cpu_rate;
 
