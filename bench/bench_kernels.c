@@ -188,7 +188,7 @@ static zero_status measure_kernel(bench *b, const bench_kernel *k, row *r)
     return ZERO_OK;
 }
 
-/* What this rank's cores and their memory can do while the others try it, too. */
+/* The rates of this rank's cores and of their memory, while all ranks measure at once. */
 static zero_status find_peaks(bench *b)
 {
     const int threads = (int)zero_max(b->lanes.math.threads, 1);

@@ -193,7 +193,7 @@ static void print_setup(const bench *b)
            1e-6 * zero_shape_multiplied(s));
 }
 
-/* What a rank's cores can do with this type, flops per second; NAN on a device. */
+/* The peak of a rank's cores for this type in flops per second; NAN on a device. */
 static double peak_of(const bench *b, const zero_config *c)
 {
     const int threads = (int)zero_max(c->plan.threads, 1);

@@ -38,8 +38,9 @@ ZERO_API_BEGIN
  * up, and opens the group of all ranks. Once per process. ZERO_ERR_ENV if the launcher
  * started several ranks and each finds itself alone. */
 ZERO_NODISCARD zero_status zero_world_open(double watchdog, zero_comm **world);
-/* From now on its watchdog waits for so many seconds. Local: ranks should say the same. Any
- * thread. ZERO_ERR_INVALID unless they are more than 0 and `world` was opened with more. */
+/* Changes the limit of the group's watchdog, in seconds. Local; all ranks should give the
+ * same limit. Any thread. ZERO_ERR_INVALID unless `watchdog` is more than 0 and the group
+ * was opened with a watchdog. */
 ZERO_NODISCARD zero_status zero_world_set_watchdog(zero_comm *world, double watchdog);
 /* Closes the group, after all others, and ends MPI if zero_world_open() started it.
  * Collective: ZERO_ERR_STALLED if a rank does not come, and any failure of works before;

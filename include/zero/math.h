@@ -27,8 +27,7 @@ typedef struct zero_math zero_math;       /* the state that they are given */
  * slice_parts parts (0 counts as 1), as long as `part` says, or equal if part[0] is 0; and
  * each part of `slices` equal pieces. Slice i sums piece i of all parts, in their order.
  * Any number of neighbouring slices that is a subtree has the bits that it has in a product
- * of these slices alone; of one slice with slices =
- * 1. Not together with accumulate.
+ * of these slices alone; one slice has those with slices = 1. Not together with accumulate.
  *
  * slices >= 1: the bits of an element depend on its factors and k alone, so any cut of m or
  * n has those of the whole. 0: that is not promised, as BLAS has its own rules (bits

@@ -12,7 +12,8 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-/* What threads that wait for each other have found. Starts zeroed. */
+/* Shared by threads that wait for each other: whether one of them has found a crowd. Starts
+ * zeroed. */
 typedef struct {
     _Atomic double until; /* on the clock: there is a crowd until then */
     atomic_int lost;      /* yields in a row that took long */
@@ -24,7 +25,7 @@ bool zero_crowd_is_there(zero_crowd *crowd);
 /* Yields the core, and learns from it. */
 void zero_crowd_yield(zero_crowd *crowd);
 
-/* What it learns: a yield that ended now took so many seconds. */
+/* Tells it that a yield has ended now, and how many seconds the yield took. */
 void zero_crowd_learn(zero_crowd *crowd, double seconds, double now);
 
 /* Sleeps for the shortest time that the system knows: about 50 us. */

@@ -120,7 +120,7 @@ static zero_status try_products(double *ratio)
     return st;
 }
 
-/* What the cores and their memory can do, by one thread and by all usable ones at once. */
+/* The rates of cores, caches and memory, by one thread and by all usable ones at once. */
 static zero_status measure(const zero_topology *t, json_t **found)
 {
     static const zero_type types[] = {ZERO_FP32, ZERO_BF16};

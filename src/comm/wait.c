@@ -47,7 +47,7 @@ static zero_status look(zero_comm *comm, const zero_awaited *awaited, bool *ende
     return *ended ? ZERO_OK : zero_watch_turn(comm);
 }
 
-/* What the other threads of this process have used of processors. */
+/* The processor time that the other threads of this process have used. */
 typedef struct {
     double when, used; /* at the last look */
     bool compute;      /* between the last two: more than next to nothing */

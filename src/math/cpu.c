@@ -288,7 +288,8 @@ static void embedding_backward(const zero_math *math, const zero_embedding_grad 
 
 enum { TRIAL_M = 96, TRIAL_N = 64, TRIAL_K = 256, TRIALS = 9 };
 
-/* Of this thread alone: others on its core must not change a choice that decides bits. */
+/* The processor time of this thread alone: other programs on its core must not change a
+ * choice that decides bits. */
 static int64_t own_nanoseconds(void)
 {
     struct timespec t;

@@ -22,7 +22,7 @@ typedef struct {
     _Atomic double sum; /* of all threads' rates */
 } work;
 
-/* Of this thread alone. */
+/* The processor time of this thread alone. */
 static double own_seconds(void)
 {
     struct timespec t;

@@ -15,8 +15,8 @@ typedef struct {
 } zero_cpu_rate;
 
 /* Multiply-adds between registers, by the fastest instructions for factors of this type
- * that the CPU has, whatever bits they give. All `threads` compute at once, 3 ms; the time
- * is their own, so that others on their cores do not count. */
+ * that the CPU has, whatever bits they give. All `threads` compute at once, for 1 to 3 ms.
+ * The time is their own, so that others on their cores do not count. */
 zero_cpu_rate zero_cpu_peak(zero_type factors, int threads);
 
 /* Bytes per second that all threads read at once, each from `bytes` of its own, a multiple

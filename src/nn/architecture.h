@@ -79,7 +79,7 @@ typedef struct {
     int drop;         /* ATTEND, ADD: the mask's number in the block */
 } zero_layer;
 
-/* What config.json has in Hugging Face's files beside the numbers. */
+/* How a member of Hugging Face's config.json, beside the numbers of the shape, is used. */
 typedef enum {
     ZERO_CONFIG_EXPECTED, /* another value is another calculation; none is the first one */
     ZERO_CONFIG_WRITTEN,

@@ -303,8 +303,8 @@ json_t *zero_metrics_rank_seconds(const zero_rank_seconds *s)
 
 /* ---- the last line ---- */
 
-/* What this rank's cores could do, and the share of it that the model's products have in
- * the median step; NULL: a device's rate is not known. */
+/* The peak of this rank's cores, and the share of it that the model's flops reach in the
+ * median step; NULL on a device, whose peak is not known. */
 static json_t *peak(const zero_engine *e, const zero_step_time *t)
 {
     const zero_plan_input *in = &e->schedule.input;

@@ -39,6 +39,7 @@ says ' train --config repeat.json # --layers 2 ' out
 # The profile is a short table of 80 columns with the longest time first. Its times and shares add
 # up to those of the step.
 says '(6 N + 6 L T H D) flops per token' out
+says ' Gflop/s per rank in that step (' out
 awk '/^  time / { step = $7 }
      /^    in a step of rank 0/ { inside = 1; next }
      !inside { next }
