@@ -165,12 +165,12 @@ zero_status zero_plan_show_chart(const zero_plan_report *r, FILE *out)
     }
     for (int row = ROWS - 1; row >= 0; row--)
         json_array_append_new(rows, json_integer(row));
-    json_object_update_new(facts, json_pack("{s:i, s:o, s:o, s:o, s:o, s:o}", "width",
-                                            width, "rows", rows, "panels", panels,
-                                            "shards_lines", lines_of(r->n, width, shards),
-                                            "at_lines", lines_of(r->n, width, at),
-                                            "classes", used_classes(r, &legend)));
-    ZERO_TRY(zero_report_print("chart", facts, out));
-    zero_legend_show(&legend, out);
-    return ZERO_OK;
+    json_t *classes = used_classes(r, &legend);
+    json_object_update_new(facts,
+                           json_pack("{s:i, s:o, s:o, s:o, s:o, s:o, s:o}", "width", width,
+                                     "rows", rows, "panels", panels, "shards_lines",
+                                     lines_of(r->n, width, shards), "at_lines",
+                                     lines_of(r->n, width, at), "classes", classes,
+                                     "legend", zero_legend_facts(&legend)));
+    return zero_report_print("chart", facts, out);
 }

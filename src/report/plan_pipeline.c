@@ -143,15 +143,12 @@ zero_status zero_plan_show_pipelines(const zero_plan_report *r, FILE *out)
 {
     int stage = zero_plan_pipeline_stage(r);
     zero_legend legend = {.has_freed = true};
-    ZERO_TRY(zero_report_print("pipelines", zero_plan_facts(r), out));
-    if (!r->request.show_schedule) return ZERO_OK;
-    for (int k = 0; k < ZERO_PIPELINE_KINDS; k++) {
-        const zero_pipeline *p = &r->pipelines[k].pipeline;
-        fprintf(out, "\n%s, stage %d of %d\n", zero_pipeline_name(p->kind), stage,
-                p->n_stages);
-        ZERO_TRY(zero_plan_show_program(&p->stages[stage].schedule, ZERO_PROGRAM_STEP,
-                                        &legend, out));
-    }
-    zero_legend_show(&legend, out);
-    return ZERO_OK;
+    json_t *facts = zero_plan_facts(r), *shown = json_array();
+    for (int k = 0; k < ZERO_PIPELINE_KINDS && r->request.show_schedule; k++)
+        json_array_append_new(
+            shown, zero_plan_lines(&r->pipelines[k].pipeline.stages[stage].schedule,
+                                   ZERO_PROGRAM_STEP, &legend));
+    json_object_update_new(facts, json_pack("{s:i, s:o, s:o}", "of_stage", stage, "shown",
+                                            shown, "legend", zero_legend_facts(&legend)));
+    return zero_report_print("pipelines", facts, out);
 }
