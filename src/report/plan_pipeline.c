@@ -93,30 +93,30 @@ void zero_plan_put_pipelines(const zero_plan_report *r, json_t *object)
                                  "passes_seconds", t->passes, "compute_seconds", t->compute,
                                  "idle", t->idle, "tokens_per_second", tokens / t->step);
         json_t *stages = json_array(),
-               *object = json_pack(
+               *whole = json_pack(
                    "{s:s, s:i, s:i, s:i, s:f, s:f, s:O*, s:O}", "schedule",
                    zero_pipeline_name(p->kind), "stages", p->n_stages, "replicas",
                    p->plan.n_ranks, "microbatches", p->plan.accumulation, "bubble",
                    one->bubble, "bubble_formula",
                    zero_pipeline_bubble_formula(p->n_stages, p->plan.accumulation), "time",
                    r->request.has_time ? time : NULL, "ranks", stages);
-        for (int s = 0; s < p->n_stages; s++) {
-            const zero_schedule *one = &p->stages[s].schedule;
-            const zero_pipe_ledger *l = &p->stages[s].ledger;
+        for (int stage = 0; stage < p->n_stages; stage++) {
+            const zero_schedule *s = &p->stages[stage].schedule;
+            const zero_pipe_ledger *l = &p->stages[stage].ledger;
             const zero_unit *units = p->plan.model->units;
             json_t *classes = json_object();
             for (int c = 0; c < ZERO_CLASSES; c++)
                 json_object_set_new(classes, zero_class_name((zero_class)c),
-                                    json_pack("{s:I, s:I}", "own_peak", one->class_peak[c],
+                                    json_pack("{s:I, s:I}", "own_peak", s->class_peak[c],
                                               "at_peak", l->at_peak[c]));
             json_array_append_new(
                 stages,
                 json_pack("{s:i, s:s, s:s, s:o, s:I, s:I, s:i, s:i, s:I, s:I, s:I, s:I}",
-                          "stage", s, "first_unit", units[one->pipe.first_unit].name,
-                          "last_unit", units[one->pipe.end_unit - 1].name, "classes",
-                          classes, "peak_bytes", one->peak_bytes, "states", l->states,
+                          "stage", stage, "first_unit", units[s->pipe.first_unit].name,
+                          "last_unit", units[s->pipe.end_unit - 1].name, "classes", classes,
+                          "peak_bytes", s->peak_bytes, "states", l->states,
                           "microbatches_alive", l->live, "microbatches_alive_formula",
-                          zero_pipeline_live_formula(p->kind, p->n_stages, s,
+                          zero_pipeline_live_formula(p->kind, p->n_stages, stage,
                                                      p->plan.accumulation),
                           "activation_bytes_sent", l->activations_sent,
                           "gradient_bytes_sent", l->gradients_sent, "tied_bytes_sent",
@@ -126,10 +126,10 @@ void zero_plan_put_pipelines(const zero_plan_report *r, json_t *object)
         json_decref(stages);
         if (r->request.show_schedule)
             json_object_set_new(
-                object, "program",
+                whole, "program",
                 zero_plan_program_facts(&p->stages[zero_plan_pipeline_stage(r)].schedule,
                                         ZERO_PROGRAM_STEP, true));
-        json_array_append_new(pipelines, object);
+        json_array_append_new(pipelines, whole);
     }
     json_object_set_new(object, "pipelines", pipelines);
 }
