@@ -13,6 +13,7 @@
 #include "comm/launch.h"
 #include "comm/thread.h"
 #include "comm/watch.h"
+#include "comm/wire.h"
 #include "math/backends.h"
 #include "math/device.h"
 #include "plan/plan.h"
@@ -251,6 +252,17 @@ static void show_refused(const zero_session *s, const zero_plan_input *plan)
     zero_schedule_destroy(&schedule);
 }
 
+/* Without --message the links between nodes decide; pretended ones are none. */
+static zero_status choose_message(zero_session *s, zero_plan_input *plan)
+{
+    if (zero_options_is_set(s->given, "message") || s->fake_nodes ||
+        zero_algorithm_get(plan->collectives)->posts_mpi_collectives)
+        return ZERO_OK;
+    ZERO_TRY(zero_wire_try(&s->world));
+    plan->message = zero_wire_message(&s->world.wire);
+    return ZERO_OK;
+}
+
 zero_status zero_session_build(zero_session *s)
 {
     ZERO_TRY(zero_agree(&s->world, name_source(s, complete(s))));
@@ -273,6 +285,7 @@ zero_status zero_session_build(zero_session *s)
         return zero_fail(ZERO_ERR_INVALID, "--collectives %s: no such algorithm",
                          s->config.collectives);
     zero_engine_spec spec = engine_spec(s, collectives);
+    ZERO_TRY(choose_message(s, &spec.plan));
     zero_weights weights = zero_hugging_face_weights(&s->initial);
     if (imports(s)) spec.weights = &weights;
     spec.awaits_states = s->saving.resumed.is_there || s->own;

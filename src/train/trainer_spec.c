@@ -6,6 +6,7 @@
 #include "base/number.h"
 #include "comm/fields.h"
 #include "comm/sentence.h"
+#include "comm/wire.h"
 #include "lists/algorithm.h"
 #include "math/backends.h"
 #include "math/device.h"
@@ -25,7 +26,8 @@ static zero_status read_partition(const zero_trainer_spec *spec, zero_plan_input
                      spec->partition);
 }
 
-static zero_status read_collectives(const zero_trainer_spec *spec, zero_engine_spec *e)
+static zero_status read_collectives(const zero_trainer_spec *spec, const zero_comm *comm,
+                                    zero_engine_spec *e)
 {
     const char *name = spec->collectives ? spec->collectives : "auto", *why;
     e->may_use_p2p = strcmp(name, "auto") == 0;
@@ -38,6 +40,8 @@ static zero_status read_collectives(const zero_trainer_spec *spec, zero_engine_s
         return zero_fail(ZERO_ERR_INVALID, "collectives '%s': expected one of auto%s", name,
                          known.chars);
     }
+    if (!zero_algorithm_get(e->plan.collectives)->posts_mpi_collectives)
+        e->plan.message = zero_wire_message(&comm->wire);
     return ZERO_OK;
 }
 
@@ -143,7 +147,7 @@ zero_status zero_trainer_read_spec(const zero_trainer_spec *spec, zero_comm *com
                             .memory_limit = spec->memory_limit};
     ZERO_TRY(read_partition(spec, &e->plan));
     ZERO_TRY(read_offload(spec, e));
-    ZERO_TRY(read_collectives(spec, e));
+    ZERO_TRY(read_collectives(spec, comm, e));
     /* On a device its backend computes, and no other. */
     const char *standard = zero_backend_name_at(0);
     const char *name = spec->backend ? spec->backend : standard, *why;
