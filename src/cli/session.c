@@ -70,6 +70,7 @@ static zero_status complete(zero_session *s)
 static zero_status open_data(zero_session *s)
 {
     const zero_config *c = &s->config;
+    if (s->own) return ZERO_OK;
     bool has_model = imports(s) || s->saving.resumed.is_there;
     bool is_chosen =
         !s->saving.resumed.is_there || zero_options_is_set(s->given, "tokenizer");
@@ -99,9 +100,11 @@ static zero_status open_model(zero_session *s)
     ZERO_TRY(zero_config_shape(c, corpus->vocab, &shape));
     ZERO_TRY(zero_tp_check(&c->tp, &shape));
     ZERO_TRY(zero_model_build(&shape, &s->model));
+    if (s->own) ZERO_TRY(s->own->take(s->own->arg, &s->model));
     ZERO_TRY(zero_model_activate(&s->model, zero_config_activations(c)));
     zero_model_chunk_logits(&s->model, zero_device_logits(c->device));
     ZERO_TRY(zero_tp_cut(&c->tp, &s->model, s->world.rank, &s->made, &s->part));
+    if (s->own) return ZERO_OK;
     ZERO_TRY(zero_loader_init(&s->loader, corpus, shape.seq, c->global_batch,
                               (uint64_t)c->seed, c->shuffle));
     s->loader.eval_random = c->eval_random;
@@ -141,15 +144,6 @@ static zero_status find_backend(const zero_config *c, const zero_backend **backe
     return ZERO_OK;
 }
 
-static zero_status read_machine(zero_session *s)
-{
-    ZERO_TRY(zero_machine_take(s->world.layout.local_of[s->world.rank], s->node_ranks,
-                               &s->config.plan.threads, &s->topology, &s->threads_from,
-                               &s->binding));
-    s->taken = zero_metrics_resident_peak();
-    return ZERO_OK;
-}
-
 size_t zero_session_room(const zero_session *s)
 {
     if (s->config.memory_limit >= 0) return (size_t)s->config.memory_limit;
@@ -161,7 +155,11 @@ size_t zero_session_room(const zero_session *s)
 zero_status zero_session_take_machine(zero_session *s)
 {
     ZERO_TRY(find_backend(&s->config, &s->backend));
-    ZERO_TRY(zero_agree(&s->world, read_machine(s)));
+    ZERO_TRY(zero_agree(&s->world,
+                        zero_machine_take(s->world.layout.local_of[s->world.rank],
+                                          s->node_ranks, &s->config.plan.threads,
+                                          &s->topology, &s->threads_from, &s->binding)));
+    s->taken = zero_metrics_resident_peak();
     return zero_machine_place(s->config.device, &s->world, &s->place);
 }
 
@@ -209,6 +207,7 @@ static zero_status compare_data(zero_session *s)
 {
     bool same;
     const char *validation = s->config.val_data;
+    if (s->own) return ZERO_OK;
     ZERO_TRY(zero_comm_compare_with_root(
         &s->world, zero_corpus_fingerprint(&s->dataset.corpus), &same));
     if (same) return ZERO_OK;
@@ -284,7 +283,7 @@ zero_status zero_session_build(zero_session *s)
     ZERO_TRY(choose_message(s, &spec.plan));
     zero_weights weights = zero_hugging_face_weights(&s->initial);
     if (imports(s)) spec.weights = &weights;
-    spec.awaits_states = s->saving.resumed.is_there;
+    spec.awaits_states = s->saving.resumed.is_there || s->own;
     zero_status st = zero_engine_init(&s->engine, &spec, &s->world);
     if (st == ZERO_ERR_NOMEM) {
         zero_failure refusal = zero_failure_keep(ZERO_ERR_NOMEM);
