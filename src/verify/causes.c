@@ -309,8 +309,8 @@ static zero_theory theory_of(const zero_judge *j, const cause *c, int i)
 /* A row that says nothing else than the right step. */
 static bool is_idle(const zero_judge *j, const cause *c, const zero_theory *t)
 {
-    const zero_shape *s = j->model->shape;
-    if (c->odd & ZERO_ODD_WORDS) return !s->tied;
+    const zero_shape s = zero_shape_complete(&j->file->shape);
+    if (c->odd & ZERO_ODD_WORDS) return !s.tied;
     if (c->odd & ZERO_ODD_BY_SHARE)
         return j->file->ranks == 1 || j->file->facts.clip == 0.0;
     if (c->shift != 0)

@@ -113,7 +113,6 @@ static zero_status judge(zero_judge *j, json_t **cause)
 static zero_status allocate(zero_judge *j)
 {
     const zero_schedule *s = &j->e->schedule;
-    const zero_shape *shape = j->model->shape;
     int64_t own = 1;
     for (int g = 0; g < j->model->n_groups; g++)
         own += zero_range_len(zero_partition_shard(&s->groups[g].partition, s->shard.rank));
@@ -122,7 +121,7 @@ static zero_status allocate(zero_judge *j)
     ZERO_TRY(zero_new(&j->shares, j->file->ranks, "norms of ranks"));
     ZERO_TRY(zero_new(&j->deviation, j->model->n_tensors, "deviations"));
     ZERO_TRY(zero_new(&j->found, j->model->n_tensors, "numbers of tensors"));
-    ZERO_TRY(zero_new(&j->is_read, shape->vocab, "words"));
+    ZERO_TRY(zero_new(&j->is_read, j->file->shape.vocab, "words"));
     ZERO_TRY(zero_new(&j->room, ZERO_STEP_PARTS * ZERO_JUDGE_AT_ONCE, "numbers of a file"));
     for (int64_t i = 0; i < zero_step_samples(j->file) * j->file->seq; i++)
         j->is_read[j->file->tokens[i]] = true;
