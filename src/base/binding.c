@@ -5,7 +5,6 @@
 #include <hwloc.h>
 
 #include "base/claim.h"
-#include "base/fail.h"
 #include "base/number.h"
 #include "base/topology.h"
 

@@ -1,6 +1,5 @@
 #include "base/reduction.h"
 
-#include "base/fail.h"
 #include "base/number.h"
 
 #define TILE 512 /* numbers */

@@ -4,7 +4,6 @@
 
 #include <hwloc.h>
 
-#include "base/fail.h"
 #include "base/memory_limit.h"
 
 static size_t shm_available(void)

@@ -3,11 +3,9 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "base/fail.h"
 #include "base/grow.h"
 #include "checkpoint/list.h"
 #include "checkpoint/manifest.h"
-#include "comm/control.h"
 
 /* ---- rank 0 ---- */
 

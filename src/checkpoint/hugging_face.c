@@ -2,10 +2,7 @@
 
 #include <xxhash.h>
 
-#include "base/fail.h"
 #include "base/grow.h"
-#include "base/number.h"
-#include "io/file.h"
 
 #define PIECE ZERO_HUGGING_FACE_PIECE
 

@@ -2,9 +2,7 @@
 
 #include <xxhash.h>
 
-#include "base/fail.h"
 #include "base/grow.h"
-#include "base/number.h"
 
 struct copies {
     zero_hugging_face *f;

@@ -1,6 +1,5 @@
 #include "checkpoint/list.h"
 
-#include "base/fail.h"
 #include "base/grow.h"
 #include "checkpoint/manifest.h"
 #include "io/file.h"

@@ -1,6 +1,5 @@
 #include "checkpoint/load.h"
 
-#include "base/fail.h"
 #include "base/grow.h"
 #include "checkpoint/list.h"
 

@@ -1,6 +1,5 @@
 #include "checkpoint/save.h"
 
-#include "base/fail.h"
 #include "base/grow.h"
 #include "checkpoint/list.h"
 #include "checkpoint/shard.h"

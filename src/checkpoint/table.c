@@ -1,9 +1,6 @@
 #include "checkpoint/table.h"
 
-#include "base/fail.h"
 #include "base/grow.h"
-#include "base/range.h"
-#include "nn/model.h"
 
 static const int64_t most_params = INT64_C(1) << 62;
 

@@ -1,6 +1,5 @@
 #include "comm/check.h"
 
-#include "base/fail.h"
 #include "base/grow.h"
 #include "comm/control.h"
 #include "comm/family.h"

@@ -3,7 +3,6 @@
 #include <xxhash.h>
 
 #include "base/clock.h"
-#include "base/fail.h"
 #include "base/grow.h"
 #include "comm/check.h"
 #include "comm/family.h"
@@ -12,7 +11,6 @@
 #include "comm/mpi_call.h"
 #include "comm/thread.h"
 #include "comm/wait.h"
-#include "lists/algorithm.h"
 #include "lists/mirror.h"
 
 /* ---- set-up ---- */

@@ -3,8 +3,6 @@
 #include "comm/control.h"
 
 #include "base/clock.h"
-#include "base/fail.h"
-#include "base/number.h"
 #include "base/waiting.h"
 #include "comm/check.h"
 #include "comm/family.h"

@@ -1,8 +1,6 @@
 #include "comm/deliver.h"
 
-#include "base/fail.h"
 #include "base/grow.h"
-#include "base/number.h"
 #include "comm/comm.h"
 #include "comm/wait.h"
 

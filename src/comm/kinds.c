@@ -2,7 +2,6 @@
 
 #include <xxhash.h>
 
-#include "base/fail.h"
 #include "base/grow.h"
 
 /* One rank after another tells the text of its kind. */

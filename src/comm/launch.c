@@ -7,8 +7,6 @@
 #include <pwd.h>
 #include <unistd.h>
 
-#include "base/fail.h"
-#include "base/number.h"
 #include "comm/comm.h"
 #include "comm/mpi_error.h"
 

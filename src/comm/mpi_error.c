@@ -2,8 +2,6 @@
 
 #include <mpi.h>
 
-#include "base/fail.h"
-
 zero_status zero_mpi_check(int mpi_code, const char *call)
 {
     if (mpi_code == MPI_SUCCESS) return ZERO_OK;

@@ -1,6 +1,5 @@
 #include "comm/named.h"
 
-#include "base/fail.h"
 #include "base/grow.h"
 #include "comm/comm.h"
 #include "comm/launch.h"
@@ -60,16 +59,15 @@ static zero_status check_ranks(const zero_comm *world, int n, const int ranks[],
     *mine = -1;
     if (world->whole)
         return zero_fail(ZERO_ERR_INVALID,
-                         "a group of ranks of group '%s', which was opened "
-                         "from another one: expected that one",
+                         "a group of ranks of group '%s', which was opened from another "
+                         "one: expected that one",
                          world->name);
     if (!ranks || n < 1 || n > world->size || !name || name[0] == '\0' ||
         strlen(name) >= ZERO_OPERATION_GROUP)
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "a group of %d ranks named '%s': expected 1 to %d ranks, and a name "
-            "of 1 to %d bytes",
-            n, name ? name : "(null)", world->size, ZERO_OPERATION_GROUP - 1);
+        return zero_fail(ZERO_ERR_INVALID,
+                         "a group of %d ranks named '%s': expected 1 to %d ranks, and a "
+                         "name of 1 to %d bytes",
+                         n, name ? name : "(null)", world->size, ZERO_OPERATION_GROUP - 1);
     for (int i = 0; i < n; i++) {
         if (ranks[i] < 0 || ranks[i] >= world->size)
             return zero_fail(ZERO_ERR_INVALID, "group '%s' has rank %d: expected 0 to %d",

@@ -1,7 +1,5 @@
 #include "comm/steps_run.h"
 
-#include "base/fail.h"
-#include "base/number.h"
 #include "base/stream.h"
 #include "comm/device.h"
 #include "comm/local.h"

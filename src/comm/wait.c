@@ -3,8 +3,6 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "base/crowd.h"
-#include "base/fail.h"
 #include "comm/family.h"
 #include "comm/flight.h"
 #include "comm/local.h"
@@ -72,9 +70,9 @@ static bool others_compute(others *o)
     return compute;
 }
 
-/* Between looks: spins, then yields the processor; beside others that keep it, sleeps. A nap
- * takes longer than most messages, so a wait beside threads that compute naps only while
- * they do: once they wait, too, they wait for this one. */
+/* Between looks: spins, then yields the processor; beside others that keep it, sleeps. A
+ * nap takes longer than most messages, so a wait beside threads that compute naps only
+ * while they do: once they wait, too, they wait for this one. */
 static void rest(zero_comm *comm, const zero_awaited *awaited, int turns, others *o)
 {
     static const struct timespec nap = {.tv_nsec = 50000};

@@ -8,7 +8,6 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "base/fail.h"
 #include "base/grow.h"
 #include "base/number.h"
 #include "comm/control.h"

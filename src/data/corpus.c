@@ -2,7 +2,6 @@
 
 #include <xxhash.h>
 
-#include "base/fail.h"
 #include "data/opening.h"
 #include "data/tokenizer_find.h"
 
@@ -16,20 +15,17 @@ bool zero_corpus_is_files(const char *spec)
 static zero_status check(const zero_corpus_source *r)
 {
     int32_t ignored;
-    if (r->vocab < 0 || r->vocab > INT32_MAX)
-        return zero_fail(ZERO_ERR_INVALID, "--vocab %" PRId64 ": expected 1 to %" PRId32,
-                         r->vocab, INT32_MAX);
+    ZERO_FAIL_IF(r->vocab < 0 || r->vocab > INT32_MAX, ZERO_ERR_INVALID,
+                 "--vocab %" PRId64 ": expected 1 to %" PRId32, r->vocab, INT32_MAX);
     ZERO_TRY(zero_tokens_check_bytes(r->token_bytes));
-    if (r->token_bytes > 0 && !zero_corpus_is_files(r->data))
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "--token-bytes %d is for files of tokens, and --data %s is text; leave it out",
-            r->token_bytes, r->data);
-    if (r->validation && zero_opening_is_stories(r->validation))
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--val-data %s: the stories of one seed are one text, so these "
-                         "may be among the training data; give files, or leave it out",
-                         r->validation);
+    ZERO_FAIL_IF(
+        r->token_bytes > 0 && !zero_corpus_is_files(r->data), ZERO_ERR_INVALID,
+        "--token-bytes %d is for files of tokens, and --data %s is text; leave it out",
+        r->token_bytes, r->data);
+    ZERO_FAIL_IF(r->validation && zero_opening_is_stories(r->validation), ZERO_ERR_INVALID,
+                 "--val-data %s: the stories of one seed are one text, so these may be "
+                 "among the training data; give files, or leave it out",
+                 r->validation);
     if (!r->tokenizer) return ZERO_OK;
     return zero_tokenizer_is_name(r->tokenizer)
                ? zero_tokenizer_parse(r->tokenizer, &ignored)

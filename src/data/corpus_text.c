@@ -112,12 +112,12 @@ static zero_status open_stories(zero_opening *o, zero_corpus *corpus)
     int64_t size = STORIES_DEFAULT, n_stories;
     double cost;
     ZERO_AT_END(zero_stories_destroy) zero_stories stories = {0};
-    if (colon &&
-        (!zero_quantity_whole(colon + 1, &size) || size < 1 || size > STORIES_MOST))
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--data %s: expected stories:SIZE with a size in bytes from 1 to "
-                         "1000G, as in stories:4M or stories:4MiB",
-                         data);
+    ZERO_FAIL_IF(colon && (!zero_quantity_whole(colon + 1, &size) || size < 1 ||
+                           size > STORIES_MOST),
+                 ZERO_ERR_INVALID,
+                 "--data %s: expected stories:SIZE with a size in bytes from 1 to 1000G, "
+                 "as in stories:4M or stories:4MiB",
+                 data);
     ZERO_TRY(zero_stories_init(&stories, o->from->seed));
     ZERO_TRY(begin(o, (size_t)size, ZERO_STORIES_TOKENIZER, &name));
     ZERO_TRY(zero_stories_fill(&stories, (size_t)size, &o->read.all, &n_stories, &cost));

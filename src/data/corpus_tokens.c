@@ -80,12 +80,10 @@ static zero_status keep_tokenizer(zero_opening *o, zero_corpus *corpus)
     const zero_corpus_source *r = o->from;
     const char *name = r->tokenizer ? r->tokenizer : r->imported;
     if (!name || !name[0]) return ZERO_OK;
-    if (zero_tokenizer_is_name(name))
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "%.400s: this %s file holds tokens already, so --tokenizer %s cannot be "
-            "honoured; leave it out, or give the tokens' own as --tokenizer PATH",
-            o->data.files.paths[0], zero_tokens_name(o->data.format), name);
+    ZERO_FAIL_IF(zero_tokenizer_is_name(name), ZERO_ERR_INVALID,
+                 "%.400s: this %s file holds tokens already, so --tokenizer %s cannot be "
+                 "honoured; leave it out, or give the tokens' own as --tokenizer PATH",
+                 o->data.files.paths[0], zero_tokens_name(o->data.format), name);
     zero_status st = zero_opening_learn(o, name, corpus);
     if (!r->tokenizer && st == ZERO_ERR_UNSUPPORTED) {
         leave_out_tokenizer(o, name, corpus, zero_last_error());
@@ -120,10 +118,9 @@ zero_status zero_opening_take_tokens(zero_opening *o, zero_corpus *corpus)
     zero_material *m = &o->read;
     ZERO_TRY(zero_material_read(m, &o->data, 0, n_train, limit));
     m->n_train = m->all.len;
-    if (m->n_train == 0)
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%s: nothing to train on: no tokens in %" PRId64 " file(s)",
-                         o->from->data, n_train);
+    ZERO_FAIL_IF(m->n_train == 0, ZERO_ERR_FORMAT,
+                 "%s: nothing to train on: no tokens in %" PRId64 " file(s)", o->from->data,
+                 n_train);
     ZERO_TRY(zero_material_read(m, &o->data, n_train, o->data.files.n, limit));
     ZERO_TRY(zero_opening_read_validation(o, limit));
     zero_opening_adopt(o, &o->read, zero_tokens_width(format), corpus);

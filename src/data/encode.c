@@ -2,7 +2,6 @@
 
 #include <stdatomic.h>
 
-#include "base/fail.h"
 #include "base/grow.h"
 #include "data/ascii.h"
 #include "data/cuts.h"

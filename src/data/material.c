@@ -1,6 +1,5 @@
 #include "data/material.h"
 
-#include "base/fail.h"
 #include "data/stranger.h"
 
 static zero_status look_into_all(zero_listed *l, const char *option, const char *spec,
@@ -22,12 +21,11 @@ static zero_status look_into_all(zero_listed *l, const char *option, const char 
         f->paths[n] = path;
         if (is_binary) continue;
         if (n == 0) l->format = format;
-        if (format.kind != l->format.kind || format.bytes != l->format.bytes)
-            return zero_fail(ZERO_ERR_FORMAT,
-                             "%.400s is %s data, but %.400s is %s data; one corpus takes "
-                             "files of one kind",
-                             l->files.paths[0], zero_tokens_name(l->format), path,
-                             zero_tokens_name(format));
+        ZERO_FAIL_IF(
+            format.kind != l->format.kind || format.bytes != l->format.bytes,
+            ZERO_ERR_FORMAT,
+            "%.400s is %s data, but %.400s is %s data; one corpus takes files of one kind",
+            l->files.paths[0], zero_tokens_name(l->format), path, zero_tokens_name(format));
         l->format.is_assumed = l->format.is_assumed || format.is_assumed;
         l->bytes +=
             file.bytes / (uint64_t)format.bytes * (uint64_t)zero_tokens_width(format);

@@ -1,6 +1,5 @@
 #include "data/opening.h"
 
-#include "base/fail.h"
 #include "base/grow.h"
 #include "data/tokenizer_find.h"
 
@@ -32,12 +31,13 @@ zero_status zero_opening_begin(zero_opening *o, zero_tokens_format format, uint6
         ZERO_TRY(zero_material_list("--val-data", "", r->validation, r->token_bytes,
                                     &r->listener, &o->validation));
     const zero_tokens_format own = o->validation.format;
-    if (o->from->validation && !(own.kind == format.kind && own.bytes == format.bytes))
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "--val-data: %.400s is %s data, but --data %.400s is %s data; "
-                         "both take files of one kind",
-                         o->validation.files.paths[0], zero_tokens_name(own), o->from->data,
-                         zero_tokens_name(format));
+    ZERO_FAIL_IF(o->from->validation &&
+                     !(own.kind == format.kind && own.bytes == format.bytes),
+                 ZERO_ERR_FORMAT,
+                 "--val-data: %.400s is %s data, but --data %.400s is %s data; both take "
+                 "files of one kind",
+                 o->validation.files.paths[0], zero_tokens_name(own), o->from->data,
+                 zero_tokens_name(format));
     return check_room(o, bytes, are_tokens);
 }
 

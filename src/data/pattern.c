@@ -212,11 +212,9 @@ static zero_status translate(const char *where, const char *regex,
                              char out[16 * PATTERN_BYTES])
 {
     reader r = {.where = where, .regex = regex, .at = regex, .out = out};
-    if (strlen(regex) > PATTERN_BYTES)
-        return zero_fail(
-            ZERO_ERR_UNSUPPORTED,
-            "%s: the pre-tokenizer's pattern has %zu bytes: expected at most %d", where,
-            strlen(regex), PATTERN_BYTES);
+    ZERO_FAIL_IF(strlen(regex) > PATTERN_BYTES, ZERO_ERR_UNSUPPORTED,
+                 "%s: the pre-tokenizer's pattern has %zu bytes: expected at most %d",
+                 where, strlen(regex), PATTERN_BYTES);
     while (*r.at) ZERO_TRY(read_item(&r));
     if (r.depth > 0) return refuse(&r, "( has no end");
     *r.out = '\0';
@@ -254,11 +252,10 @@ zero_status zero_pattern_compile(const char *where, const char *regex,
                          (const char *)text);
     }
     pcre2_pattern_info(p->code, PCRE2_INFO_MATCHEMPTY, &matches_empty);
-    if (matches_empty)
-        return zero_fail(
-            ZERO_ERR_UNSUPPORTED,
-            "%s: the pre-tokenizer's pattern matches the empty text, which makes no piece",
-            where);
+    ZERO_FAIL_IF(
+        matches_empty, ZERO_ERR_UNSUPPORTED,
+        "%s: the pre-tokenizer's pattern matches the empty text, which makes no piece",
+        where);
     p->known = zero_known_pattern_find(regex);
     p->is_digits = strcmp(regex, ZERO_PATTERN_DIGIT) == 0 ||
                    strcmp(regex, ZERO_PATTERN_DIGIT "+") == 0;
@@ -317,7 +314,7 @@ static zero_status find(splitter *s, int k, const unsigned char *text, size_t le
      * PCRE2 returns 0, which is a match, too. */
     if (!s->match) s->limits = pcre2_match_context_create(NULL);
     if (!s->match && s->limits) s->match = pcre2_match_data_create(1, NULL);
-    if (!s->match) return zero_fail(ZERO_ERR_NOMEM, "no memory to match a pattern");
+    ZERO_FAIL_IF(!s->match, ZERO_ERR_NOMEM, "no memory to match a pattern");
     int found = match(s, p, text, len, from);
     if (found == PCRE2_ERROR_NOMATCH) return ZERO_OK;
     if (found < 0) {

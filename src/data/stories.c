@@ -1,6 +1,5 @@
 #include "data/stories.h"
 
-#include "base/fail.h"
 #include "base/rng.h"
 
 zero_status zero_stories_init(zero_stories *stories, uint64_t seed)

@@ -97,7 +97,7 @@ zero_status zero_grammar_create(zero_grammar **grammar)
 {
     const size_t size = strlen(zero_story_files[0].text) + 1;
     zero_grammar *g = calloc(1, sizeof *g + size);
-    if (!g) return zero_fail(ZERO_ERR_NOMEM, "no memory for the grammar of the stories");
+    ZERO_FAIL_IF(!g, ZERO_ERR_NOMEM, "no memory for the grammar of the stories");
     memcpy(g->text, zero_story_files[0].text, size);
     for (char *line = g->text, *next; *line; line = next) {
         next = line + strcspn(line, "\n");

@@ -1,6 +1,5 @@
 #include "data/tokenizer_beside.h"
 
-#include "base/fail.h"
 #include "base/number.h"
 #include "base/text.h"
 #include "data/tokenizer_json.h"
@@ -41,8 +40,7 @@ static zero_status describe(const saying *s, int64_t id, json_t **token)
                                         "special"};
     const bool standard[] = {false, false, false, !s->is_special, s->is_special};
     *token = json_pack("{s:I, s:s}", "id", id, "content", s->text);
-    if (!*token)
-        return zero_fail(ZERO_ERR_NOMEM, "%.500s: no memory for an added token", s->path);
+    ZERO_FAIL_IF(!*token, ZERO_ERR_NOMEM, "%.500s: no memory for an added token", s->path);
     for (int i = 0; i < 5; i++) {
         bool flag = standard[i];
         if (json_object_get(s->flags, names[i]))
@@ -62,11 +60,10 @@ static zero_status add(adder *a, const saying *s, bool replaces)
                        : word ? json_integer_value(word)
                               : a->next;
     if (s->text[0] == '\0') return ZERO_OK;
-    if (s->id >= 0 && s->id != id)
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%.500s: \"%s\" has the id %" PRId64 ": expected %" PRId64
-                         ", which it has in the tokenizer, or as the next token after it",
-                         s->path, ZERO_SHOWN_SHORT(s->text), s->id, id);
+    ZERO_FAIL_IF(s->id >= 0 && s->id != id, ZERO_ERR_FORMAT,
+                 "%.500s: \"%s\" has the id %" PRId64 ": expected %" PRId64
+                 ", which it has in the tokenizer, or as the next token after it",
+                 s->path, ZERO_SHOWN_SHORT(s->text), s->id, id);
     if (known && !replaces) return ZERO_OK;
     ZERO_TRY(describe(s, id, &token));
     if (!known) {
@@ -254,13 +251,12 @@ static zero_status check_config(const adder *a, const json_t *root)
     const json_t *config = a->files[ZERO_BESIDE_CONFIG];
     const char *class = json_string_value(json_object_get(config, "tokenizer_class"));
     for (int i = 0; i < ZERO_COUNT(flags); i++)
-        if (json_is_true(json_object_get(config, flags[i])) &&
-            !(i < 3 && does(root, flags[i])))
-            return zero_fail(
-                ZERO_ERR_UNSUPPORTED,
-                "%.500s: \"%s\": true is not supported, and without it texts have other "
-                "ids; if that is what the model wants, set it to false",
-                path, flags[i]);
+        ZERO_FAIL_IF(json_is_true(json_object_get(config, flags[i])) &&
+                         !(i < 3 && does(root, flags[i])),
+                     ZERO_ERR_UNSUPPORTED,
+                     "%.500s: \"%s\": true is not supported, and without it texts have "
+                     "other ids; if that is what the model wants, set it to false",
+                     path, flags[i]);
     if (!a->beside->is_pair || !class) return ZERO_OK;
     for (int i = 0; i < ZERO_COUNT(classes); i++)
         if (strcmp(class, classes[i]) == 0) return ZERO_OK;
@@ -299,17 +295,16 @@ static zero_status add_all(adder *a, const json_t *root)
         const zero_bytes *text = &a->beside->files[i].text;
         if (!a->beside->files[i].exists) continue;
         ZERO_TRY(zero_json_parse_wide(path, text->bytes, text->len, &a->files[i]));
-        if (!json_is_object(a->files[i]))
-            return zero_fail(ZERO_ERR_FORMAT, "%.500s: expected an object", path);
+        ZERO_FAIL_IF(!json_is_object(a->files[i]), ZERO_ERR_FORMAT,
+                     "%.500s: expected an object", path);
     }
     ZERO_TRY(check_config(a, root));
     ZERO_TRY(index_known(a));
     json_t *decoder = json_object_get(a->files[ZERO_BESIDE_CONFIG], "added_tokens_decoder");
     a->has_decoder = json_is_object(decoder);
-    if (decoder && !a->has_decoder)
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%.500s: \"added_tokens_decoder\": expected an object",
-                         a->beside->files[ZERO_BESIDE_CONFIG].path);
+    ZERO_FAIL_IF(decoder && !a->has_decoder, ZERO_ERR_FORMAT,
+                 "%.500s: \"added_tokens_decoder\": expected an object",
+                 a->beside->files[ZERO_BESIDE_CONFIG].path);
     /* In the order of ids, as transformers adds them. */
     json_t *object = a->has_decoder ? decoder : a->files[ZERO_BESIDE_ADDED];
     const char *key;

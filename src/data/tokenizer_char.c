@@ -39,17 +39,14 @@ static zero_status mark(const unsigned char *text, size_t len, bool *occurs, int
     for (size_t at = 0, bytes; at < len; at += bytes) {
         uint32_t c = 0;
         bytes = zero_utf8_read(text + at, len - at, &c);
-        if (bytes == 0)
-            return zero_fail(ZERO_ERR_FORMAT,
-                             "--tokenizer char: the text is not UTF-8 at byte %zu "
-                             "(0x%02x); --tokenizer byte takes any bytes",
-                             at, text[at]);
-        if (c == 0)
-            return zero_fail(
-                ZERO_ERR_FORMAT,
-                "--tokenizer char: the text has a NUL at byte %zu, which the tokenizer's "
-                "file cannot hold; --tokenizer byte takes any bytes",
-                at);
+        ZERO_FAIL_IF(bytes == 0, ZERO_ERR_FORMAT,
+                     "--tokenizer char: the text is not UTF-8 at byte %zu (0x%02x); "
+                     "--tokenizer byte takes any bytes",
+                     at, text[at]);
+        ZERO_FAIL_IF(c == 0, ZERO_ERR_FORMAT,
+                     "--tokenizer char: the text has a NUL at byte %zu, which the "
+                     "tokenizer's file cannot hold; --tokenizer byte takes any bytes",
+                     at);
         *n += !occurs[c];
         occurs[c] = true;
     }
@@ -69,9 +66,8 @@ zero_status zero_tokenizer_learn_characters(zero_tokenizer *tok, const unsigned 
     int32_t n, at = 0;
     ZERO_TRY(zero_new(&occurs, CODE_POINTS, "possible characters"));
     ZERO_TRY(mark(text, len, occurs, &n));
-    if (n == 0)
-        return zero_fail(ZERO_ERR_FORMAT, "a tokenizer has 1 to %d characters, not 0",
-                         ZERO_VOCAB_MAX);
+    ZERO_FAIL_IF(n == 0, ZERO_ERR_FORMAT, "a tokenizer has 1 to %d characters, not 0",
+                 ZERO_VOCAB_MAX);
     ZERO_TRY(zero_new(&list, n, "characters"));
     for (uint32_t c = 0; c < CODE_POINTS; c++)
         if (occurs[c]) list[at++] = c;
@@ -139,10 +135,9 @@ zero_status zero_tokenizer_take_characters(const char *path, const json_t *root,
     ZERO_TRY(zero_json_object(path, model, "vocab", &vocab));
     ZERO_TRY(check_form(path, root, (json_t *)vocab));
     const size_t n = json_object_size(vocab);
-    if (n < 1 || n > ZERO_VOCAB_MAX)
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%.500s: \"vocab\": expected 1 to %d characters, found %zu", path,
-                         ZERO_VOCAB_MAX, n);
+    ZERO_FAIL_IF(n < 1 || n > ZERO_VOCAB_MAX, ZERO_ERR_FORMAT,
+                 "%.500s: \"vocab\": expected 1 to %d characters, found %zu", path,
+                 ZERO_VOCAB_MAX, n);
     ZERO_TRY(zero_new(&list, n, "characters"));
     ZERO_TRY(take_vocab(path, (json_t *)vocab, list, n));
     return make(out, list, (int32_t)n);

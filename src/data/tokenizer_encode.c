@@ -58,11 +58,10 @@ zero_status zero_tokenizer_index_texts(zero_tokenizer *tok, const bool *has_text
         if (has_text && !has_text[i]) continue;
         const unsigned char *text = zero_tokenizer_decode(tok, i, &len);
         struct zero_text_slot *slot = text_slot(tok, text, len);
-        if (slot->after != 0)
-            return zero_fail(ZERO_ERR_FORMAT,
-                             "tokens %" PRId32 " and %" PRId32
-                             " of the tokenizer have the same text",
-                             slot->after - 1, i);
+        ZERO_FAIL_IF(slot->after != 0, ZERO_ERR_FORMAT,
+                     "tokens %" PRId32 " and %" PRId32
+                     " of the tokenizer have the same text",
+                     slot->after - 1, i);
         slot->after = i + 1;
     }
     return ZERO_OK;

@@ -1,11 +1,9 @@
 #include "data/tokenizer_find.h"
 
-#include "base/fail.h"
 #include "base/number.h"
 #include "data/stranger.h"
 #include "data/tokenizer_file.h"
 #include "data/tokenizer_json.h"
-#include "io/file.h"
 
 static const struct {
     const char *vocab, *merges;

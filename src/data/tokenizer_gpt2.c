@@ -15,9 +15,8 @@ static zero_status add_line(const char *path, const char *line, size_t len, json
     if (len > 0 && line[len - 1] == '\r') len--;
     if (len >= 8 && memcmp(line, "#version", 8) == 0) return ZERO_OK;
     json_t *text = memchr(line, '\0', len) ? NULL : json_stringn(line, len);
-    if (!text)
-        return zero_fail(ZERO_ERR_FORMAT, "%.500s: merge %zu: expected two tokens in UTF-8",
-                         path, json_array_size(merges));
+    ZERO_FAIL_IF(!text, ZERO_ERR_FORMAT, "%.500s: merge %zu: expected two tokens in UTF-8",
+                 path, json_array_size(merges));
     return json_array_append_new(merges, text) == 0 ? ZERO_OK : no_memory(path);
 }
 
@@ -44,9 +43,8 @@ zero_status zero_tokenizer_from_gpt2(const char *vocab_path, const zero_bytes *v
              slash ? slash + 1 : merges_path);
     json_auto_t *words = NULL, *list = json_array();
     ZERO_TRY(zero_json_parse(vocab_path, vocab->bytes, vocab->len, &words));
-    if (!json_is_object(words))
-        return zero_fail(ZERO_ERR_FORMAT, "%.500s: expected an object of tokens and ids",
-                         vocab_path);
+    ZERO_FAIL_IF(!json_is_object(words), ZERO_ERR_FORMAT,
+                 "%.500s: expected an object of tokens and ids", vocab_path);
     ZERO_TRY(read_merges(merges_path, merges, list));
     json_t *root =
         zero_tokenizer_describe(ZERO_FORM_GPT2, json_incref(words), json_incref(list));

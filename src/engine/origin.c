@@ -1,9 +1,6 @@
 #include "engine/origin.h"
 
-#include "base/fail.h"
 #include "base/grow.h"
-#include "base/range.h"
-#include "base/type.h"
 #include "nn/mark.h"
 #include "state/inspect.h"
 

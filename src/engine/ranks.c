@@ -1,6 +1,5 @@
 #include "engine/ranks.h"
 
-#include "base/fail.h"
 #include "base/grow.h"
 #include "sharding/schedule_peers.h"
 #include "sharding/work.h"

@@ -6,7 +6,6 @@
 #include <xxhash.h>
 
 #include "base/clock.h"
-#include "base/fail.h"
 #include "base/grow.h"
 #include "base/helper_thread.h"
 #include "io/system_call.h"

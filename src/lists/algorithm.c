@@ -1,6 +1,5 @@
 #include "lists/algorithm.h"
 
-#include "base/fail.h"
 #include "base/grow.h"
 #include "lists/device_steps.h"
 #include "lists/mirror.h"
@@ -151,8 +150,8 @@ static zero_status count_steps(const zero_collective_spec *spec, const zero_layo
     return st;
 }
 
-/* All chunks take the same steps, but in an all-reduce, whose bytes are proportional to the chunk's length. So
- * the steps of one chunk of one element tell all. */
+/* All chunks take the same steps, but in an all-reduce, whose bytes are proportional to the
+ * chunk's length. So the steps of one chunk of one element tell all. */
 static zero_status take_unit(zero_traffic_memo *memo, const zero_collective_spec *spec,
                              const zero_layout *layout, int rank)
 {

@@ -39,7 +39,6 @@
  * slots and for earlier messages of their list only. */
 #include "lists/hier.h"
 
-#include "base/fail.h"
 #include "lists/algorithm.h"
 
 #define MIN_DEPTH 2

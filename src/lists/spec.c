@@ -1,7 +1,5 @@
 #include "lists/spec.h"
 
-#include "base/fail.h"
-
 #define MAX_CHUNK    ((int64_t)1 << 28) /* elements: messages of 1 GiB */
 #define MAX_MESSAGE  ((int64_t)1 << 30) /* bytes */
 #define MAX_ELEMENTS ((int64_t)1 << 60)

@@ -1,8 +1,5 @@
 #include "math/device.h"
 
-#include "base/fail.h"
-#include "base/number.h"
-
 static const zero_device devices[] = {
     {"cpu", NULL, false, true, ZERO_CPU_CHUNK},
     {"cuda", NULL, true, true, ZERO_GPU_CHUNK},

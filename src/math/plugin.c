@@ -7,8 +7,6 @@
 #include <limits.h>
 #include <unistd.h>
 
-#include "base/fail.h"
-
 /* From the folder of the installed program to that of libraries: "../lib". */
 #ifndef ZERO_PLUGIN_LIBDIR
 #define ZERO_PLUGIN_LIBDIR "../lib"

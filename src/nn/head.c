@@ -7,8 +7,6 @@
  * addresses, and reads d(logits) as the factors of its products. */
 #include "nn/head.h"
 
-#include "base/number.h"
-#include "base/type.h"
 #include "math/device.h"
 #include "nn/layers.h"
 #include "nn/share.h"

@@ -1,8 +1,6 @@
 #include "nn/shape.h"
 
 #include "base/elementary.h"
-#include "base/fail.h"
-#include "base/number.h"
 
 /* ---- fields ---- */
 
@@ -256,11 +254,10 @@ zero_status zero_shape_check_share(const zero_shape *given, int ranks, int slice
     ZERO_TRY(zero_shape_check(given));
     const zero_shape s = zero_shape_complete(given);
     ZERO_TRY(check_ranks(&s, ranks));
-    if (s.seq * s.hidden % ranks != 0)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--tp %d: ranks add equal parts of --seq %" PRId64
-                         " times --hidden %" PRId64 " numbers; give --hidden %" PRId64,
-                         ranks, s.seq, s.hidden, zero_round_up(s.hidden, ranks));
+    ZERO_FAIL_IF(s.seq * s.hidden % ranks != 0, ZERO_ERR_INVALID,
+                 "--tp %d: ranks add equal parts of --seq %" PRId64
+                 " times --hidden %" PRId64 " numbers; give --hidden %" PRId64,
+                 ranks, s.seq, s.hidden, zero_round_up(s.hidden, ranks));
     int64_t most = zero_min(zero_min(slices, s.vocab), ZERO_MOST_SLICES);
     int64_t fits = best_slices(&s, ranks, zero_max(most, 1));
     if (fits == slices) return ZERO_OK;

@@ -1,10 +1,7 @@
 #include "sharding/compile.h"
 
-#include "base/fail.h"
 #include "base/grow.h"
-#include "base/number.h"
 #include "io/scratch_file.h"
-#include "lists/member.h"
 #include "nn/share.h"
 #include "sharding/checks.h"
 #include "sharding/holdings.h"

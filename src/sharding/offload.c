@@ -1,9 +1,5 @@
 #include "sharding/offload.h"
 
-#include "base/fail.h"
-#include "base/number.h"
-#include "io/scratch_file.h"
-
 size_t zero_offload_padded(size_t bytes)
 {
     return zero_round_up_size(bytes, ZERO_SCRATCH_ALIGN);

@@ -1,9 +1,5 @@
 #include "sharding/schedule_exchange.h"
 
-#include "base/exact.h"
-#include "base/fail.h"
-#include "base/number.h"
-#include "base/tree.h"
 #include "lists/small.h"
 #include "sharding/schedule_device.h"
 

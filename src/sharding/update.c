@@ -1,10 +1,5 @@
 #include "sharding/update.h"
 
-#include "base/fail.h"
-#include "base/number.h"
-#include "base/range.h"
-#include "base/type.h"
-
 zero_adamw zero_update_adamw(double lr, double beta1, double beta2, double eps,
                              double weight_decay)
 {

@@ -1,7 +1,5 @@
 #include "sharding/writer.h"
 
-#include "base/fail.h"
-#include "base/number.h"
 #include "sharding/holdings.h"
 #include "sharding/schedule_device.h"
 #include "sharding/schedule_exchange.h"

@@ -2,10 +2,7 @@
 
 #include <xxhash.h>
 
-#include "base/fail.h"
 #include "base/grow.h"
-#include "base/number.h"
-#include "base/range.h"
 #include "nn/share.h"
 
 enum { ARRAYS = ZERO_STATES, ENDS = 2 };

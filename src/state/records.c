@@ -2,8 +2,6 @@
 
 #include <xxhash.h>
 
-#include "base/fail.h"
-#include "sharding/offload.h"
 #include "state/finding.h"
 #include "state/visit.h"
 

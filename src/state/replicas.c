@@ -2,9 +2,7 @@
 
 #include <xxhash.h>
 
-#include "base/fail.h"
 #include "comm/divide.h"
-#include "sharding/offload.h"
 #include "sharding/schedule_device.h"
 #include "sharding/update.h"
 #include "state/finding.h"

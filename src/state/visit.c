@@ -1,9 +1,5 @@
 #include "state/visit.h"
 
-#include "base/fail.h"
-#include "base/range.h"
-#include "sharding/checks.h"
-#include "sharding/offload.h"
 #include "state/host_copies.h"
 
 static int buffer_of(const zero_schedule *s, int group, int part)

@@ -1,8 +1,6 @@
 #include "train/devices.h"
 
-#include "base/fail.h"
 #include "base/grow.h"
-#include "comm/control.h"
 
 /* A rank tells the others this. */
 typedef struct {

@@ -2,7 +2,6 @@
 
 #include <sys/resource.h>
 
-#include "base/fail.h"
 #include "engine/file_ledger.h"
 #include "math/peak.h"
 #include "sharding/schedule_exchange.h"
@@ -350,19 +349,19 @@ zero_status zero_metrics_final_facts(zero_engine *e, zero_comm *comm, bool fake_
                       planned.host_bytes, "measured_peak_bytes", measured.host_bytes,
                       "arena_bytes", s->host_bytes));
     }
-    *facts = json_pack(
-        "{s:b, s:s, s:i, s:o, s:{s:o, s:o, s:o, s:I, s:I, s:I}, s:o*, s:o, s:o, s:o, s:o*, "
-        "s:o*, s:o}",
-        "final", 1, "digest", digest, "ranks", comm->size, "nodes",
-        zero_metrics_nodes(&comm->layout, fake_nodes), "step_time", "median",
-        zero_metrics_real(t->median), "lower_quartile", zero_metrics_real(t->lower),
-        "upper_quartile", zero_metrics_real(t->upper), "steps", t->n,
-        "first_steps_left_out", t->first, "later_steps_left_out", t->before, "peak",
-        peak(e, t), "memory", memory, "communication", traffic_ledger(e, comm), "profile",
-        profile(e, &profiles), "file",
-        zero_plan_uses_file(&e->schedule.input) ? file_ledger(e) : NULL, "peers",
-        bytes.n > 0 ? peers(&bytes, &comm->layout) : NULL, "rank_seconds",
-        zero_metrics_rank_seconds(&seconds));
+    *facts = json_pack("{s:b, s:s, s:i, s:o, s:{s:o, s:o, s:o, s:I, s:I, s:I}, s:o*, s:o, "
+                       "s:o, s:o, s:o*, s:o*, s:o}",
+                       "final", 1, "digest", digest, "ranks", comm->size, "nodes",
+                       zero_metrics_nodes(&comm->layout, fake_nodes), "step_time", "median",
+                       zero_metrics_real(t->median), "lower_quartile",
+                       zero_metrics_real(t->lower), "upper_quartile",
+                       zero_metrics_real(t->upper), "steps", t->n, "first_steps_left_out",
+                       t->first, "later_steps_left_out", t->before, "peak", peak(e, t),
+                       "memory", memory, "communication", traffic_ledger(e, comm),
+                       "profile", profile(e, &profiles), "file",
+                       zero_plan_uses_file(&e->schedule.input) ? file_ledger(e) : NULL,
+                       "peers", bytes.n > 0 ? peers(&bytes, &comm->layout) : NULL,
+                       "rank_seconds", zero_metrics_rank_seconds(&seconds));
     return zero_allocated(*facts, "no memory for the last line");
 }
 

@@ -1,7 +1,5 @@
 #include "train/tensor_parallel.h"
 
-#include "base/fail.h"
-#include "base/number.h"
 #include "lists/member.h"
 #include "nn/shape.h"
 

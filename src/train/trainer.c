@@ -1,7 +1,6 @@
 /* zero/train.h: opening, closing, and steps; trainer_state.c has the rest. */
 #include "train/trainer.h"
 
-#include "base/fail.h"
 #include "base/grow.h"
 #include "sharding/update.h"
 #include "train/devices.h"
@@ -10,9 +9,8 @@
 
 zero_status zero_trainer_check(const zero_trainer *t)
 {
-    if (!t)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "the trainer is NULL: open one with zero_trainer_open()");
+    ZERO_FAIL_IF(!t, ZERO_ERR_INVALID,
+                 "the trainer is NULL: open one with zero_trainer_open()");
     ZERO_TRY(zero_comm_check(t->comm));
     if (t->engine.schedule.model->units == t->units) return ZERO_OK;
     return zero_fail(
@@ -95,20 +93,17 @@ zero_status zero_trainer_publish(zero_trainer *t)
 
 static zero_status check_source(const zero_source *source, const void *result)
 {
-    if (!source)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "the source is NULL: expected one with a function sample");
-    if (!source->sample)
-        return zero_fail(ZERO_ERR_INVALID, "a source without its function sample");
+    ZERO_FAIL_IF(!source, ZERO_ERR_INVALID,
+                 "the source is NULL: expected one with a function sample");
+    ZERO_FAIL_IF(!source->sample, ZERO_ERR_INVALID, "a source without its function sample");
     if (result) return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID, "the place for the result is NULL");
 }
 
 static zero_status check_input(const zero_trainer *t, const zero_step_input *in)
 {
-    if (!in)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "the step's input is NULL: expected its learning rate and so on");
+    ZERO_FAIL_IF(!in, ZERO_ERR_INVALID,
+                 "the step's input is NULL: expected its learning rate and so on");
     ZERO_TRY(zero_trainer_check_step(t, in->step));
     zero_adamw h =
         zero_update_adamw(in->lr, in->beta1, in->beta2, in->eps, in->weight_decay);

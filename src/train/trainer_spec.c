@@ -58,14 +58,11 @@ static zero_status read_offload(const zero_trainer_spec *spec, zero_engine_spec 
         while (place <= ZERO_OFFLOAD_BACKWARD &&
                strcmp(name, zero_offload_name(place)) != 0)
             place++;
-        if (place > ZERO_OFFLOAD_BACKWARD)
-            return zero_fail(ZERO_ERR_INVALID,
-                             "offload_when '%s': expected one of end, lazy, backward",
-                             name);
-        if (spec->delayed_update != 0 && place != ZERO_OFFLOAD_LAZY)
-            return zero_fail(ZERO_ERR_INVALID,
-                             "delayed_update with offload_when '%s': give one of them",
-                             name);
+        ZERO_FAIL_IF(place > ZERO_OFFLOAD_BACKWARD, ZERO_ERR_INVALID,
+                     "offload_when '%s': expected one of end, lazy, backward", name);
+        ZERO_FAIL_IF(spec->delayed_update != 0 && place != ZERO_OFFLOAD_LAZY,
+                     ZERO_ERR_INVALID,
+                     "delayed_update with offload_when '%s': give one of them", name);
         plan->offload =
             spec->delayed_update != 0 ? ZERO_OFFLOAD_DELAYED : (zero_offload)place;
         return ZERO_OK;
@@ -85,20 +82,17 @@ const char *zero_trainer_device(const zero_trainer_spec *spec)
 
 static zero_status check_spec(const zero_trainer_spec *spec)
 {
-    if (!spec)
-        return zero_fail(ZERO_ERR_INVALID, "a trainer without a spec: the pointer is NULL");
+    ZERO_FAIL_IF(!spec, ZERO_ERR_INVALID, "a trainer without a spec: the pointer is NULL");
     ZERO_TRY(zero_model_check_described(spec->model));
-    if (spec->type != ZERO_FP32 && spec->type != ZERO_BF16 && spec->type != ZERO_FP16)
-        return zero_fail(ZERO_ERR_INVALID, "type %d: expected one of zero_type",
-                         (int)spec->type);
+    ZERO_FAIL_IF(spec->type != ZERO_FP32 && spec->type != ZERO_BF16 &&
+                     spec->type != ZERO_FP16,
+                 ZERO_ERR_INVALID, "type %d: expected one of zero_type", (int)spec->type);
     ZERO_TRY(zero_check_whole("seed", spec->seed, 0, INT64_MAX));
     ZERO_TRY(zero_check_whole("threads", spec->threads, 0, MOST_THREADS));
-    if (spec->threads > 1 && !zero_cpu_has_threads())
-        return zero_fail(
-            ZERO_ERR_UNSUPPORTED,
-            "threads %d: this build has no OpenMP, so a rank has one thread; start more "
-            "ranks, or build with a compiler that has it and -DZERO_OPENMP=ON",
-            spec->threads);
+    ZERO_FAIL_IF(spec->threads > 1 && !zero_cpu_has_threads(), ZERO_ERR_UNSUPPORTED,
+                 "threads %d: this build has no OpenMP, so a rank has one thread; start "
+                 "more ranks, or build with a compiler that has it and -DZERO_OPENMP=ON",
+                 spec->threads);
     if (spec->bucket != 0)
         ZERO_TRY(zero_check_whole("bucket", spec->bucket, ZERO_SHARD_GRANULE,
                                   ZERO_PLAN_MOST_BUCKET));
@@ -133,9 +127,8 @@ zero_status zero_trainer_read_spec(const zero_trainer_spec *spec, zero_comm *com
     plan.check_memory = spec->check_memory;
     plan.threads = zero_or_else(spec->threads, plan.threads);
     zero_bits bits = ZERO_BITS_AUTO;
-    if (spec->bits && !zero_bits_find(spec->bits, &bits))
-        return zero_fail(ZERO_ERR_INVALID, "bits '%s': expected auto, portable or fastest",
-                         spec->bits);
+    ZERO_FAIL_IF(spec->bits && !zero_bits_find(spec->bits, &bits), ZERO_ERR_INVALID,
+                 "bits '%s': expected auto, portable or fastest", spec->bits);
     *e = (zero_engine_spec){.plan = plan,
                             .bits = bits,
                             .seed = spec->seed,
@@ -152,11 +145,9 @@ zero_status zero_trainer_read_spec(const zero_trainer_spec *spec, zero_comm *com
     ZERO_TRY(zero_device_find(zero_trainer_device(spec), &device, &plugin));
     ZERO_TRY(zero_backend_find(name, &e->backend));
     if (device) {
-        if (strcmp(name, standard) != 0)
-            return zero_fail(
-                ZERO_ERR_INVALID,
-                "backend '%s' with device '%s': the device computes; give one of them",
-                name, spec->device);
+        ZERO_FAIL_IF(strcmp(name, standard) != 0, ZERO_ERR_INVALID,
+                     "backend '%s' with device '%s': the device computes; give one of them",
+                     name, spec->device);
         e->backend = device;
         e->plan.device = 1;
         e->may_stage = true;

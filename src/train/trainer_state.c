@@ -187,17 +187,14 @@ static zero_status check_values(const zero_tensor *tensor, int64_t begin, int64_
                                 const float *values)
 {
     int64_t n = tensor->rows * tensor->cols;
-    if (begin < 0 || end < begin || end > n)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "elements [%" PRId64 ", %" PRId64
-                         ") of tensor '%s': expected a range within [0, %" PRId64 ")",
-                         begin, end, tensor->name, n);
+    ZERO_FAIL_IF(begin < 0 || end < begin || end > n, ZERO_ERR_INVALID,
+                 "elements [%" PRId64 ", %" PRId64
+                 ") of tensor '%s': expected a range within [0, %" PRId64 ")",
+                 begin, end, tensor->name, n);
     for (int64_t i = 0; i < end - begin; i++)
-        if (!isfinite(values[i]))
-            return zero_fail(ZERO_ERR_INVALID,
-                             "values[%" PRId64
-                             "] for tensor '%s' is %g: expected finite numbers",
-                             i, tensor->name, (double)values[i]);
+        ZERO_FAIL_IF(!isfinite(values[i]), ZERO_ERR_INVALID,
+                     "values[%" PRId64 "] for tensor '%s' is %g: expected finite numbers",
+                     i, tensor->name, (double)values[i]);
     return ZERO_OK;
 }
 

@@ -15,9 +15,8 @@ static zero_status complete(const zero_model *model, int unit, const zero_source
 {
     ZERO_TRY(zero_model_check_described(model));
     ZERO_TRY(zero_check_whole("unit", unit, 0, model->n_units - 1));
-    if (!source || !source->sample)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "a check without a source, or one without its function sample");
+    ZERO_FAIL_IF(!source || !source->sample, ZERO_ERR_INVALID,
+                 "a check without a source, or one without its function sample");
     *spec = given ? *given : (zero_unit_check_spec){0};
     spec->B = zero_or_else(spec->B, 2);
     spec->T = zero_or_else(spec->T, zero_min(model->seq, 4));
@@ -63,11 +62,11 @@ static zero_status check_forward(zero_probe *p)
     keep(&p->out, &p->out_again);
     keep(&p->saved, &p->saved_again);
     ZERO_TRY(zero_probe_forward(p, true));
-    if (!same(&p->out, &p->out_again) || !same(&p->saved, &p->saved_again))
-        return zero_fail(ZERO_ERR_INVALID,
-                         "unit '%s' gives other bits when its forward call is repeated: "
-                         "recomputation would change the training",
-                         p->unit->name);
+    ZERO_FAIL_IF(!same(&p->out, &p->out_again) || !same(&p->saved, &p->saved_again),
+                 ZERO_ERR_INVALID,
+                 "unit '%s' gives other bits when its forward call is repeated: "
+                 "recomputation would change the training",
+                 p->unit->name);
     if (!p->unit->recompute_without_out) return ZERO_OK;
     ZERO_TRY(zero_probe_forward(p, false));
     ZERO_TRY(zero_probe_check_guards(p));
@@ -121,13 +120,12 @@ static double largest(int64_t n, const float *x)
 static zero_status check_added(const zero_probe *p, const operand *o, double was)
 {
     for (int64_t i = 0; i < o->n; i++)
-        if (!(fabs((double)o->now[i] - (double)o->g[i] - was) <= 1e-3 * was))
-            return zero_fail(ZERO_ERR_INVALID,
-                             "unit '%s': element %" PRId64
-                             " of the gradient of '%s' was %g, and a backward call that "
-                             "accumulates made it %g instead of %g",
-                             p->unit->name, i, o->name, was, (double)o->now[i],
-                             was + (double)o->g[i]);
+        ZERO_FAIL_IF(
+            !(fabs((double)o->now[i] - (double)o->g[i] - was) <= 1e-3 * was),
+            ZERO_ERR_INVALID,
+            "unit '%s': element %" PRId64 " of the gradient of '%s' was %g, and a backward "
+                                          "call that accumulates made it %g instead of %g",
+            p->unit->name, i, o->name, was, (double)o->now[i], was + (double)o->g[i]);
     return ZERO_OK;
 }
 
@@ -157,13 +155,11 @@ static zero_status check_rules(zero_probe *p)
     if (p->d_in.at) memcpy(p->d_in.at, p->stream.at, (size_t)p->d_in.n * sizeof(float));
     for (operand o = {0}; next_tensor(p, &o);) {
         int64_t at = zero_mark_find(o.g, o.n);
-        if (at >= 0)
-            return zero_fail(
-                ZERO_ERR_INVALID,
-                "unit '%s' leaves element %" PRId64
-                " of the gradient of '%s' undefined: a backward call sets every "
-                "element, and adds only where call->accumulate is true",
-                p->unit->name, at, o.name);
+        ZERO_FAIL_IF(at >= 0, ZERO_ERR_INVALID,
+                     "unit '%s' leaves element %" PRId64
+                     " of the gradient of '%s' undefined: a backward call sets every "
+                     "element, and adds only where call->accumulate is true",
+                     p->unit->name, at, o.name);
     }
     ZERO_TRY(expect_defined(p, &p->row_loss, "its losses"));
     ZERO_TRY(expect_defined(p, &p->d_in, "the gradient of its input"));

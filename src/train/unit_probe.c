@@ -2,9 +2,6 @@
 
 #include <xxhash.h>
 
-#include "base/fail.h"
-#include "base/number.h"
-#include "base/rng.h"
 #include "math/backends.h"
 #include "nn/mark.h"
 #include "nn/model.h"
@@ -43,12 +40,10 @@ zero_status zero_probe_check_guards(const zero_probe *p)
     for (int i = 0; i < ZERO_PROBE_ARRAYS; i++) {
         const zero_probe_array *a = &p->arrays[i];
         for (int64_t k = a->n; a->at && k < a->n + GUARD; k++)
-            if (memcmp(&a->at[k], &mark, sizeof mark) != 0)
-                return zero_fail(
-                    ZERO_ERR_INVALID,
-                    "unit '%s' writes beyond the end of %s, which has the %" PRId64
-                    " floats that sizes() asked for",
-                    p->unit->name, a->name, a->n);
+            ZERO_FAIL_IF(memcmp(&a->at[k], &mark, sizeof mark) != 0, ZERO_ERR_INVALID,
+                         "unit '%s' writes beyond the end of %s, which has the %" PRId64
+                         " floats that sizes() asked for",
+                         p->unit->name, a->name, a->n);
     }
     return ZERO_OK;
 }
