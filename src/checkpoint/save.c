@@ -53,25 +53,6 @@ static zero_status view(void *arg, int group, zero_range range, float *room,
 }
 _Static_assert(ZERO_EXTENT_MAX <= ZERO_STATES_VIEW, "a view holds an extent");
 
-/* Lengths and checksums of all shards, on every rank. */
-static zero_status gather_shards(struct save *s)
-{
-    size_t size = (size_t)s->comm->size;
-    ZERO_FREED uint64_t *words = NULL; /* the length, 32 digits */
-    ZERO_TRY(zero_agree(s->comm, zero_new(&words, 5 * size, "words of shards")));
-    uint64_t *mine = words + 5 * own_shard(s);
-    mine[0] = s->shard.file.bytes;
-    memcpy(mine + 1, s->shard.file.checksum, ZERO_CHECKSUM - 1);
-    ZERO_TRY(zero_comm_or(s->comm, (int64_t)(5 * size), words));
-    for (size_t r = 0; r < size; r++) {
-        zero_manifest_file *shard = &s->manifest.shards[r];
-        shard->bytes = words[5 * r];
-        memcpy(shard->checksum, words + 5 * r + 1, ZERO_CHECKSUM - 1);
-        s->bytes += shard->bytes;
-    }
-    return ZERO_OK;
-}
-
 /* ---- rank 0 ---- */
 
 /* A checkpoint must not be announced under a path where it is not. Leftovers of an
@@ -207,7 +188,20 @@ static zero_status save_all(struct save *s)
 {
     ZERO_TRY(zero_engine_digest(s->e, s->manifest.digest));
     ZERO_TRY(zero_agree_after_files(s->comm, describe(s)));
-    ZERO_TRY(gather_shards(s));
+    /* Lengths and checksums of all shards, on every rank. */
+    size_t size = (size_t)s->comm->size;
+    ZERO_FREED uint64_t *words = NULL; /* the length, 32 digits */
+    ZERO_TRY(zero_agree(s->comm, zero_new(&words, 5 * size, "words of shards")));
+    uint64_t *mine = words + 5 * own_shard(s);
+    mine[0] = s->shard.file.bytes;
+    memcpy(mine + 1, s->shard.file.checksum, ZERO_CHECKSUM - 1);
+    ZERO_TRY(zero_comm_or(s->comm, (int64_t)(5 * size), words));
+    for (size_t r = 0; r < size; r++) {
+        zero_manifest_file *shard = &s->manifest.shards[r];
+        shard->bytes = words[5 * r];
+        memcpy(shard->checksum, words + 5 * r + 1, ZERO_CHECKSUM - 1);
+        s->bytes += shard->bytes;
+    }
     zero_status st = zero_agree_after_files(s->comm, make_temporary(s));
     if (st == ZERO_OK)
         st = zero_comm_broadcast(s->comm, 0, s->temporary_name, sizeof s->temporary_name);

@@ -38,40 +38,6 @@ __attribute__((format(printf, 2, 3))) static void say(const zero_deadline *d,
         if ((done = write(STDERR_FILENO, line + at, (size_t)(n - at))) <= 0) return;
 }
 
-static void leave(const zero_deadline *d)
-{
-    char number[32] = "";
-    if (d->number > 0) snprintf(number, sizeof number, " %" PRId64, d->number);
-    if (d->work)
-        say(d,
-            "%s%s has not moved for %.3g s, longer than --watchdog allows: threads wait "
-            "for each other, or a computation does not end; try --threads 1, or give a "
-            "longer --watchdog",
-            d->work, number, d->waited);
-    else if (d->phase)
-        say(d,
-            "%s has taken longer than the %g s that --watchdog allows: another rank is "
-            "stopped or dead, or the network between the nodes carries nothing; look "
-            "there, or give a longer --watchdog",
-            d->phase, d->seconds);
-    _exit(d->code);
-}
-
-static void leave_outside(const zero_deadline *d, const char *what, double seconds)
-{
-    say(d,
-        "%s: no answer for %.3g s, longer than --watchdog allows: a disk, file server or "
-        "device has stopped; look there, or give a longer --watchdog",
-        what, seconds);
-    /* The kernel takes a process away from a launcher's sight only once all its threads
-     * have left their calls. If MPI_Abort() hangs, too, a timer ends what it can. */
-    if (d->is_launched && zero_mpi_is_up()) {
-        zero_deadline_until_exit(d);
-        MPI_Abort(MPI_COMM_WORLD, d->code);
-    }
-    _exit(d->code);
-}
-
 /* ---- looks ---- */
 
 /* The clock of some MPIs is for their ranks alone, so this thread only counts its
@@ -90,11 +56,40 @@ static void *watch(void *arg)
         unsigned moves = atomic_load_explicit(&d->moves, memory_order_relaxed);
         char what[TEXT];
         double late = zero_waiting_look(pause, file_limit, what, sizeof what);
-        if (late > 0.0) leave_outside(d, what, late);
+        if (late > 0.0) {
+            say(d,
+                "%s: no answer for %.3g s, longer than --watchdog allows: a disk, file "
+                "server or device has stopped; look there, or give a longer --watchdog",
+                what, late);
+            /* The kernel takes a process away from a launcher's sight only once all its
+             * threads have left their calls. If MPI_Abort() hangs, too, a timer ends what
+             * it can. */
+            if (d->is_launched && zero_mpi_is_up()) {
+                zero_deadline_until_exit(d);
+                MPI_Abort(MPI_COMM_WORLD, d->code);
+            }
+            _exit(d->code);
+        }
         d->waited = moves == d->seen ? d->waited + pause : 0.0;
         d->seen = moves;
         if (d->work && d->is_launched) limit += fmin(OTHERS, d->seconds);
-        if (d->counts && d->waited >= limit) leave(d);
+        if (d->counts && d->waited >= limit) {
+            char number[32] = "";
+            if (d->number > 0) snprintf(number, sizeof number, " %" PRId64, d->number);
+            if (d->work)
+                say(d,
+                    "%s%s has not moved for %.3g s, longer than --watchdog allows: threads "
+                    "wait for each other, or a computation does not end; try --threads 1, "
+                    "or give a longer --watchdog",
+                    d->work, number, d->waited);
+            else if (d->phase)
+                say(d,
+                    "%s has taken longer than the %g s that --watchdog allows: another "
+                    "rank is stopped or dead, or the network between the nodes carries "
+                    "nothing; look there, or give a longer --watchdog",
+                    d->phase, d->seconds);
+            _exit(d->code);
+        }
         pause = fmax(fmin(LONGEST_PAUSE, d->seconds / LOOKS), LEAST_PAUSE);
         pthread_mutex_unlock(&d->lock);
     }

@@ -12,27 +12,6 @@
 #define MOST ((int64_t)1 << 30) /* bytes of one of MPI's messages */
 #define TAGS 32768              /* of messages; numbers of exchanges of all ranks */
 
-static zero_status check_messages(const zero_comm *comm, int n,
-                                  const zero_message messages[])
-{
-    if (n < 0 || (n > 0 && !messages))
-        return zero_fail(ZERO_ERR_INVALID, "an exchange of %d messages%s", n,
-                         n < 0 ? ": expected 0 or more" : " at NULL");
-    for (int i = 0; i < n; i++) {
-        const zero_message *m = &messages[i];
-        if (m->peer < 0 || m->peer >= comm->size || m->tag < -1 || m->tag >= TAGS ||
-            (m->bytes > 0 && !m->data) || (m->tag < 0) != (messages[0].tag < 0))
-            return zero_fail(
-                ZERO_ERR_INVALID,
-                "message %d of an exchange: %zu bytes at %p %s rank %d with tag "
-                "%d: expected data, a rank below %d, and tags from 0 to %d, or "
-                "-1 in all messages",
-                i, m->bytes, m->data, m->receives ? "from" : "to", m->peer, m->tag,
-                comm->size, TAGS - 1);
-    }
-    return ZERO_OK;
-}
-
 /* Pieces of at most MOST bytes: MPI counts in int. A message without bytes is one. */
 static int count_pieces(const zero_message *m)
 {
@@ -109,7 +88,20 @@ zero_status zero_exchange_begin(zero_comm *comm, int n, const zero_message messa
 {
     zero_work *w;
     ZERO_TRY(zero_comm_check(comm));
-    ZERO_TRY(check_messages(comm, n, messages));
+    if (n < 0 || (n > 0 && !messages))
+        return zero_fail(ZERO_ERR_INVALID, "an exchange of %d messages%s", n,
+                         n < 0 ? ": expected 0 or more" : " at NULL");
+    for (int i = 0; i < n; i++) {
+        const zero_message *m = &messages[i];
+        if (m->peer < 0 || m->peer >= comm->size || m->tag < -1 || m->tag >= TAGS ||
+            (m->bytes > 0 && !m->data) || (m->tag < 0) != (messages[0].tag < 0))
+            return zero_fail(ZERO_ERR_INVALID,
+                             "message %d of an exchange: %zu bytes at %p %s rank %d with "
+                             "tag %d: expected data, a rank below %d, and tags from 0 to "
+                             "%d, or -1 in all messages",
+                             i, m->bytes, m->data, m->receives ? "from" : "to", m->peer,
+                             m->tag, comm->size, TAGS - 1);
+    }
     ZERO_TRY(zero_works_make(comm, work, &w));
     return zero_works_begun(comm, exchange(comm, n, messages, w), w, work);
 }

@@ -112,19 +112,6 @@ static int64_t count_begun(const struct zero_watch *w, const zero_comm *comm)
     return comm->sequence + comm->control_sequence + is_next;
 }
 
-/* What the family's groups that serve works have begun. */
-static void describe_works(const zero_comm *whole, zero_standing *at)
-{
-    const zero_comm *group = whole;
-    for (; group && at->n_groups < ZERO_WATCH_GROUPS;
-         group = group == whole ? whole->named : group->next_named)
-        at->groups[at->n_groups++] = (zero_group_count){
-            zero_operation_group_hash(group->name), (uint32_t)(group->sequence)};
-    if (whole->tell && at->state == ZERO_WATCH_COMPUTING)
-        whole->tell(whole->tell_arg, at->place, sizeof at->place);
-    at->place[sizeof at->place - 1] = '\0';
-}
-
 static zero_standing describe(const zero_comm *comm)
 {
     const struct zero_watch *w = comm->watch;
@@ -147,7 +134,17 @@ static zero_standing describe(const zero_comm *comm)
         at.type = w->op.type;
         at.root = w->op.root;
     }
-    if (comm->name[0] != '\0') describe_works(comm, &at);
+    if (comm->name[0] != '\0') {
+        /* What the family's groups that serve works have begun. */
+        const zero_comm *group = comm;
+        for (; group && at.n_groups < ZERO_WATCH_GROUPS;
+             group = group == comm ? comm->named : group->next_named)
+            at.groups[at.n_groups++] = (zero_group_count){
+                zero_operation_group_hash(group->name), (uint32_t)(group->sequence)};
+        if (comm->tell && at.state == ZERO_WATCH_COMPUTING)
+            comm->tell(comm->tell_arg, at.place, sizeof at.place);
+        at.place[sizeof at.place - 1] = '\0';
+    }
     at.reached = at.begun[ZERO_WHOLE] = count_begun(w, comm);
     for (int i = 0; i < comm->n_parts; i++) {
         const zero_comm *part = &comm->parts[i];

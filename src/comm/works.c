@@ -175,15 +175,6 @@ static zero_status run(zero_comm *comm, const zero_collective_spec *spec,
     return zero_collective_begin_as(&p->op, sequence, w->in, w->out, p->op.staging);
 }
 
-/* What neighbours read, if they can. */
-static bool may_share(const zero_comm *comm, const zero_collective_spec *spec)
-{
-    bool sums = zero_collective_sums(spec->kind);
-    return comm->heap && comm->size > 1 && spec->tail == 0 && spec->count > 0 &&
-           !zero_collective_has_root(spec->kind) &&
-           (!sums || zero_reduction_is_tree(spec->reduction, (zero_number)spec->type));
-}
-
 zero_status zero_works_decide(zero_comm *comm)
 {
     for (zero_work **at = &comm->undecided, *w; (w = *at) != NULL;) {
@@ -204,22 +195,6 @@ zero_status zero_works_decide(zero_comm *comm)
     return ZERO_OK;
 }
 
-/* Says where this rank's data lie, and waits for the others to say so. */
-static zero_status publish(zero_comm *comm, zero_work *w)
-{
-    const bool has_pieces = w->spec.kind != ZERO_ALL_GATHER;
-    const size_t bytes = (size_t)((has_pieces ? comm->size : 1) * w->spec.count) *
-                         zero_element_size(w->spec.type);
-    zero_work **end = &comm->undecided;
-    ZERO_TRY(zero_collective_check(&w->spec, &comm->layout));
-    zero_heap_publish(comm, comm->sequence++, zero_collective_hash(&w->spec), w->in, bytes);
-    while (*end) end = &(*end)->next;
-    *end = w;
-    zero_thread_wake(comm);
-    zero_watch_note(zero_family_whole(comm), ZERO_WATCH_COMPUTING, &w->what);
-    return zero_works_decide(comm);
-}
-
 static zero_status start(zero_comm *comm, zero_work *w)
 {
     ZERO_TRY(zero_thread_failure(comm));
@@ -227,7 +202,25 @@ static zero_status start(zero_comm *comm, zero_work *w)
     zero_operation_set_group(&w->what, comm->name);
     if (w->spec.kind == ZERO_ALL_REDUCE)
         w->what.count = comm->size * w->spec.count + w->spec.tail;
-    if (may_share(comm, &w->spec)) return publish(comm, w);
+    /* What neighbours read, if they can. */
+    bool sums = zero_collective_sums(w->spec.kind);
+    if (comm->heap && comm->size > 1 && w->spec.tail == 0 && w->spec.count > 0 &&
+        !zero_collective_has_root(w->spec.kind) &&
+        (!sums || zero_reduction_is_tree(w->spec.reduction, (zero_number)w->spec.type))) {
+        /* Says where this rank's data lie, and waits for the others to say so. */
+        const bool has_pieces = w->spec.kind != ZERO_ALL_GATHER;
+        const size_t bytes = (size_t)((has_pieces ? comm->size : 1) * w->spec.count) *
+                             zero_element_size(w->spec.type);
+        zero_work **end = &comm->undecided;
+        ZERO_TRY(zero_collective_check(&w->spec, &comm->layout));
+        zero_heap_publish(comm, comm->sequence++, zero_collective_hash(&w->spec), w->in,
+                          bytes);
+        while (*end) end = &(*end)->next;
+        *end = w;
+        zero_thread_wake(comm);
+        zero_watch_note(zero_family_whole(comm), ZERO_WATCH_COMPUTING, &w->what);
+        return zero_works_decide(comm);
+    }
     return run(comm, &w->spec, NULL, comm->sequence, w);
 }
 

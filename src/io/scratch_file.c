@@ -55,20 +55,6 @@ static int make_with_name(const char *directory)
     return NO_STATUS;
 }
 
-static zero_status make(zero_scratch_file *file)
-{
-    ZERO_FILE_CALL(file->fd, file->directory, USED,
-                   open(file->directory, O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, 0600));
-    file->had_no_name = file->fd >= 0;
-    /* Old kernels take O_TMPFILE for a wish to write to a directory (EISDIR). */
-    if (file->fd < 0 &&
-        (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL || errno == ENOENT))
-        file->fd = make_with_name(file->directory);
-    file->is_open = file->fd >= 0;
-    if (file->is_open) return ZERO_OK;
-    return zero_cannot(ZERO_ERR_ENV, file->directory, USED);
-}
-
 /* ---- reserving space ---- */
 
 static bool ask(const zero_scratch_file *file, struct statfs *fs)
@@ -194,7 +180,15 @@ zero_status zero_scratch_file_open(const char *directory, uint64_t bytes,
                  "%.100s...: expected a path of less than %zu bytes", directory,
                  sizeof new.directory);
     strcpy(new.directory, directory);
-    ZERO_TRY(make(&new));
+    ZERO_FILE_CALL(new.fd, new.directory, USED,
+                   open(new.directory, O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, 0600));
+    new.had_no_name = new.fd >= 0;
+    /* Old kernels take O_TMPFILE for a wish to write to a directory (EISDIR). */
+    if (new.fd < 0 &&
+        (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL || errno == ENOENT))
+        new.fd = make_with_name(new.directory);
+    new.is_open = new.fd >= 0;
+    if (!new.is_open) ZERO_TRY(zero_cannot(ZERO_ERR_ENV, new.directory, USED));
     ZERO_TRY(reserve(&new));
     choose_direct(&new);
     ZERO_GIVE(file, new);

@@ -38,35 +38,6 @@ static void add_staged(zero_hier *w, const zero_tree_term *term, int slot)
         (zero_term){term->first, term->count, type_of(w, term), slot * slot_bytes(w)});
 }
 
-static void add_sums(zero_hier *w)
-{
-    w->n_cover = zero_hier_cover(w->layout, w->node, w->cover);
-    w->n_remote = w->layout->subtrees - w->n_cover;
-    if (is_owner(w, w->s->rank)) {
-        /* Adds in the order of ranks: this node's one by one, other nodes' by their
-         * subtrees. */
-        const zero_layout *layout = w->layout;
-        int slot = 0;
-        w->final = zero_steps_add_sum(w->s);
-        for (int node = 0; node < layout->n_nodes; node++) {
-            zero_tree_term terms[ZERO_TREE_COVER_MAX];
-            int n = zero_hier_cover(layout, node, terms);
-            w->slot[node] = slot;
-            /* Bridged: this node's devices have left their subtrees after those
-             * received. */
-            bool is_staged = node != w->node || w->bridged;
-            if (!is_staged) add_local(w, w->final, layout->first[node], w->n_local);
-            for (int t = 0; is_staged && t < n; t++)
-                add_staged(w, &terms[t], node == w->node ? w->n_remote + t : slot++);
-        }
-    }
-    for (int t = 0; t < w->n_cover; t++)
-        if (w->cover[t].count > 1 && !w->alone) {
-            w->partial[t] = zero_steps_add_sum(w->s);
-            add_local(w, w->partial[t], w->cover[t].first, w->cover[t].count);
-        }
-}
-
 /* Slots of a chunk in flight. */
 static int64_t slots(const zero_hier *w)
 {
@@ -210,7 +181,31 @@ static void write_reduction(zero_hier *w)
 {
     zero_steps *s = w->s;
     int64_t chunks = zero_steps_chunks(s), late = w->depth - 1;
-    add_sums(w);
+    w->n_cover = zero_hier_cover(w->layout, w->node, w->cover);
+    w->n_remote = w->layout->subtrees - w->n_cover;
+    if (is_owner(w, w->s->rank)) {
+        /* Adds in the order of ranks: this node's one by one, other nodes' by their
+         * subtrees. */
+        const zero_layout *layout = w->layout;
+        int slot = 0;
+        w->final = zero_steps_add_sum(w->s);
+        for (int node = 0; node < layout->n_nodes; node++) {
+            zero_tree_term terms[ZERO_TREE_COVER_MAX];
+            int n = zero_hier_cover(layout, node, terms);
+            w->slot[node] = slot;
+            /* Bridged: this node's devices have left their subtrees after those
+             * received. */
+            bool is_staged = node != w->node || w->bridged;
+            if (!is_staged) add_local(w, w->final, layout->first[node], w->n_local);
+            for (int t = 0; is_staged && t < n; t++)
+                add_staged(w, &terms[t], node == w->node ? w->n_remote + t : slot++);
+        }
+    }
+    for (int t = 0; t < w->n_cover; t++)
+        if (w->cover[t].count > 1 && !w->alone) {
+            w->partial[t] = zero_steps_add_sum(w->s);
+            add_local(w, w->partial[t], w->cover[t].first, w->cover[t].count);
+        }
     for (int64_t k = 0; k < chunks + late; k++) {
         if (k < zero_steps_portions(s)) {
             /* On its node, the root of a reduce tells nobody: it alone reads. */

@@ -105,19 +105,6 @@ static zero_unit *add_unit(zero_model *m, int64_t index, int group, int second_g
     return u;
 }
 
-static zero_status allocate(zero_model *m, const zero_shape *s)
-{
-    const size_t layers = (size_t)s->layers;
-    m->tensors = calloc((layers + 2) * ZERO_MOST_ROWS, sizeof *m->tensors);
-    m->groups = calloc(layers + 2, sizeof *m->groups);
-    m->units = calloc(layers + 2, sizeof *m->units);
-    m->shape = malloc(sizeof *s);
-    ZERO_TRY(zero_allocated(m->tensors && m->groups && m->units && m->shape,
-                            "no memory for the tables of %" PRId64 " layers", s->layers));
-    memcpy(m->shape, s, sizeof *s);
-    return ZERO_OK;
-}
-
 zero_status zero_model_build(const zero_shape *shape, zero_model *model)
 {
     ZERO_TRY(zero_shape_check(shape));
@@ -129,7 +116,14 @@ zero_status zero_model_build(const zero_shape *shape, zero_model *model)
                     .seq = s.seq,
                     .input_bytes = sizeof(int32_t),
                     .target_bytes = sizeof(int32_t)};
-    ZERO_TRY(allocate(&m, &s));
+    const size_t layers = (size_t)s.layers;
+    m.tensors = calloc((layers + 2) * ZERO_MOST_ROWS, sizeof *m.tensors);
+    m.groups = calloc(layers + 2, sizeof *m.groups);
+    m.units = calloc(layers + 2, sizeof *m.units);
+    m.shape = malloc(sizeof s);
+    ZERO_TRY(zero_allocated(m.tensors && m.groups && m.units && m.shape,
+                            "no memory for the tables of %" PRId64 " layers", s.layers));
+    memcpy(m.shape, &s, sizeof s);
 
     const zero_architecture *kind = s.kind;
     add_group(&m, &s, "embedding", kind->embedding, "");

@@ -137,18 +137,6 @@ static zero_status add_tensor(zero_model *m, int i)
 
 /* ---- units ---- */
 
-static zero_status check_readers(const zero_model *m, bool *is_read)
-{
-    for (int i = 0; i < m->n_units; i++)
-        for (int k = 0; k < m->units[i].n_groups; k++)
-            is_read[m->units[i].groups[k]] = true;
-    for (int g = 0; g < m->n_groups; g++)
-        ZERO_FAIL_IF(!is_read[g], ZERO_ERR_INVALID,
-                     "group '%s' is read by no unit: its gradient would never be defined",
-                     m->groups[g].name);
-    return ZERO_OK;
-}
-
 /* ---- the whole ---- */
 
 static zero_status check_counts(int tensors, int groups, int units)
@@ -201,21 +189,13 @@ zero_status zero_model_complete(zero_model *m)
     }
     ZERO_FREED bool *is_read = NULL;
     ZERO_TRY(zero_new(&is_read, m->n_groups, "groups"));
-    return check_readers(m, is_read);
-}
-
-static zero_status copy_tables(const zero_model_tables *t, zero_model *m)
-{
-    ZERO_TRY(zero_new(&m->tensors, t->n_tensors, "tensors of a model"));
-    ZERO_TRY(zero_new(&m->groups, t->n_groups, "groups of a model"));
-    ZERO_TRY(zero_new(&m->units, t->n_units, "units of a model"));
-    memcpy(m->tensors, t->tensors, (size_t)t->n_tensors * sizeof *m->tensors);
-    memcpy(m->units, t->units, (size_t)t->n_units * sizeof *m->units);
-    /* Long names are cut here and caught by the name check. */
-    for (int g = 0; g < t->n_groups; g++)
-        if (t->groups[g])
-            memcpy(m->groups[g].name, t->groups[g],
-                   strnlen(t->groups[g], sizeof m->groups[g].name));
+    for (int i = 0; i < m->n_units; i++)
+        for (int k = 0; k < m->units[i].n_groups; k++)
+            is_read[m->units[i].groups[k]] = true;
+    for (int g = 0; g < m->n_groups; g++)
+        ZERO_FAIL_IF(!is_read[g], ZERO_ERR_INVALID,
+                     "group '%s' is read by no unit: its gradient would never be defined",
+                     m->groups[g].name);
     return ZERO_OK;
 }
 
@@ -234,7 +214,16 @@ zero_status zero_model_describe(const zero_model_tables *t, zero_model *model)
                     .seq = t->seq,
                     .input_bytes = t->input_bytes,
                     .target_bytes = t->target_bytes};
-    ZERO_TRY(copy_tables(t, &m));
+    ZERO_TRY(zero_new(&m.tensors, t->n_tensors, "tensors of a model"));
+    ZERO_TRY(zero_new(&m.groups, t->n_groups, "groups of a model"));
+    ZERO_TRY(zero_new(&m.units, t->n_units, "units of a model"));
+    memcpy(m.tensors, t->tensors, (size_t)t->n_tensors * sizeof *m.tensors);
+    memcpy(m.units, t->units, (size_t)t->n_units * sizeof *m.units);
+    /* Long names are cut here and caught by the name check. */
+    for (int g = 0; g < t->n_groups; g++)
+        if (t->groups[g])
+            memcpy(m.groups[g].name, t->groups[g],
+                   strnlen(t->groups[g], sizeof m.groups[g].name));
     ZERO_TRY(zero_model_complete(&m));
     ZERO_GIVE(model, m);
     return ZERO_OK;

@@ -48,22 +48,6 @@ static enum spread spread_of(const zero_layout *data, int first, int size)
     return together == 0 ? ALL_APART : together == size - 1 ? ONE_NODE : SEVERAL_NODES;
 }
 
-/* If the algorithm shares memory, checks that all shard groups, each of `size` neighbouring
- * data ranks, are spread over nodes alike. */
-static zero_status check_shard_nodes(const zero_plan_input *in, const zero_layout *data,
-                                     int size)
-{
-    if (!zero_algorithm_get(in->collectives)->works_in_window) return ZERO_OK;
-    for (int first = size; first < data->size; first += size)
-        ZERO_FAIL_IF(spread_of(data, first, size) != spread_of(data, 0, size),
-                     ZERO_ERR_INVALID,
-                     "--shard-ranks %d: ranks 0 to %d are spread over nodes in another way "
-                     "than ranks %d to %d, but all shard groups must share memory alike: "
-                     "use --collectives p2p, or put a multiple of %d ranks on each node",
-                     size, size - 1, first, first + size - 1, size);
-    return ZERO_OK;
-}
-
 /* With node_parameters, checks that there is node memory. The schedule has its layouts. */
 static zero_status check_node_memory(const zero_schedule *s)
 {
@@ -88,7 +72,19 @@ static zero_status choose_layout(zero_schedule *s)
         const zero_division divided = {.size = n, .tp = 1, .shard = s->shard.size};
         zero_member shard = zero_member_of(ZERO_SHARD_GROUP, &divided, s->input.rank);
         zero_member replica = zero_member_of(ZERO_REPLICA_GROUP, &divided, s->input.rank);
-        ZERO_TRY(check_shard_nodes(&s->input, data, s->shard.size));
+        /* If the algorithm shares memory, checks that all shard groups, each of `size`
+         * neighbouring data ranks, are spread over nodes alike. */
+        int size = s->shard.size;
+        if (zero_algorithm_get(s->input.collectives)->works_in_window) {
+            for (int first = size; first < data->size; first += size)
+                ZERO_FAIL_IF(
+                    spread_of(data, first, size) != spread_of(data, 0, size),
+                    ZERO_ERR_INVALID,
+                    "--shard-ranks %d: ranks 0 to %d are spread over nodes in another way "
+                    "than ranks %d to %d, but all shard groups must share memory alike: "
+                    "use --collectives p2p, or put a multiple of %d ranks on each node",
+                    size, size - 1, first, first + size - 1, size);
+        }
         ZERO_TRY(zero_member_layout(&shard, data, &s->shard_layout));
         ZERO_TRY(zero_member_layout(&replica, data, &s->replica_layout));
     }

@@ -177,11 +177,12 @@ static zero_status check_share(const zero_plan_input *in)
     return ZERO_OK;
 }
 
-/* ---- hybrid sharding ---- */
+/* ---- all of them ---- */
 
-/* R of hybrid sharding; parameters in the node's memory. */
-static zero_status check_shards(const zero_plan_input *in)
+zero_status zero_check_plan_input(const zero_plan_input *in)
 {
+    ZERO_TRY(check_input(in));
+    /* R of hybrid sharding; parameters in the node's memory. */
     bool has_replicas = in->shard_ranks != 0 && in->shard_ranks != in->n_ranks;
     if (has_replicas && !zero_can_shard(in->n_ranks, in->shard_ranks)) {
         char list[ZERO_SHARD_TEXT];
@@ -210,15 +211,6 @@ static zero_status check_shards(const zero_plan_input *in)
                  ZERO_ERR_INVALID,
                  "--node-parameters with --partition owner, where each rank has whole "
                  "parameters by itself: use --partition slice");
-    return ZERO_OK;
-}
-
-/* ---- all of them ---- */
-
-zero_status zero_check_plan_input(const zero_plan_input *in)
-{
-    ZERO_TRY(check_input(in));
-    ZERO_TRY(check_shards(in));
     ZERO_TRY(check_reproducible(in));
     ZERO_TRY(check_offload(in));
     ZERO_TRY(check_share(in));
