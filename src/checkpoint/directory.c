@@ -160,22 +160,6 @@ static zero_status find_probe(const char *path, const char *probe, int rank,
     return say_no(write_part(&inner, rank));
 }
 
-static zero_status compare_directories(zero_comm *comm, const char *path,
-                                       const zero_directory_opening *how,
-                                       zero_checkpoint_directory *d)
-{
-    bool is_root = zero_comm_is_root(comm);
-    char probe[ZERO_CHECKPOINT_NAME] = "";
-    ZERO_TRY(zero_agree_after_files(comm, is_root ? begin(how, d, probe) : ZERO_OK));
-    ZERO_TRY(zero_comm_broadcast(comm, 0, probe, sizeof probe));
-    zero_status seen = zero_agree_after_files(
-        comm, is_root ? ZERO_OK : find_probe(path, probe, comm->rank, &d->dir));
-    zero_failure failure = zero_failure_keep(seen);
-    zero_status removed = is_root ? zero_storage_remove(&d->dir, probe) : ZERO_OK;
-    ZERO_TRY(zero_failure_restore(&failure));
-    return zero_agree_after_files(comm, removed);
-}
-
 static zero_status open_all(zero_comm *comm, const char *path,
                             const zero_directory_opening *how, zero_checkpoint_directory *d)
 {
@@ -189,7 +173,15 @@ static zero_status open_all(zero_comm *comm, const char *path,
                                                      .option = "--checkpoint",
                                                      .patience = how->patience,
                                                      .listener = how->listener}));
-    ZERO_TRY(compare_directories(comm, path, how, d));
+    char probe[ZERO_CHECKPOINT_NAME] = "";
+    ZERO_TRY(zero_agree_after_files(comm, is_root ? begin(how, d, probe) : ZERO_OK));
+    ZERO_TRY(zero_comm_broadcast(comm, 0, probe, sizeof probe));
+    zero_status seen = zero_agree_after_files(
+        comm, is_root ? ZERO_OK : find_probe(path, probe, comm->rank, &d->dir));
+    zero_failure failure = zero_failure_keep(seen);
+    zero_status removed = is_root ? zero_storage_remove(&d->dir, probe) : ZERO_OK;
+    ZERO_TRY(zero_failure_restore(&failure));
+    ZERO_TRY(zero_agree_after_files(comm, removed));
     ZERO_TRY(zero_comm_broadcast(comm, 0, &d->n, sizeof d->n));
     if (d->n == 0) return ZERO_OK;
     size_t bytes = (size_t)d->n * sizeof *d->steps;

@@ -92,18 +92,6 @@ zero_status zero_hugging_face_reread(zero_hugging_face *file, int tensor, int64_
 
 /* ---- opening ---- */
 
-/* The shape in the config.json of the folder; without one that of an unknown GPT-2. */
-static zero_status read_config(const zero_hugging_face_found *found,
-                               char path[ZERO_STORAGE_FILE_PATH], zero_shape *shape)
-{
-    ZERO_AT_END(zero_bytes_destroy) zero_bytes text = {0};
-    *shape = (zero_shape){.kind = &zero_architectures[ZERO_GPT2]};
-    zero_hugging_face_beside(found, ZERO_HUGGING_FACE_CONFIG, path);
-    if (zero_path_look(path) == ZERO_PATH_OF_NOTHING) return ZERO_OK;
-    ZERO_TRY(zero_bytes_read(&text, path));
-    return zero_hugging_face_read_config(path, &text, shape);
-}
-
 /* Adds a file and its tensors. */
 static zero_status open_file(const char *path, zero_hugging_face *f, zero_safetensors *all)
 {
@@ -146,9 +134,16 @@ static zero_status open_model(const char *path, zero_hugging_face_found *found,
                               zero_shape *shape)
 {
     char config[ZERO_STORAGE_FILE_PATH];
-    zero_shape said;
+    zero_shape said = {.kind = &zero_architectures[ZERO_GPT2]};
     ZERO_TRY(zero_hugging_face_find(path, found));
-    ZERO_TRY(read_config(found, config, &said));
+    /* The shape in the config.json of the folder; without one that of an unknown
+     * GPT-2. */
+    ZERO_AT_END(zero_bytes_destroy) zero_bytes text = {0};
+    zero_hugging_face_beside(found, ZERO_HUGGING_FACE_CONFIG, config);
+    if (zero_path_look(config) != ZERO_PATH_OF_NOTHING) {
+        ZERO_TRY(zero_bytes_read(&text, config));
+        ZERO_TRY(zero_hugging_face_read_config(config, &text, &said));
+    }
     ZERO_TRY(open_files(found, f, all));
     zero_shape shown = {.kind = said.kind};
     ZERO_TRY(zero_hugging_face_shape(found->weights, all, &shown));

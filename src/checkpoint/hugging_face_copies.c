@@ -124,13 +124,19 @@ static zero_status describe(const struct copies *c, int block, const double *run
 
 /* ---- all of it ---- */
 
-static zero_status compare(struct copies *c)
+zero_status zero_hugging_face_compare_copies(zero_hugging_face *file, zero_comm *world)
 {
+    ZERO_FREED uint64_t *of = NULL;
+    ZERO_FREED uint64_t *words = NULL;
+    zero_status st = zero_new(&of, world->size, "ranks");
+    if (st == ZERO_OK) st = zero_new(&words, 2 * (size_t)file->n_blocks + 1, "blocks");
+    ZERO_TRY(zero_agree(world, st));
+    struct copies *c =
+        &(struct copies){.f = file, .world = world, .of = of, .words = words};
     zero_hugging_face *f = c->f;
     int size = c->world->size, b;
     bool is_one_copy = true;
     ZERO_FREED double *runs = NULL;
-    zero_status st = ZERO_OK;
     ZERO_TRY(zero_agree(c->world, name_copies(c)));
     ZERO_TRY(zero_comm_or(c->world, size, c->of));
     for (int r = 1; r < size; r++) is_one_copy &= c->of[r] == c->of[0];
@@ -162,35 +168,6 @@ static zero_status compare(struct copies *c)
     return zero_agree(c->world, describe(c, b, runs));
 }
 
-zero_status zero_hugging_face_compare_copies(zero_hugging_face *file, zero_comm *world)
-{
-    ZERO_FREED uint64_t *of = NULL;
-    ZERO_FREED uint64_t *words = NULL;
-    zero_status st = zero_new(&of, world->size, "ranks");
-    if (st == ZERO_OK) st = zero_new(&words, 2 * (size_t)file->n_blocks + 1, "blocks");
-    ZERO_TRY(zero_agree(world, st));
-    return compare(&(struct copies){.f = file, .world = world, .of = of, .words = words});
-}
-
-/* Each rank has seen a part, so runs that adjoin are one. */
-static void join(int size, const double *runs, zero_hugging_face_zeros *z)
-{
-    for (int r = 0; r < size; r++) {
-        const double *run = runs + 3 * r;
-        int tensor = (int)run[0];
-        int64_t begin = (int64_t)run[1];
-        bool is_earlier = z->tensor < 0 || tensor < z->tensor ||
-                          (tensor == z->tensor && begin < z->begin);
-        if (tensor >= 0 && is_earlier)
-            *z = (zero_hugging_face_zeros){tensor, begin, (int64_t)run[2]};
-    }
-    for (int r = 0; r < size; r++) {
-        const double *run = runs + 3 * r;
-        if ((int)run[0] == z->tensor && (int64_t)run[1] <= z->end)
-            z->end = zero_max(z->end, (int64_t)run[2]);
-    }
-}
-
 zero_status zero_hugging_face_tell_zeros(const zero_hugging_face *f, zero_comm *world,
                                          char text[ZERO_HUGGING_FACE_TEXT])
 {
@@ -198,7 +175,21 @@ zero_status zero_hugging_face_tell_zeros(const zero_hugging_face *f, zero_comm *
     ZERO_FREED double *runs = NULL;
     text[0] = '\0';
     ZERO_TRY(gather_zeros(f, world, &runs));
-    join(world->size, runs, &z);
+    /* Each rank has seen a part, so runs that adjoin are one. */
+    for (int r = 0; r < world->size; r++) {
+        const double *run = runs + 3 * r;
+        int tensor = (int)run[0];
+        int64_t begin = (int64_t)run[1];
+        bool is_earlier =
+            z.tensor < 0 || tensor < z.tensor || (tensor == z.tensor && begin < z.begin);
+        if (tensor >= 0 && is_earlier)
+            z = (zero_hugging_face_zeros){tensor, begin, (int64_t)run[2]};
+    }
+    for (int r = 0; r < world->size; r++) {
+        const double *run = runs + 3 * r;
+        if ((int)run[0] == z.tensor && (int64_t)run[1] <= z.end)
+            z.end = zero_max(z.end, (int64_t)run[2]);
+    }
     if (z.tensor < 0) return ZERO_OK;
     const zero_tensor *t = &f->model->tensors[z.tensor];
     snprintf(text, ZERO_HUGGING_FACE_TEXT,

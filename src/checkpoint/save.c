@@ -93,19 +93,6 @@ static zero_status put(struct save *s, const char *name, zero_status made, zero_
     return made;
 }
 
-/* The rename publishes the checkpoint, and the last sync makes that durable. If that
- * sync fails its durability is unknown, so the rename is undone. */
-static zero_status rename_to_final(struct save *s)
-{
-    ZERO_TRY(zero_storage_sync(&s->temporary));
-    ZERO_TRY(zero_storage_rename(s->dir, s->temporary_name, s->name));
-    zero_failure failure = zero_failure_keep(zero_storage_sync(s->dir));
-    if (failure.status == ZERO_OK) return ZERO_OK;
-    if (zero_storage_rename(s->dir, s->name, s->temporary_name) == ZERO_OK)
-        return zero_failure_restore(&failure);
-    return zero_fail(failure.status, "%s; and %s", failure.text, zero_last_error());
-}
-
 static zero_status publish(struct save *s)
 {
     if (!zero_comm_is_root(s->comm)) return ZERO_OK;
@@ -129,22 +116,17 @@ static zero_status publish(struct save *s)
         ZERO_TRY(put(s, ZERO_TOKENIZER_NAME, made, &text));
     }
     ZERO_TRY(put(s, ZERO_MANIFEST_NAME, zero_manifest_write(m, &text), &text));
-    ZERO_TRY(rename_to_final(s));
+    /* The rename publishes the checkpoint, and the last sync makes that durable. If
+     * that sync fails its durability is unknown, so the rename is undone. */
+    ZERO_TRY(zero_storage_sync(&s->temporary));
+    ZERO_TRY(zero_storage_rename(s->dir, s->temporary_name, s->name));
+    zero_failure failure = zero_failure_keep(zero_storage_sync(s->dir));
+    if (failure.status != ZERO_OK) {
+        if (zero_storage_rename(s->dir, s->name, s->temporary_name) == ZERO_OK)
+            return zero_failure_restore(&failure);
+        return zero_fail(failure.status, "%s; and %s", failure.text, zero_last_error());
+    }
     return zero_storage_check_place(s->dir);
-}
-
-static zero_status clear_away(struct save *s, zero_status st)
-{
-    bool has_nothing = s->temporary_name[0] == '\0';
-    if (!zero_comm_is_root(s->comm) || has_nothing || st == ZERO_ERR_MPI ||
-        st == ZERO_ERR_STALLED)
-        return st;
-    zero_failure failure = zero_failure_keep(st);
-    zero_storage_close(&s->temporary);
-    if (zero_storage_remove(s->dir, s->temporary_name) == ZERO_OK)
-        return zero_failure_restore(&failure);
-    return zero_fail(st, "%s; and its files cannot be removed: %s", failure.text,
-                     zero_last_error());
 }
 
 /* ---- all of it ---- */
@@ -209,7 +191,16 @@ static zero_status save_all(struct save *s)
     if (st == ZERO_OK)
         st = zero_agree_after_files(s->comm, zero_shard_write(&s->shard, &s->temporary));
     if (st == ZERO_OK) st = zero_agree_after_files(s->comm, publish(s));
-    return st == ZERO_OK ? ZERO_OK : clear_away(s, st);
+    bool has_nothing = s->temporary_name[0] == '\0';
+    if (st == ZERO_OK || !zero_comm_is_root(s->comm) || has_nothing || st == ZERO_ERR_MPI ||
+        st == ZERO_ERR_STALLED)
+        return st;
+    zero_failure failure = zero_failure_keep(st);
+    zero_storage_close(&s->temporary);
+    if (zero_storage_remove(s->dir, s->temporary_name) == ZERO_OK)
+        return zero_failure_restore(&failure);
+    return zero_fail(st, "%s; and its files cannot be removed: %s", failure.text,
+                     zero_last_error());
 }
 
 zero_status zero_checkpoint_save(zero_engine *e, const zero_storage_dir *dir,

@@ -170,26 +170,6 @@ static void close_pipe(const zero_deadline *d)
     close(d->closing[1]);
 }
 
-static zero_status start_thread(zero_deadline *d)
-{
-    int error = pipe(d->closing) == 0 ? 0 : errno;
-    if (error == 0) {
-        fcntl(d->closing[0], F_SETFD, FD_CLOEXEC);
-        fcntl(d->closing[1], F_SETFD, FD_CLOEXEC);
-        pthread_mutex_init(&d->lock, NULL);
-        d->is_open = true;
-        error = zero_helper_thread_start(&d->thread, STACK, watch, d);
-        if (error == 0) return ZERO_OK;
-        d->is_open = false;
-        pthread_mutex_destroy(&d->lock);
-        close_pipe(d);
-    }
-    return zero_fail(ZERO_ERR_ENV,
-                     "the watchdog has no thread (%s): allow more processes (ulimit -u), "
-                     "memory (ulimit -v) or files (ulimit -n), or give --watchdog 0",
-                     strerror(error));
-}
-
 zero_status zero_deadline_open(zero_deadline *d, double seconds, bool is_launched, int rank,
                                int code)
 {
@@ -203,9 +183,23 @@ zero_status zero_deadline_open(zero_deadline *d, double seconds, bool is_launche
                  "the watchdog has no timer (timer_create: %s): allow more pending signals "
                  "(ulimit -i), or give --watchdog 0",
                  strerror(errno));
-    zero_status st = start_thread(d);
-    if (st != ZERO_OK) timer_delete(d->last);
-    return st;
+    int error = pipe(d->closing) == 0 ? 0 : errno;
+    if (error == 0) {
+        fcntl(d->closing[0], F_SETFD, FD_CLOEXEC);
+        fcntl(d->closing[1], F_SETFD, FD_CLOEXEC);
+        pthread_mutex_init(&d->lock, NULL);
+        d->is_open = true;
+        error = zero_helper_thread_start(&d->thread, STACK, watch, d);
+        if (error == 0) return ZERO_OK;
+        d->is_open = false;
+        pthread_mutex_destroy(&d->lock);
+        close_pipe(d);
+    }
+    timer_delete(d->last);
+    return zero_fail(ZERO_ERR_ENV,
+                     "the watchdog has no thread (%s): allow more processes (ulimit -u), "
+                     "memory (ulimit -v) or files (ulimit -n), or give --watchdog 0",
+                     strerror(error));
 }
 
 void zero_deadline_close(zero_deadline *d)

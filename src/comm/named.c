@@ -53,10 +53,50 @@ void zero_world_abort(int code)
 
 /* ---- open ---- */
 
-static zero_status check_ranks(const zero_comm *world, int n, const int ranks[],
-                               const char *name, int *mine)
+static zero_status open_group(zero_comm *world, int n, const int ranks[], int mine,
+                              zero_comm *group)
 {
-    *mine = -1;
+    const int tag = (int)(zero_operation_group_hash(group->name) % 32767);
+    zero_comm made;
+    zero_operation what = zero_operation_control(ZERO_OPERATION_OPENING, 0, 0, -1);
+    zero_operation_set_group(&what, group->name);
+    ZERO_TRY(zero_works_drain(world));
+    /* Waits until all ranks of the new group are here, under the watchdog: what follows
+     * blocks inside MPI. Each sends to the one `step` after it, for each power of
+     * two. */
+    char none = 0;
+    for (int step = 1; step < n; step *= 2) {
+        MPI_Request requests[2];
+        ZERO_TRY(zero_mpi(MPI_Irecv(&none, 0, MPI_BYTE, ranks[(mine - step + n) % n],
+                                    1 + tag, world->control, &requests[0])));
+        ZERO_TRY(zero_mpi(MPI_Isend(&none, 0, MPI_BYTE, ranks[(mine + step) % n], 1 + tag,
+                                    world->control, &requests[1])));
+        for (int i = 0; i < 2; i++)
+            ZERO_TRY(zero_wait_request(world, ZERO_WATCH_WAITING, &what, &requests[i]));
+    }
+    MPI_Group all, some;
+    MPI_Comm mpi;
+    ZERO_TRY(zero_mpi(MPI_Comm_group(world->mpi, &all)));
+    ZERO_TRY(zero_mpi(MPI_Group_incl(all, n, ranks, &some)));
+    zero_status st = zero_mpi(MPI_Comm_create_group(world->mpi, some, tag, &mpi));
+    MPI_Group_free(&some);
+    MPI_Group_free(&all);
+    ZERO_TRY(st);
+    ZERO_TRY(zero_comm_adopt(mpi, "zero named group", &made));
+    memcpy(made.name, group->name, sizeof made.name);
+    made.whole = world;
+    made.next_named = world->named;
+    *group = made;
+    world->named = group;
+    return ZERO_OK;
+}
+
+zero_status zero_comm_open_ranks(zero_comm *world, int n, const int ranks[],
+                                 const char *name, zero_comm **comm)
+{
+    zero_comm *group;
+    int mine = -1;
+    ZERO_TRY(zero_works_start(world));
     if (world->whole)
         return zero_fail(ZERO_ERR_INVALID,
                          "a group of ranks of group '%s', which was opened from another "
@@ -76,70 +116,11 @@ static zero_status check_ranks(const zero_comm *world, int n, const int ranks[],
             if (ranks[k] == ranks[i])
                 return zero_fail(ZERO_ERR_INVALID, "group '%s' has rank %d twice", name,
                                  ranks[i]);
-        if (ranks[i] == world->rank) *mine = i;
+        if (ranks[i] == world->rank) mine = i;
     }
-    if (*mine >= 0) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "rank %d opens group '%s', which does not have it: only its ranks may",
-                     world->rank, name);
-}
-
-/* Waits until all ranks of the new group are here, under the watchdog: what follows blocks
- * inside MPI. Each sends to the one `step` after it, for each power of two. */
-static zero_status meet(zero_comm *world, int n, const int ranks[], int mine, int tag,
-                        const zero_operation *what)
-{
-    char none = 0;
-    for (int step = 1; step < n; step *= 2) {
-        MPI_Request requests[2];
-        ZERO_TRY(zero_mpi(MPI_Irecv(&none, 0, MPI_BYTE, ranks[(mine - step + n) % n], tag,
-                                    world->control, &requests[0])));
-        ZERO_TRY(zero_mpi(MPI_Isend(&none, 0, MPI_BYTE, ranks[(mine + step) % n], tag,
-                                    world->control, &requests[1])));
-        for (int i = 0; i < 2; i++)
-            ZERO_TRY(zero_wait_request(world, ZERO_WATCH_WAITING, what, &requests[i]));
-    }
-    return ZERO_OK;
-}
-
-static zero_status create(zero_comm *world, int n, const int ranks[], int tag,
-                          zero_comm *out)
-{
-    MPI_Group all, some;
-    MPI_Comm mpi;
-    ZERO_TRY(zero_mpi(MPI_Comm_group(world->mpi, &all)));
-    ZERO_TRY(zero_mpi(MPI_Group_incl(all, n, ranks, &some)));
-    zero_status st = zero_mpi(MPI_Comm_create_group(world->mpi, some, tag, &mpi));
-    MPI_Group_free(&some);
-    MPI_Group_free(&all);
-    return st == ZERO_OK ? zero_comm_adopt(mpi, "zero named group", out) : st;
-}
-
-static zero_status open_group(zero_comm *world, int n, const int ranks[], int mine,
-                              zero_comm *group)
-{
-    const int tag = (int)(zero_operation_group_hash(group->name) % 32767);
-    zero_comm made;
-    zero_operation what = zero_operation_control(ZERO_OPERATION_OPENING, 0, 0, -1);
-    zero_operation_set_group(&what, group->name);
-    ZERO_TRY(zero_works_drain(world));
-    ZERO_TRY(meet(world, n, ranks, mine, 1 + tag, &what));
-    ZERO_TRY(create(world, n, ranks, tag, &made));
-    memcpy(made.name, group->name, sizeof made.name);
-    made.whole = world;
-    made.next_named = world->named;
-    *group = made;
-    world->named = group;
-    return ZERO_OK;
-}
-
-zero_status zero_comm_open_ranks(zero_comm *world, int n, const int ranks[],
-                                 const char *name, zero_comm **comm)
-{
-    zero_comm *group;
-    int mine;
-    ZERO_TRY(zero_works_start(world));
-    ZERO_TRY(check_ranks(world, n, ranks, name, &mine));
+    ZERO_FAIL_IF(mine < 0, ZERO_ERR_INVALID,
+                 "rank %d opens group '%s', which does not have it: only its ranks may",
+                 world->rank, name);
     if (!comm) return zero_fail(ZERO_ERR_INVALID, "a group without a place for it");
     ZERO_TRY(zero_new(&group, 1, "a group of ranks"));
     strcpy(group->name, name);

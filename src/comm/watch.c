@@ -279,23 +279,6 @@ static double limit_of(const zero_comm *comm)
     return comm->watch->limit * fmax(comm->patience, 1.0);
 }
 
-static zero_status fail(zero_comm *comm)
-{
-    struct zero_watch *w = comm->watch;
-    zero_sentence report = {.used = 0};
-    w->answers[comm->rank] = describe(comm);
-    zero_stalled_job job = {.all = w->answers,
-                            .size = comm->size,
-                            .n_parts = comm->n_parts,
-                            .work = w->work,
-                            .stalled = w->stalled,
-                            .class_of = w->class_of};
-    for (int i = 0; i < comm->n_parts; i++) job.parts[i] = comm->parts[i].member;
-    zero_verdict_write(&job, &report);
-    begin_again(w);
-    return zero_fail(ZERO_ERR_STALLED, "%s", report.chars);
-}
-
 zero_status zero_watch_turn(zero_comm *comm)
 {
     struct zero_watch *w = comm->watch;
@@ -322,7 +305,20 @@ zero_status zero_watch_turn(zero_comm *comm)
         const double seconds = comm->watch->answers[r].outside;
         any = any || (r != comm->rank && seconds > 0.0 && seconds < most);
     }
-    if (!any || !have_all_answered(comm)) return fail(comm);
+    if (!any || !have_all_answered(comm)) {
+        zero_sentence report = {.used = 0};
+        w->answers[comm->rank] = describe(comm);
+        zero_stalled_job job = {.all = w->answers,
+                                .size = comm->size,
+                                .n_parts = comm->n_parts,
+                                .work = w->work,
+                                .stalled = w->stalled,
+                                .class_of = w->class_of};
+        for (int i = 0; i < comm->n_parts; i++) job.parts[i] = comm->parts[i].member;
+        zero_verdict_write(&job, &report);
+        begin_again(w);
+        return zero_fail(ZERO_ERR_STALLED, "%s", report.chars);
+    }
     begin_again(w);
     return ZERO_OK;
 }

@@ -54,20 +54,6 @@ static zero_status take_block(struct zero_works *w, size_t bytes, void **memory)
     return zero_allocated(*memory, "no memory for %zu bytes of staging", bytes);
 }
 
-/* Keeps the larger ones. */
-static void give_block(struct zero_works *w, void *memory, size_t bytes)
-{
-    block *least = w->blocks;
-    for (block *b = w->blocks; b < w->blocks + BLOCKS; b++)
-        if (b->bytes < least->bytes) least = b;
-    if (bytes <= least->bytes) {
-        free(memory);
-        return;
-    }
-    free(least->memory);
-    *least = (block){memory, bytes};
-}
-
 /* ---- step lists ---- */
 
 static bool is_same(const zero_collective_spec *a, const zero_collective_spec *b)
@@ -96,7 +82,18 @@ static program **tidy(struct zero_works *w)
         program *p = *at;
         if (p->op.is_active) continue;
         void *staging = p->op.staging;
-        if (staging) give_block(w, staging, p->staging);
+        if (staging) {
+            /* Keeps the larger ones. */
+            block *least = w->blocks;
+            for (block *b = w->blocks; b < w->blocks + BLOCKS; b++)
+                if (b->bytes < least->bytes) least = b;
+            if (p->staging <= least->bytes) {
+                free(staging);
+            } else {
+                free(least->memory);
+                *least = (block){staging, p->staging};
+            }
+        }
         p->op.staging = NULL;
         if (!oldest || p->used < (*oldest)->used) oldest = at;
     }

@@ -13,29 +13,28 @@
 
 enum { LESSON_WORD = 4, LESSON_TIMES = 32 };
 
-/* Tokens of another tokenizer mean nothing to weights that were imported. */
-static zero_status choose_tokenizer(const zero_corpus_source *r, const char *fallback,
-                                    const char **name)
-{
-    *name = r->tokenizer ? r->tokenizer : r->imported ? r->imported : fallback;
-    if ((*name)[0] != '\0') return ZERO_OK;
-    char named[ZERO_TOKENIZER_NAMED] = "";
-    if (r->imported_from) zero_tokenizer_name_stranger(r->imported_from, named);
-    return zero_fail(ZERO_ERR_INVALID,
-                     "--data %.200s is text, and beside the model's weights there is no "
-                     "tokenizer (" ZERO_TOKENIZER_FILES
-                     "), so its tokens would not be the model's: put the model's tokenizer "
-                     "there, give it as --tokenizer FILE, or give token files%s",
-                     r->data, named);
-}
-
 /* Finds the name of the tokenizer, and checks the room for a text of `bytes` before it is
  * read or made. */
 static zero_status begin(zero_opening *o, uint64_t bytes, const char *fallback,
                          const char **name)
 {
     const zero_tokens_format text = {ZERO_TOKENS_TEXT, 1, false};
-    ZERO_TRY(choose_tokenizer(o->from, fallback, name));
+    /* Tokens of another tokenizer mean nothing to weights that were imported. */
+    *name = o->from->tokenizer  ? o->from->tokenizer
+            : o->from->imported ? o->from->imported
+                                : fallback;
+    char named[ZERO_TOKENIZER_NAMED] = "";
+    if ((*name)[0] == '\0') {
+        if (o->from->imported_from)
+            zero_tokenizer_name_stranger(o->from->imported_from, named);
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "--data %.200s is text, and beside the model's weights there is no tokenizer "
+            "(" ZERO_TOKENIZER_FILES
+            "), so its tokens would not be the model's: put the model's tokenizer there, "
+            "give it as --tokenizer FILE, or give token files%s",
+            o->from->data, named);
+    }
     return zero_opening_begin(o, text, bytes, strcmp(*name, "byte") == 0);
 }
 
@@ -71,8 +70,10 @@ static zero_status encode(const zero_opening *o, const zero_tokenizer *tokenizer
         (double)len / 0x1p20, (double)left / 0x1p20);
 }
 
-static zero_status tokenize(zero_opening *o, const char *name, zero_corpus *corpus)
+static zero_status finish(zero_opening *o, const char *name, zero_corpus *corpus)
 {
+    size_t bytes = o->read.n_train = o->read.all.len;
+    ZERO_TRY(zero_opening_read_validation(o, (zero_tokens_limit){0}));
     ZERO_TRY(zero_opening_learn(o, name, corpus));
     const zero_tokenizer *tok = corpus->tokenizer;
     /* Texts of a corpus are joined and cut into windows, so nothing stands around them. */
@@ -83,19 +84,11 @@ static zero_status tokenize(zero_opening *o, const char *name, zero_corpus *corp
             tok->name, tok->around);
     if (zero_tokenizer_is_bytes(tok)) { /* the bytes are the tokens */
         zero_opening_adopt(o, &o->read, 1, corpus);
-        return ZERO_OK;
+    } else {
+        ZERO_AT_END(destroy_material) zero_material tokens = {.is_split = o->read.is_split};
+        ZERO_TRY(encode(o, tok, &tokens));
+        zero_opening_adopt(o, &tokens, zero_encode_width(tok), corpus);
     }
-    ZERO_AT_END(destroy_material) zero_material tokens = {.is_split = o->read.is_split};
-    ZERO_TRY(encode(o, tok, &tokens));
-    zero_opening_adopt(o, &tokens, zero_encode_width(tok), corpus);
-    return ZERO_OK;
-}
-
-static zero_status finish(zero_opening *o, const char *name, zero_corpus *corpus)
-{
-    size_t bytes = o->read.n_train = o->read.all.len;
-    ZERO_TRY(zero_opening_read_validation(o, (zero_tokens_limit){0}));
-    ZERO_TRY(tokenize(o, name, corpus));
     ZERO_TRY(zero_opening_widen(o, corpus));
     snprintf(corpus->description, sizeof corpus->description,
              "%.100s, %zu bytes, %" PRId64 " tokens (%s)", o->from->data, bytes,

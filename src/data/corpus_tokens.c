@@ -47,19 +47,6 @@ static int64_t part_files(zero_files *files)
     return n_moved;
 }
 
-/* Validation files among those of --data follow the training files. */
-static zero_status part(zero_opening *o, int64_t *n_train)
-{
-    zero_files *files = &o->data.files;
-    *n_train = part_files(files);
-    o->read.is_split = *n_train < files->n;
-    if (!o->read.is_split || !o->from->validation) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "--data %s has validation files by their names, as %s, and --val-data "
-                     "is given; leave --val-data out, or name the training files alone",
-                     o->from->data, files->paths[*n_train]);
-}
-
 static void leave_out_tokenizer(zero_opening *o, const char *name, zero_corpus *corpus,
                                 const char *why)
 {
@@ -104,7 +91,14 @@ zero_status zero_opening_take_tokens(zero_opening *o, zero_corpus *corpus)
     const char *path = o->data.files.paths[0];
     char whose[64];
     int64_t n_train;
-    ZERO_TRY(part(o, &n_train));
+    /* Validation files among those of --data follow the training files. */
+    zero_files *files = &o->data.files;
+    n_train = part_files(files);
+    o->read.is_split = n_train < files->n;
+    ZERO_FAIL_IF(o->read.is_split && o->from->validation, ZERO_ERR_INVALID,
+                 "--data %s has validation files by their names, as %s, and --val-data is "
+                 "given; leave --val-data out, or name the training files alone",
+                 o->from->data, files->paths[n_train]);
     ZERO_TRY(zero_opening_begin(o, format, o->data.bytes, true));
     ZERO_TRY(keep_tokenizer(o, corpus));
     const zero_tokenizer *tok = corpus->tokenizer;

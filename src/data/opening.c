@@ -3,26 +3,6 @@
 #include "base/grow.h"
 #include "data/tokenizer_find.h"
 
-/* A system whose memory ends kills a process without a word, so sizes are compared before
- * the first read. Tokens that ranks share are copied once. How many tokens a text has is
- * not known yet: reading and encoding go no further than the room. */
-static zero_status check_room(zero_opening *o, uint64_t bytes, bool are_tokens)
-{
-    const zero_corpus_source *r = o->from;
-    const bool copies = are_tokens && r->shares;
-    const uint64_t all = bytes + o->validation.bytes, needed = copies ? 2 * all : all;
-    o->read.all.most = r->room;
-    if (r->room == 0 || needed <= r->room) return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_NOMEM,
-        "--data %.200s%s%.200s: %.1f MiB of %s need %.1f MiB of memory%s, and %.1f MiB are "
-        "available; give less data, or start on nodes with more memory",
-        r->data, r->validation ? ", --val-data " : "", r->validation ? r->validation : "",
-        (double)all / 0x1p20, are_tokens ? "tokens" : "text", (double)needed / 0x1p20,
-        copies ? ", as they are copied once for all ranks of the node" : "",
-        (double)r->room / 0x1p20);
-}
-
 zero_status zero_opening_begin(zero_opening *o, zero_tokens_format format, uint64_t bytes,
                                bool are_tokens)
 {
@@ -38,7 +18,21 @@ zero_status zero_opening_begin(zero_opening *o, zero_tokens_format format, uint6
                  "files of one kind",
                  o->validation.files.paths[0], zero_tokens_name(own), o->from->data,
                  zero_tokens_name(format));
-    return check_room(o, bytes, are_tokens);
+    /* A system whose memory ends kills a process without a word, so sizes are compared
+     * before the first read. Tokens that ranks share are copied once. How many tokens a
+     * text has is not known yet: reading and encoding go no further than the room. */
+    const bool copies = are_tokens && r->shares;
+    const uint64_t all = bytes + o->validation.bytes, needed = copies ? 2 * all : all;
+    o->read.all.most = r->room;
+    if (r->room == 0 || needed <= r->room) return ZERO_OK;
+    return zero_fail(
+        ZERO_ERR_NOMEM,
+        "--data %.200s%s%.200s: %.1f MiB of %s need %.1f MiB of memory%s, and %.1f MiB are "
+        "available; give less data, or start on nodes with more memory",
+        r->data, r->validation ? ", --val-data " : "", r->validation ? r->validation : "",
+        (double)all / 0x1p20, are_tokens ? "tokens" : "text", (double)needed / 0x1p20,
+        copies ? ", as they are copied once for all ranks of the node" : "",
+        (double)r->room / 0x1p20);
 }
 
 zero_status zero_opening_learn(const zero_opening *o, const char *name, zero_corpus *corpus)

@@ -145,29 +145,6 @@ static zero_status find(const reader *r, const char *text, size_t i, int32_t *id
                      ZERO_SHOWN_SHORT(text));
 }
 
-static zero_status take_merge(reader *r, const json_t *merge, size_t i, zero_tokenizer *tok)
-{
-    zero_merge pair;
-    int32_t token;
-    ZERO_TRY(split(r, merge, i));
-    const char *left = (const char *)r->merge.bytes, *right = left + strlen(left) + 1;
-    ZERO_TRY(find(r, left, i, &pair.left));
-    ZERO_TRY(find(r, right, i, &pair.right));
-    ZERO_TRY(find(r, right + strlen(right) + 1, i, &token));
-    r->is_own = r->is_own && token == ZERO_VOCAB_BYTES + (int64_t)i;
-    tok->merges[i] = pair;
-    const unsigned char *end = tok->bytes + tok->starts[pair.left + 1];
-    const unsigned char *next = tok->bytes + tok->starts[pair.right];
-    tok->joins_words = tok->joins_words || (*next == ' ' && end[-1] != ' ');
-    tok->joins_lines = tok->joins_lines ||
-                       (*next == '\n' && zero_ascii_class_of(end[-1]) == ZERO_ASCII_LETTER);
-    if (zero_merges_add(&tok->table, pair, (int32_t)i, token)) return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_FORMAT,
-        "%.500s: \"merges\"[%zu] joins two tokens that an earlier merge already joins",
-        r->path, i);
-}
-
 static zero_status take_merges(reader *r, zero_tokenizer *tok)
 {
     const size_t n = json_array_size(r->merges);
@@ -175,8 +152,27 @@ static zero_status take_merges(reader *r, zero_tokenizer *tok)
                  r->path, n);
     ZERO_TRY(zero_merges_init(&tok->table, (int32_t)n));
     ZERO_TRY(zero_new(&tok->merges, n, "merges"));
-    for (size_t i = 0; i < n; i++)
-        ZERO_TRY(take_merge(r, json_array_get(r->merges, i), i, tok));
+    for (size_t i = 0; i < n; i++) {
+        zero_merge pair;
+        int32_t token;
+        ZERO_TRY(split(r, json_array_get(r->merges, i), i));
+        const char *left = (const char *)r->merge.bytes, *right = left + strlen(left) + 1;
+        ZERO_TRY(find(r, left, i, &pair.left));
+        ZERO_TRY(find(r, right, i, &pair.right));
+        ZERO_TRY(find(r, right + strlen(right) + 1, i, &token));
+        r->is_own = r->is_own && token == ZERO_VOCAB_BYTES + (int64_t)i;
+        tok->merges[i] = pair;
+        const unsigned char *end = tok->bytes + tok->starts[pair.left + 1];
+        const unsigned char *next = tok->bytes + tok->starts[pair.right];
+        tok->joins_words = tok->joins_words || (*next == ' ' && end[-1] != ' ');
+        tok->joins_lines =
+            tok->joins_lines ||
+            (*next == '\n' && zero_ascii_class_of(end[-1]) == ZERO_ASCII_LETTER);
+        ZERO_FAIL_IF(
+            !zero_merges_add(&tok->table, pair, (int32_t)i, token), ZERO_ERR_FORMAT,
+            "%.500s: \"merges\"[%zu] joins two tokens that an earlier merge already joins",
+            r->path, i);
+    }
     return ZERO_OK;
 }
 

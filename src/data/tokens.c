@@ -90,30 +90,6 @@ zero_status zero_tokens_read_index(const char *path, const unsigned char *bytes,
                      path, INDEX_TYPE_AT);
 }
 
-/* The index beside X.bin, if there is one, says how many bytes its tokens have. With
- * --token-bytes something else of that name is not in the way; without, it is not passed
- * over: the tokens would be read by an assumption. */
-static zero_status look_beside(const char *path, int token_bytes,
-                               zero_tokens_format *format)
-{
-    char name[ZERO_STORAGE_FILE_PATH];
-    unsigned char bytes[INDEX_BYTES];
-    ZERO_AT_END(zero_file_close) zero_file file = {0};
-    size_t len = 0;
-    int indexed = 0;
-    snprintf(name, sizeof name, "%.*s.idx", (int)strlen(path) - 4, path);
-    if (zero_path_look(name) == ZERO_PATH_OF_NOTHING) return ZERO_OK;
-    zero_status st = zero_file_open(name, &file);
-    if (st == ZERO_OK) st = zero_file_read_some(&file, 0, bytes, sizeof bytes, &len);
-    if (st == ZERO_OK) st = zero_tokens_read_index(name, bytes, len, &indexed);
-    if (st != ZERO_OK) return token_bytes > 0 ? ZERO_OK : st;
-    if (token_bytes > 0 && token_bytes != indexed)
-        return contradicts(path, token_bytes, "the index beside it", indexed);
-    format->bytes = indexed;
-    format->is_assumed = false;
-    return ZERO_OK;
-}
-
 zero_status zero_tokens_detect(const zero_file *file, int token_bytes,
                                zero_tokens_format *format, bool *is_binary)
 {
@@ -124,7 +100,25 @@ zero_status zero_tokens_detect(const zero_file *file, int token_bytes,
     *is_binary = format->kind == ZERO_TOKENS_TEXT && zero_stranger_is_binary(bytes, len);
     if (format->kind != ZERO_TOKENS_RAW || !zero_ends_in(file->path, ".bin"))
         return ZERO_OK;
-    return look_beside(file->path, token_bytes, format);
+    /* The index beside X.bin, if there is one, says how many bytes its tokens have.
+     * With --token-bytes something else of that name is not in the way; without, it is
+     * not passed over: the tokens would be read by an assumption. */
+    char name[ZERO_STORAGE_FILE_PATH];
+    unsigned char index[INDEX_BYTES];
+    ZERO_AT_END(zero_file_close) zero_file beside = {0};
+    size_t n = 0;
+    int indexed = 0;
+    snprintf(name, sizeof name, "%.*s.idx", (int)strlen(file->path) - 4, file->path);
+    if (zero_path_look(name) == ZERO_PATH_OF_NOTHING) return ZERO_OK;
+    zero_status st = zero_file_open(name, &beside);
+    if (st == ZERO_OK) st = zero_file_read_some(&beside, 0, index, sizeof index, &n);
+    if (st == ZERO_OK) st = zero_tokens_read_index(name, index, n, &indexed);
+    if (st != ZERO_OK) return token_bytes > 0 ? ZERO_OK : st;
+    if (token_bytes > 0 && token_bytes != indexed)
+        return contradicts(file->path, token_bytes, "the index beside it", indexed);
+    format->bytes = indexed;
+    format->is_assumed = false;
+    return ZERO_OK;
 }
 
 zero_status zero_tokens_vocab(zero_tokens_format f, const char *path, int64_t given,

@@ -156,25 +156,20 @@ static json_t *traffic_entry(const zero_engine *e, zero_op op)
     return entry;
 }
 
-/* Small messages: those of the programs, planned and measured, and all. */
-static json_t *control_entry(const zero_engine *e, const zero_comm *comm)
-{
-    zero_traffic plan = zero_engine_planned_control(e);
-    json_t *entry = json_object();
-    put(entry, "planned_", all_of(&plan));
-    put(entry, "programs_", all_of(&e->runner.control));
-    put_measured(entry, &comm->traffic[ZERO_CONTROL], &comm->duration[ZERO_CONTROL]);
-    return entry;
-}
-
 static json_t *traffic_ledger(const zero_engine *e, const zero_comm *comm)
 {
     const zero_schedule *s = &e->schedule;
+    /* Small messages: those of the programs, planned and measured, and all. */
+    zero_traffic plan = zero_engine_planned_control(e);
+    json_t *control = json_object();
+    put(control, "planned_", all_of(&plan));
+    put(control, "programs_", all_of(&e->runner.control));
+    put_measured(control, &comm->traffic[ZERO_CONTROL], &comm->duration[ZERO_CONTROL]);
     return json_pack(
         "{s:s, s:o, s:o, s:o, s:o, s:s*, s:o*, s:o*, s:o*}", "collectives",
         zero_algorithm_name(s->input.collectives), "reduce",
         traffic_entry(e, ZERO_OP_REDUCE), "gather", traffic_entry(e, ZERO_OP_GATHER),
-        "control", control_entry(e, comm), "largest_poll_gap_seconds",
+        "control", control, "largest_poll_gap_seconds",
         zero_metrics_real(comm->largest_gap), "device_exchange",
         s->input.device ? zero_plan_device_exchange(&s->input) : NULL, "all_reduce",
         s->shard.replicas > 1 ? traffic_entry(e, ZERO_OP_ALL_REDUCE) : NULL, "join",

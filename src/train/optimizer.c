@@ -120,21 +120,6 @@ static size_t bytes_of(const zero_optimizer *o, int64_t n)
     return (size_t)n * zero_type_size(o->spec.type);
 }
 
-static zero_status init_collectives(zero_optimizer *o, zero_algorithm algorithm, int i)
-{
-    struct part *p = &o->parts[i];
-    zero_collective_spec spec = {.kind = ZERO_REDUCE_SCATTER,
-                                 .algorithm = algorithm,
-                                 .type = o->spec.type,
-                                 .result = o->spec.type,
-                                 .count = p->stride,
-                                 .stride = p->stride,
-                                 .unit = i};
-    ZERO_TRY(zero_collective_init(&p->collectives[0], o->comm, &spec));
-    spec.kind = ZERO_ALL_GATHER;
-    return zero_collective_init(&p->collectives[1], o->comm, &spec);
-}
-
 /* The next `bytes` of the arena, from *at on; NULL while it is only being measured. */
 static void *take(const zero_optimizer *o, size_t bytes, size_t *at)
 {
@@ -164,8 +149,14 @@ static size_t lay_out(zero_optimizer *o)
     return at;
 }
 
-static zero_status init(zero_optimizer *o, zero_algorithm algorithm, const char *params)
+static zero_status create(const zero_optimizer_spec *spec, zero_comm *comm,
+                          zero_algorithm algorithm, const void *params,
+                          zero_optimizer **out)
 {
+    ZERO_TRY(zero_new(out, 1, "an optimizer"));
+    zero_optimizer *o = *out;
+    *o = (zero_optimizer){.spec = *spec, .comm = comm, .updates = spec->updates};
+    zero_comm_keep(comm);
     const int64_t ranks = o->comm->size, n = o->spec.n_params;
     struct part *p = o->parts;
     p[SHARDS].stride = n / (ranks * ZERO_TREE_BLOCK) * ZERO_TREE_BLOCK;
@@ -180,24 +171,25 @@ static zero_status init(zero_optimizer *o, zero_algorithm algorithm, const char 
     size_t bytes = (size_t)o->spec.n_no_decay * sizeof *o->no_decay;
     ZERO_TRY(zero_new(&o->no_decay, o->spec.n_no_decay, "spans"));
     if (bytes > 0) memcpy(o->no_decay, o->spec.no_decay, bytes);
-    for (int i = 0; i < PARTS; i++) ZERO_TRY(init_collectives(o, algorithm, i));
+    for (int i = 0; i < PARTS; i++) {
+        struct part *part = &o->parts[i];
+        zero_collective_spec what = {.kind = ZERO_REDUCE_SCATTER,
+                                     .algorithm = algorithm,
+                                     .type = o->spec.type,
+                                     .result = o->spec.type,
+                                     .count = part->stride,
+                                     .stride = part->stride,
+                                     .unit = i};
+        ZERO_TRY(zero_collective_init(&part->collectives[0], o->comm, &what));
+        what.kind = ZERO_ALL_GATHER;
+        ZERO_TRY(zero_collective_init(&part->collectives[1], o->comm, &what));
+    }
     ZERO_TRY(zero_arena_init(&o->arena, lay_out(o)));
     lay_out(o);
     for (int i = 0; i < PARTS && o->spec.type != ZERO_FP32; i++)
         zero_convert(o->spec.type, ZERO_FP32, zero_range_len(p[i].own),
-                     params + bytes_of(o, p[i].own.begin), p[i].master);
+                     (const char *)params + bytes_of(o, p[i].own.begin), p[i].master);
     return ZERO_OK;
-}
-
-static zero_status create(const zero_optimizer_spec *spec, zero_comm *comm,
-                          zero_algorithm algorithm, const void *params,
-                          zero_optimizer **out)
-{
-    ZERO_TRY(zero_new(out, 1, "an optimizer"));
-    zero_optimizer *o = *out;
-    *o = (zero_optimizer){.spec = *spec, .comm = comm, .updates = spec->updates};
-    zero_comm_keep(comm);
-    return init(o, algorithm, params);
 }
 
 zero_status zero_optimizer_open(const zero_optimizer_spec *spec, zero_comm *comm,
@@ -311,22 +303,6 @@ static void update_span(zero_optimizer *o, int i, zero_range span, const zero_ad
                              .param = is_master ? NULL : param});
 }
 
-static void update_part(zero_optimizer *o, int i, const zero_adamw *decaying,
-                        const struct place *params, const struct place *grads)
-{
-    zero_range left = o->parts[i].own;
-    zero_adamw plain = *decaying;
-    plain.weight_decay = 0.0f;
-    for (int k = 0; k < o->spec.n_no_decay; k++) {
-        zero_range s = zero_range_overlap(o->no_decay[k], left);
-        if (zero_range_is_empty(s)) continue;
-        update_span(o, i, (zero_range){left.begin, s.begin}, decaying, params, grads);
-        update_span(o, i, s, &plain, params, grads);
-        left.begin = s.end;
-    }
-    update_span(o, i, left, decaying, params, grads);
-}
-
 /* ---- the arguments of a step ---- */
 
 /* The numbers of a step that must be equal on all ranks. */
@@ -408,7 +384,19 @@ static zero_status step(zero_optimizer *o, void *params, void *grads,
     hyper->step = o->updates + 1;
     hyper->grad_scale = zero_update_grad_scale(out->grad_norm, in->clip, in->divisor);
     if (!out->overflow) {
-        for (int i = 0; i < PARTS; i++) update_part(o, i, hyper, &p, &g);
+        for (int i = 0; i < PARTS; i++) {
+            zero_range left = o->parts[i].own;
+            zero_adamw plain = *hyper;
+            plain.weight_decay = 0.0f;
+            for (int k = 0; k < o->spec.n_no_decay; k++) {
+                zero_range span = zero_range_overlap(o->no_decay[k], left);
+                if (zero_range_is_empty(span)) continue;
+                update_span(o, i, (zero_range){left.begin, span.begin}, hyper, &p, &g);
+                update_span(o, i, span, &plain, &p, &g);
+                left.begin = span.end;
+            }
+            update_span(o, i, left, hyper, &p, &g);
+        }
         ZERO_TRY(o->backend->sync(&o->math));
         ZERO_TRY(exchange(o, &p, true));
     }

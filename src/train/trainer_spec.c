@@ -15,16 +15,6 @@
 #include "train/trainer.h"
 #include "zero/shape.h"
 
-static zero_status read_partition(const zero_trainer_spec *spec, zero_plan_input *plan)
-{
-    plan->partition = ZERO_PARTITION_SLICE;
-    if (!spec->partition || strcmp(spec->partition, "slice") == 0) return ZERO_OK;
-    plan->partition = ZERO_PARTITION_OWNER;
-    if (strcmp(spec->partition, "owner") == 0) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID, "partition '%s': expected 'slice' or 'owner'",
-                     spec->partition);
-}
-
 static zero_status read_collectives(const zero_trainer_spec *spec, zero_engine_spec *e)
 {
     const char *name = spec->collectives ? spec->collectives : "auto", *why;
@@ -134,7 +124,11 @@ zero_status zero_trainer_read_spec(const zero_trainer_spec *spec, zero_comm *com
                             .seed = spec->seed,
                             .eval_batches = zero_or_else(spec->eval_batches, 1),
                             .memory_limit = spec->memory_limit};
-    ZERO_TRY(read_partition(spec, &e->plan));
+    const char *scheme = spec->partition ? spec->partition : "slice";
+    const bool is_owner = strcmp(scheme, "owner") == 0;
+    ZERO_FAIL_IF(!is_owner && strcmp(scheme, "slice") != 0, ZERO_ERR_INVALID,
+                 "partition '%s': expected 'slice' or 'owner'", scheme);
+    e->plan.partition = is_owner ? ZERO_PARTITION_OWNER : ZERO_PARTITION_SLICE;
     ZERO_TRY(read_offload(spec, e));
     ZERO_TRY(read_collectives(spec, e));
     /* On a device its backend computes, and no other. */
