@@ -29,17 +29,6 @@ static int by_text(const void *a, const void *b)
     return strcmp(*x, *y);
 }
 
-static zero_status check_unique(const struct names *list, const char **sorted)
-{
-    for (int i = 0; i < list->n; i++) sorted[i] = name_of(list, i);
-    qsort(sorted, (size_t)list->n, sizeof *sorted, by_text);
-    for (int i = 1; i < list->n; i++)
-        ZERO_FAIL_IF(strcmp(sorted[i - 1], sorted[i]) == 0, ZERO_ERR_INVALID,
-                     "two %ss are called '%s': their names must differ", list->kind,
-                     sorted[i]);
-    return ZERO_OK;
-}
-
 /* Names go into messages, manifests and file formats, where quotes and control characters,
  * those of U+0080 to U+009F among them, would need an escape. */
 static bool is_plain(const char *name)
@@ -56,29 +45,6 @@ static bool is_plain(const char *name)
     return true;
 }
 
-static zero_status check_name(const struct names *list, int i)
-{
-    const char *name = name_of(list, i);
-    ZERO_FAIL_IF(*name == '\0' || !memchr(name, '\0', list->size), ZERO_ERR_INVALID,
-                 "%s %d has no name, or one of more than %zu characters", list->kind, i,
-                 list->size - 1);
-    if (is_plain(name)) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "%s %d is called '%s': expected UTF-8 without quotes, backslashes and "
-                     "control characters",
-                     list->kind, i, name);
-}
-
-static zero_status check_names(const struct names *list)
-{
-    for (int i = 0; i < list->n; i++) ZERO_TRY(check_name(list, i));
-    const char **sorted;
-    ZERO_TRY(zero_new(&sorted, list->n, "names"));
-    zero_status st = check_unique(list, sorted);
-    free(sorted);
-    return st;
-}
-
 static zero_status check_all_names(const zero_model *m)
 {
     const struct names lists[] = {
@@ -87,7 +53,28 @@ static zero_status check_all_names(const zero_model *m)
         {"group", m->groups->name, sizeof *m->groups, sizeof m->groups->name, m->n_groups},
         {"unit", m->units->name, sizeof *m->units, sizeof m->units->name, m->n_units},
     };
-    for (int i = 0; i < ZERO_COUNT(lists); i++) ZERO_TRY(check_names(&lists[i]));
+    for (int i = 0; i < ZERO_COUNT(lists); i++) {
+        const struct names *list = &lists[i];
+        for (int k = 0; k < list->n; k++) {
+            /* Names go into messages, manifests and file formats. */
+            const char *name = name_of(list, k);
+            ZERO_FAIL_IF(*name == '\0' || !memchr(name, '\0', list->size), ZERO_ERR_INVALID,
+                         "%s %d has no name, or one of more than %zu characters",
+                         list->kind, k, list->size - 1);
+            ZERO_FAIL_IF(!is_plain(name), ZERO_ERR_INVALID,
+                         "%s %d is called '%s': expected UTF-8 without quotes, backslashes "
+                         "and control characters",
+                         list->kind, k, name);
+        }
+        ZERO_FREED const char **sorted = NULL;
+        ZERO_TRY(zero_new(&sorted, list->n, "names"));
+        for (int k = 0; k < list->n; k++) sorted[k] = name_of(list, k);
+        qsort(sorted, (size_t)list->n, sizeof *sorted, by_text);
+        for (int k = 1; k < list->n; k++)
+            ZERO_FAIL_IF(strcmp(sorted[k - 1], sorted[k]) == 0, ZERO_ERR_INVALID,
+                         "two %ss are called '%s': their names must differ", list->kind,
+                         sorted[k]);
+    }
     return ZERO_OK;
 }
 
@@ -134,8 +121,6 @@ static zero_status add_tensor(zero_model *m, int i)
     m->n_params += t->rows * t->cols;
     return ZERO_OK;
 }
-
-/* ---- units ---- */
 
 /* ---- the whole ---- */
 

@@ -212,16 +212,6 @@ static bool divides(const zero_shape *s, int64_t n)
     return s->kv_heads % n == 0 && s->inner % n == 0;
 }
 
-/* The largest number of slices up to `most` that the model can have on `ranks` ranks:
- * several need complete subtrees. */
-static int64_t best_slices(const zero_shape *s, int ranks, int64_t most)
-{
-    int64_t best = ranks == 1 ? most : ranks;
-    while (ranks == 1 && !divides(s, best)) best--;
-    while (ranks > 1 && 2 * best <= most && divides(s, 2 * best)) best *= 2;
-    return best;
-}
-
 /* Words are named only where they decide: before the data are open their number is a
  * guess. */
 static zero_status check_ranks(const zero_shape *s, int ranks)
@@ -259,7 +249,11 @@ zero_status zero_shape_check_share(const zero_shape *given, int ranks, int slice
                  " times --hidden %" PRId64 " numbers; give --hidden %" PRId64,
                  ranks, s.seq, s.hidden, zero_round_up(s.hidden, ranks));
     int64_t most = zero_min(zero_min(slices, s.vocab), ZERO_MOST_SLICES);
-    int64_t fits = best_slices(&s, ranks, zero_max(most, 1));
+    /* The largest number of slices up to `most` that the model can have on `ranks`
+     * ranks: several need complete subtrees. */
+    int64_t fits = ranks == 1 ? zero_max(most, 1) : ranks;
+    while (ranks == 1 && !divides(&s, fits)) fits--;
+    while (ranks > 1 && 2 * fits <= zero_max(most, 1) && divides(&s, 2 * fits)) fits *= 2;
     if (fits == slices) return ZERO_OK;
     char multiple[64] = "a number", inner[64] = "";
     if (ranks > 1)

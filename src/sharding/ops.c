@@ -22,6 +22,7 @@
 
 const zero_op_row zero_ops[ZERO_OP_KINDS] = {
 #define OP(op, text, ...) [ZERO_OP_##op] = {.name = #op, .meaning = text, __VA_ARGS__},
+#include "sharding/ops.def"
 };
 
 const zero_op zero_exchange_ops[ZERO_EXCHANGES] = {
