@@ -4,7 +4,8 @@
     python3 bench/transformers_steps.py build/zero
         ten steps of AdamW from the same weights: losses and gradient norms compared
     python3 bench/transformers_steps.py build/zero --time fp32 bf16 --layers 6 30
-        steps of SmolLM2-135M's shape, by turns, PyTorch compiled against zero: each type, each depth
+        steps of SmolLM2-135M's shape, 1024 tokens on two cores, by turns, PyTorch compiled against zero with
+        2 threads and with 2 ranks: each type, each depth. --sequences 4: of 256 tokens
 
 The first makes small models with random weights, writes them as transformers does, and trains them on
 random tokens here, in fp32, and by zero on two ranks in stage 3. It needs torch and transformers; the
@@ -131,14 +132,18 @@ class Model(torch.nn.Module):
         return torch.nn.functional.cross_entropy(logits.flatten(0, 1).float(), y.flatten())
 
 
-def time_steps(zero, dtype, layers, steps):
+def time_steps(zero, dtype, layers, steps, sequences):
     torch.set_num_threads(2)
-    model = Model(layers)
+    T = 1024 // sequences
+    model = Model(layers, T=T)
     adam, step_of = optimizer(model, 1e-4), torch.compile(model)
-    tokens = torch.randint(0, 49152, (1, 1025))
-    command = [zero, "train", "--model", "smollm2-135m", "--layers", str(layers), "--seq", "1024", "--data",
-               "stories:4M", "--tokenizer", "byte", "--vocab", "49152", "--threads", "2", "--dtype", dtype,
-               "--global-batch", "1", "--steps", str(steps), "--eval-every", "0", "--sample", "0", "--metrics", "zero"]
+    tokens = torch.randint(0, 49152, (sequences, T + 1))
+    options = ["train", "--model", "smollm2-135m", "--layers", str(layers), "--seq", str(T), "--data",
+               "stories:4M", "--tokenizer", "byte", "--vocab", "49152", "--dtype", dtype, "--global-batch",
+               str(sequences), "--steps", str(steps), "--eval-every", "0", "--sample", "0", "--metrics", "zero"]
+    ways = {"2 threads": [zero, *options, "--threads", "2"]}
+    if sequences > 1:
+        ways["2 ranks"] = ["mpirun", "-n", "2", zero, *options, "--threads", "1", "--stage", "2"]
     rounds = []
     for turn in range(3):
         theirs = []
@@ -152,13 +157,17 @@ def time_steps(zero, dtype, layers, steps):
             adam.zero_grad(set_to_none=True)
             if i > 0:
                 theirs.append(time.time() - began)
-        ours = [line["step_seconds"] for line in lines_of(command, "zero") if "step_seconds" in line]
-        rounds.append((statistics.median(theirs), statistics.median(ours[1:])))
-    pytorch, zeros = (1e3 * statistics.median(times) for times in zip(*rounds))
-    ratios = [a / b for a, b in rounds]
-    print(f"{layers} layers of SmolLM2-135M's shape, 1024 tokens, {dtype}: PyTorch {torch.__version__} compiled "
-          f"{pytorch:.0f} ms, zero {zeros:.0f} ms ({statistics.median(ratios):.2f} x, of rounds "
-          f"{min(ratios):.2f} to {max(ratios):.2f})", flush=True)
+        seconds = [statistics.median(theirs)]
+        for command in ways.values():
+            ours = [line["step_seconds"] for line in lines_of(command, "zero") if "step_seconds" in line]
+            seconds.append(statistics.median(ours[1:]))
+        rounds.append(seconds)
+    pytorch, *zeros = (1e3 * statistics.median(times) for times in zip(*rounds))
+    for i, way in enumerate(ways):
+        ratios = [seconds[0] / seconds[i + 1] for seconds in rounds]
+        print(f"{layers} layers of SmolLM2-135M's shape, {sequences} x {T} tokens, {dtype}: PyTorch "
+              f"{torch.__version__} compiled {pytorch:.0f} ms, zero with {way} {zeros[i]:.0f} ms "
+              f"({statistics.median(ratios):.2f} x, of rounds {min(ratios):.2f} to {max(ratios):.2f})", flush=True)
 
 
 def main():
@@ -167,6 +176,7 @@ def main():
     parser.add_argument("--time", choices=["fp32", "bf16"], nargs="+")
     parser.add_argument("--layers", type=int, nargs="+", default=[30])
     parser.add_argument("--steps", type=int, default=4)
+    parser.add_argument("--sequences", type=int, default=1)
     args = parser.parse_args()
     zero = os.path.abspath(args.zero)
     os.chdir(tempfile.mkdtemp())
@@ -174,7 +184,7 @@ def main():
         for layers in args.layers:
             for dtype in args.time:
                 torch.compiler.reset()
-                time_steps(zero, dtype, layers, args.steps)
+                time_steps(zero, dtype, layers, args.steps, args.sequences)
         return
     import transformers as tr
     tr.logging.set_verbosity_error()

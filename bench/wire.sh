@@ -7,7 +7,7 @@
 #
 # In the environment, with their defaults:
 #     RATES='100mbit 1gbit'  WIDTHS='256 640'  STAGES='0 1 2 3'
-#     MESSAGE=60K     --message of zero train; none: without it
+#     MESSAGE=auto    --message of zero train; auto: what its trial of the links says, also for the plan
 #     SECONDS_EACH=20 a case takes about that long, and 6 steps at least
 #     POLL=1ms        --poll of zero simulate
 #     PYTHON=python3
@@ -26,7 +26,7 @@ result=${2:-$here/results/$(date +%F)-wire.md}
 program=$(cd "$build" && pwd)/zero
 nodes=$here/../tests/multinode/nodes.sh
 rates=${RATES:-100mbit 1gbit} widths=${WIDTHS:-256 640} stages=${STAGES:-0 1 2 3}
-message=${MESSAGE:-60K} seconds=${SECONDS_EACH:-20} poll=${POLL:-1ms} python=${PYTHON:-python3}
+message=${MESSAGE:-auto} seconds=${SECONDS_EACH:-20} poll=${POLL:-1ms} python=${PYTHON:-python3}
 export ZERO_NODES_OWNER=$$ OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 begun=$(date +%s)
 skipped=2 # first steps: they touch memory for the first time
@@ -34,8 +34,8 @@ port=7000
 
 sh "$nodes" possible
 command -v "$python" >/dev/null || { echo "wire.sh: no $python; give PYTHON=" >&2 && exit 1; }
-options=''
-[ "$message" = none ] || options="--message $message"
+given=''
+[ "$message" = auto ] || given="--message $message"
 work=$(mktemp -d)
 trap 'sh "$nodes" down wire; rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
@@ -152,9 +152,15 @@ run() { # WIDTH STAGE
 }
 
 row() { # RATE WIDTH STAGE
+    options=$given
+    plan "$2" "$3" || return 1
+    run "$2" "$3" || { grep "^zero:" "$work/out" || tail -n 5 "$work/out"; return 1; }
+    # What the trial chose.
+    tried=$(sed -n '1s/.*"wire":{[^}]*"message":\([0-9]*\)}.*/\1/p' "$work/m")
+    options=${tried:+--message $tried}
+    options=${options:-$given}
     plan "$2" "$3" || return 1
     simulate "$2" "$3"
-    run "$2" "$3" || { grep "^zero:" "$work/out" || tail -n 5 "$work/out"; return 1; }
     awk -v rate="$1" -v width="$2" -v stage="$3" -v step="$step" -v exposed="$exposed" \
         -v hidden="$hidden" -v wire="$wire" -v sent="$sent" -v planned="$planned" \
         -v simulated="$simulated" 'BEGIN {

@@ -135,9 +135,14 @@ static __global__ void __launch_bounds__(MOST) cross_entropy(zero_cross_entropy 
     for (int64_t r = blockIdx.x; r < e.rows; r += gridDim.x) {
         float *row = e.logits + r * e.stride;
         const exponentials x = block_together(look(e.V, row), of_warp);
-        if (threadIdx.x == 0) e.loss[r] = logf(x.sum) + (x.most - row[e.targets[r]]);
+        const int32_t target = e.targets[r];
+        if (threadIdx.x == 0)
+            e.loss[r] = target < 0 ? 0.0f : logf(x.sum) + (x.most - row[target]);
         __syncthreads(); /* the target has been read; of_warp may be used again */
-        if (e.dscale != 0.0f) write_gradient<type, W>(e, e.targets[r], x, row);
+        if (e.dscale == 0.0f) continue;
+        zero_cross_entropy counted = e;
+        if (target < 0) counted.dscale = 0.0f; /* its gradient is zero */
+        write_gradient<type, W>(counted, target, x, row);
     }
 }
 

@@ -116,6 +116,10 @@ typedef struct {
     void (*sample)(const void *arg, int64_t step, int64_t i, int64_t T, void *inputs,
                    void *targets);
     const void *arg;
+    /* Positions of a step, over all samples, whose target counts: the loss is the mean over
+     * them. A target of the library's models counts unless it is negative. The same on all
+     * ranks [0: all positions]. */
+    int64_t counted;
 } zero_source;
 
 /* lr, weight_decay, clip >= 0; 0 <= beta1, beta2 < 1; eps > 0. */

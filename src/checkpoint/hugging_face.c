@@ -155,6 +155,23 @@ static zero_status open_model(const char *path, zero_hugging_face_found *found,
 
 #define BLOCKS_MOST 65536 /* beside one for each tensor */
 
+static zero_status take_blocks(const zero_model *m, zero_hugging_face *f)
+{
+    f->model = m;
+    ZERO_TRY(zero_new(&f->places, m->n_tensors, "tensors"));
+    /* A block has a power of two of pieces, the same in all tensors. */
+    f->block_len = 16 * PIECE;
+    while (m->n_params / f->block_len > BLOCKS_MOST) f->block_len *= 2;
+    ZERO_TRY(zero_new(&f->first_block, m->n_tensors + 1, "blocks"));
+    for (int i = 0; i < m->n_tensors; i++)
+        f->first_block[i + 1] =
+            f->first_block[i] +
+            (int)zero_divide_up(m->tensors[i].rows * m->tensors[i].cols, f->block_len);
+    f->n_blocks = f->first_block[m->n_tensors];
+    f->run.tensor = f->zeros.tensor = -1;
+    return zero_new(&f->blocks, f->n_blocks + 1, "blocks");
+}
+
 zero_status zero_hugging_face_open(const char *path, const zero_model *model,
                                    zero_hugging_face *file)
 {
@@ -163,19 +180,7 @@ zero_status zero_hugging_face_open(const char *path, const zero_model *model,
     zero_hugging_face_found found;
     zero_hugging_face_place head;
     zero_shape shape;
-    ZERO_TRY(zero_new(&f.places, model->n_tensors, "tensors"));
-    /* A block has a power of two of pieces, the same in all tensors. */
-    const zero_model *m = f.model;
-    f.block_len = 16 * PIECE;
-    while (m->n_params / f.block_len > BLOCKS_MOST) f.block_len *= 2;
-    ZERO_TRY(zero_new(&f.first_block, m->n_tensors + 1, "blocks"));
-    for (int i = 0; i < m->n_tensors; i++)
-        f.first_block[i + 1] =
-            f.first_block[i] +
-            (int)zero_divide_up(m->tensors[i].rows * m->tensors[i].cols, f.block_len);
-    f.n_blocks = f.first_block[m->n_tensors];
-    f.run.tensor = f.zeros.tensor = -1;
-    ZERO_TRY(zero_new(&f.blocks, f.n_blocks + 1, "blocks"));
+    ZERO_TRY(take_blocks(model, &f));
     ZERO_TRY(open_model(path, &found, &f, &table, &shape));
     ZERO_TRY(zero_hugging_face_compare(found.weights, &shape, model->shape));
     ZERO_TRY(zero_hugging_face_match(found.weights, &table, model, f.places, &head));
@@ -199,6 +204,21 @@ zero_status zero_hugging_face_open(const char *path, const zero_model *model,
                 zero_hugging_face_head(((const zero_shape *)f.model->shape)->kind),
                 wte->name);
     }
+    ZERO_GIVE(file, f);
+    return ZERO_OK;
+}
+
+zero_status zero_hugging_face_open_table(const char *path, const zero_safetensors *table,
+                                         const zero_model *model, zero_hugging_face *file)
+{
+    ZERO_AT_END(zero_hugging_face_close) zero_hugging_face f = {.model = model};
+    zero_hugging_face_place head;
+    ZERO_TRY(take_blocks(model, &f));
+    ZERO_TRY(zero_new(&f.files, 1, "files"));
+    ZERO_TRY(zero_file_open(path, f.files));
+    f.n_files = 1;
+    ZERO_TRY(zero_hugging_face_match(path, table, model, f.places, &head));
+    if (head.at > 0) ZERO_TRY(check_head(&f, head));
     ZERO_GIVE(file, f);
     return ZERO_OK;
 }

@@ -118,6 +118,12 @@ typedef struct {
  * ZERO_ERR_IO. */
 ZERO_NODISCARD zero_status zero_hugging_face_open(const char *path, const zero_model *model,
                                                   zero_hugging_face *file);
+/* The same for tensors of one file that the caller knows: those of `table`. Nothing beside
+ * the file is read. */
+ZERO_NODISCARD zero_status zero_hugging_face_open_table(const char *path,
+                                                        const zero_safetensors *table,
+                                                        const zero_model *model,
+                                                        zero_hugging_face *file);
 void zero_hugging_face_close(zero_hugging_face *file); /* accepts a zeroed one */
 
 /* The shape of the model there, by its config.json and its tensors. A GPT-2 needs no
@@ -150,6 +156,20 @@ ZERO_NODISCARD zero_status zero_hugging_face_lost_positions(const json_t *kept,
 /* The file's values as fp32. ZERO_ERR_FORMAT, naming tensor and element, if one is not
  * finite. */
 zero_weights zero_hugging_face_weights(zero_hugging_face *file);
+
+/* A tensor's name and dimensions, one or two, in an export. */
+#define ZERO_HUGGING_FACE_NAME 96
+void zero_hugging_face_name(const zero_architecture *kind, const char *name,
+                            char theirs[ZERO_HUGGING_FACE_NAME]);
+int zero_hugging_face_dims(const zero_tensor *t, int64_t dims[2]);
+
+/* The shape in a config.json, complete but for a GPT-2's: what its file does not say is 0;
+ * and the config.json of an export, which is the caller's. `path` is for messages. */
+ZERO_NODISCARD zero_status zero_hugging_face_read_config(const char *path,
+                                                         const zero_bytes *text,
+                                                         zero_shape *shape);
+ZERO_NODISCARD zero_status zero_hugging_face_make_config(const zero_hugging_face_export *e,
+                                                         json_t **root);
 
 /* ---- for the files of this folder ---- */
 
@@ -200,15 +220,6 @@ ZERO_NODISCARD zero_status zero_hugging_face_check_kept(const char *path,
  * file of another format. */
 ZERO_NODISCARD zero_status
 zero_hugging_face_check_weights(const zero_hugging_face_found *found);
-
-/* hugging_face_config.c: the shape in a config.json, complete but for a GPT-2's: what its
- * file does not say is 0. `path` is for messages. */
-ZERO_NODISCARD zero_status zero_hugging_face_read_config(const char *path,
-                                                         const zero_bytes *text,
-                                                         zero_shape *shape);
-/* The config.json of an export: the caller's. */
-ZERO_NODISCARD zero_status zero_hugging_face_make_config(const zero_hugging_face_export *e,
-                                                         json_t **root);
 
 /* hugging_face_check.c: the name of the head's words, which has no prefix, also where the
  * model has none of its own. */

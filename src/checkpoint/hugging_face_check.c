@@ -71,6 +71,13 @@ const char *zero_hugging_face_head(const zero_architecture *kind)
     return last->needs & ZERO_HAS_OWN_WORDS ? last->name : "lm_head.weight";
 }
 
+void zero_hugging_face_name(const zero_architecture *kind, const char *name,
+                            char theirs[ZERO_HUGGING_FACE_NAME])
+{
+    bool is_head = strcmp(name, zero_hugging_face_head(kind)) == 0;
+    snprintf(theirs, ZERO_HUGGING_FACE_NAME, "%s%s", is_head ? "" : kind->prefix, name);
+}
+
 static const zero_safetensors_entry *find(const struct names *names, const char *name)
 {
     char prefixed[NAME];
@@ -117,8 +124,7 @@ static void print_dims(int n, const int64_t *dims, char text[64])
     if (len < 63) snprintf(text + len, 64 - len, "]");
 }
 
-/* The dimensions that one of our tensors has in such a file. */
-static int dims_of(const zero_tensor *t, int64_t dims[2])
+int zero_hugging_face_dims(const zero_tensor *t, int64_t dims[2])
 {
     bool is_matrix = t->decays; /* also positions of T = 1, with one row */
     dims[0] = is_matrix ? t->rows : t->cols;
@@ -136,7 +142,7 @@ static bool fits(const zero_architecture *kind, const zero_tensor *t,
                  const zero_safetensors_entry *e)
 {
     int64_t dims[2];
-    int n = dims_of(t, dims);
+    int n = zero_hugging_face_dims(t, dims);
     bool are_positions = (kind->has & ZERO_HAS_POSITIONS) &&
                          strcmp(t->name, kind->embedding[ZERO_WPE].name) == 0;
     bool has_more_rows = are_positions && n == 2 && e->n_dims == 2 &&
@@ -162,7 +168,7 @@ static void check_tensor(const zero_architecture *kind, const zero_tensor *t,
 {
     char text[320], ours[64], theirs[64] = "";
     int64_t dims[2];
-    int n = dims_of(t, dims);
+    int n = zero_hugging_face_dims(t, dims);
     print_dims(n, dims, ours);
     if (e) print_dims(e->n_dims, e->dims, theirs);
     if (e) *place = (zero_hugging_face_place){.file = e->file, .at = e->begin};

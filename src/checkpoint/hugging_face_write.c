@@ -39,17 +39,14 @@ static zero_status write_header(const zero_hugging_face_export *e, int first, in
     for (int i = first; i < end; i++) {
         const zero_tensor *t = &e->model->tensors[i];
         zero_safetensors_entry *entry = &entries[i - first];
-        char theirs[96];
-        const char *prefix = shape->kind->prefix;
-        if (strcmp(t->name, zero_hugging_face_head(shape->kind)) == 0) prefix = "";
-        snprintf(theirs, sizeof theirs, "%s%s", prefix, t->name);
+        char theirs[ZERO_HUGGING_FACE_NAME];
+        zero_hugging_face_name(shape->kind, t->name, theirs);
         ZERO_TRY(zero_allocated(json_object_set_new(map, theirs, json_string(name)) == 0,
                                 "no memory for the header of %s", name));
         *entry = (zero_safetensors_entry){
             .name = json_object_iter_key(json_object_iter_at(map, theirs)),
             .type = zero_hugging_face_types[e->type].file};
-        if (t->decays) entry->dims[entry->n_dims++] = t->rows;
-        entry->dims[entry->n_dims++] = t->cols;
+        entry->n_dims = zero_hugging_face_dims(t, entry->dims);
     }
     ZERO_TRY(zero_safetensors_write_header(end - first, entries, texts, header));
     *bytes = entries[end - first - 1].end;

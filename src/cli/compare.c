@@ -1,52 +1,46 @@
 /* zero compare: the first step and key in which the metrics of two runs differ, then the
- * settings that differ. Times are measured, so they are not compared. */
+ * settings that differ. Times are measured, so they are not compared. A tree says it;
+ * forms/compare.txt is its text. */
 #include "cli/options.h"
 
+#include "base/embedded.h"
 #include "base/fail.h"
 #include "base/legible.h"
 #include "base/number.h"
+#include "facts/form.h"
 #include "pages/run.h"
 
-typedef struct {
-    zero_metrics_file a, b;
-} pair;
-
-/* Where two runs differ. */
-typedef struct {
-    int64_t step; /* 0: at the end */
-    char key[64]; /* "": they do not differ */
-    char a[96], b[96];
-} difference;
+extern const zero_embedded zero_cli_forms[];
 
 /* Keys of a step's line that no two runs have in common. */
-static const char *const measured[] = {"step_seconds", "tokens_per_second", "elapsed",
-                                       "exposed_seconds", "lost_lines"};
-
 static bool is_measured(const char *key)
 {
+    static const char *const measured[] = {"step_seconds", "tokens_per_second", "elapsed",
+                                           "exposed_seconds", "lost_lines"};
     for (int i = 0; i < ZERO_COUNT(measured); i++)
         if (strcmp(key, measured[i]) == 0) return true;
     return false;
 }
 
 /* A value as JSON in ASCII, cut to `size` bytes. */
-static void write_value(const json_t *value, char *text, size_t size)
+static json_t *text_of(const json_t *value, int size)
 {
     const size_t flags =
         JSON_ENCODE_ANY | JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(17);
     char *whole = value ? json_dumps(value, flags) : NULL;
-    int n = snprintf(text, size, "%s", whole ? whole : "missing");
-    if (n >= (int)size) memcpy(text + size - 4, "...", 4);
+    const char *text = whole ? whole : "missing";
+    bool fits = (int)strlen(text) < size;
+    json_t *cut = json_sprintf(fits ? "%.*s" : "%.*s...", size - 4 + 3 * fits, text);
     free(whole);
+    return cut;
 }
 
-/* ---- results ---- */
-
-static void note(const char *key, const json_t *a, const json_t *b, difference *d)
+/* Where they differ first: what follows is not told. */
+static void note(json_t *tree, const char *key, const json_t *a, const json_t *b)
 {
-    snprintf(d->key, sizeof d->key, "%s", key);
-    write_value(a, d->a, sizeof d->a);
-    write_value(b, d->b, sizeof d->b);
+    if (!json_object_get(tree, "key"))
+        json_object_update_new(tree, json_pack("{s:s, s:o, s:o}", "key", key, "x",
+                                               text_of(a, 96), "y", text_of(b, 96)));
 }
 
 /* The step of line i; after the last one none comes. */
@@ -56,108 +50,57 @@ static int64_t step_at(const zero_metrics_file *file, int64_t i)
 }
 
 /* Line i of both. If they are of two steps, one run lacks the earlier one. */
-static zero_status compare_step(const pair *p, int64_t i, difference *d)
+static zero_status compare_step(const zero_metrics_file *file_a,
+                                const zero_metrics_file *file_b, int64_t i, json_t *tree)
 {
     json_auto_t *a = NULL, *b = NULL;
     json_t *value;
     const char *key;
-    const int64_t step_a = step_at(&p->a, i), step_b = step_at(&p->b, i);
-    if (step_a <= step_b) ZERO_TRY(zero_metrics_step_at(&p->a, i, &a));
-    if (step_b <= step_a) ZERO_TRY(zero_metrics_step_at(&p->b, i, &b));
-    d->step = zero_min(step_a, step_b);
+    const int64_t step_a = step_at(file_a, i), step_b = step_at(file_b, i);
+    if (step_a <= step_b) ZERO_TRY(zero_metrics_step_at(file_a, i, &a));
+    if (step_b <= step_a) ZERO_TRY(zero_metrics_step_at(file_b, i, &b));
+    json_object_set_new(tree, "step", json_integer(zero_min(step_a, step_b)));
     /* The first member of a that b has not or has otherwise, then the first that only b
-     * has; `d` is left alone without one. */
+     * has. */
     json_object_foreach(a, key, value)
     {
         const json_t *other = json_object_get(b, key);
-        if (!d->key[0] && !is_measured(key) && !(other && json_equal(value, other)))
-            note(key, value, other, d);
+        if (!is_measured(key) && !(other && json_equal(value, other)))
+            note(tree, key, value, other);
     }
     json_object_foreach(b, key, value)
     {
-        if (!d->key[0] && !is_measured(key) && !json_object_get(a, key))
-            note(key, NULL, value, d);
+        if (!is_measured(key) && !json_object_get(a, key)) note(tree, key, NULL, value);
     }
     return ZERO_OK;
 }
 
-static void show_results(const pair *p, const difference *d)
-{
-    char digest[96];
-    if (d->key[0] && d->step > 0) printf("step %" PRId64 ", ", d->step);
-    if (d->key[0]) {
-        printf("%s: %s | %s\n", ZERO_SHOWN(d->key), ZERO_SHOWN(d->a), ZERO_SHOWN(d->b));
-        return;
-    }
-    write_value(json_object_get(p->a.final, "digest"), digest, sizeof digest);
-    printf("equal: %" PRId64 " step%s, ", p->a.n, p->a.n == 1 ? "" : "s");
-    if (p->a.final)
-        printf("digest %s\n", digest);
-    else
-        printf("and neither run has ended\n");
-}
-
-/* ---- settings ---- */
-
-static zero_status show_settings(const pair *p)
+/* The settings that differ, or which file has none. */
+static zero_status put_settings(const zero_metrics_file *a, const zero_metrics_file *b,
+                                json_t *tree)
 {
     static const char *const files[] = {"metrics", NULL}; /* the compared ones */
-    const json_t *const runs[] = {p->a.run, p->b.run};
-    const zero_metrics_file *without = !p->a.run ? &p->a : !p->b.run ? &p->b : NULL;
+    const json_t *const runs[] = {a->run, b->run};
     size_t i;
     json_t *setting;
-    if (without) {
-        printf("settings are unknown: %s does not say what its run was\n",
-               ZERO_SHOWN(without->path));
+    if (!a->run || !b->run) {
+        json_object_set_new(tree, "without",
+                            json_string_nocheck(a->run ? b->path : a->path));
         return ZERO_OK;
     }
-    json_auto_t *settings = zero_settings_compare(runs, 2, files);
-    if (!settings) return zero_fail(ZERO_ERR_NOMEM, "no memory for the settings of runs");
-    printf(json_array_size(settings) > 0 ? "settings that differ:\n"
-                                         : "the settings are equal\n");
+    json_t *settings = zero_settings_compare(runs, 2, files);
+    ZERO_TRY(zero_allocated(settings, "no memory for the settings of runs"));
+    json_object_set_new(tree, "settings", settings);
     json_array_foreach(settings, i, setting)
     {
-        char text[2][512];
         for (size_t r = 0; r < 2; r++) {
             const json_t *value = json_array_get(json_object_get(setting, "values"), r);
-            if (json_is_null(value))
-                snprintf(text[r], sizeof text[r], "open");
-            else
-                write_value(value, text[r], sizeof text[r]);
+            json_object_set_new(setting, r ? "y" : "x",
+                                json_is_null(value) ? json_string("open")
+                                                    : text_of(value, 512));
         }
-        printf("  %s: %s | %s\n",
-               ZERO_SHOWN(json_string_value(json_object_get(setting, "name"))),
-               ZERO_SHOWN(text[0]), ZERO_SHOWN(text[1]));
     }
     return ZERO_OK;
-}
-
-/* ---- the command ---- */
-
-static zero_status compare(const pair *p)
-{
-    difference d = {.step = 0};
-    for (int64_t i = 0; i < zero_max(p->a.n, p->b.n) && !d.key[0]; i++)
-        ZERO_TRY(compare_step(p, i, &d));
-    if (!d.key[0]) {
-        const json_t *a = json_object_get(p->a.final, "digest");
-        const json_t *b = json_object_get(p->b.final, "digest");
-        d.step = 0;
-        if ((a || b) && !(a && b && json_equal(a, b))) note("digest", a, b, &d);
-    }
-    printf("%s | %s\n", ZERO_SHOWN(p->a.path), ZERO_SHOWN(p->b.path));
-    show_results(p, &d);
-    ZERO_TRY(show_settings(p));
-    printf("not compared, because they are measured: %s, %s, %s, %s, and the last line but "
-           "for its digest\n",
-           measured[0], measured[1], measured[2], measured[3]);
-    if (!d.key[0]) return ZERO_OK;
-    if (d.step == 0)
-        return zero_fail(ZERO_ERR_DIFFERENT, "%.200s and %.200s differ in their digests",
-                         p->a.path, p->b.path);
-    return zero_fail(ZERO_ERR_DIFFERENT,
-                     "%.200s and %.200s differ from step %" PRId64 " on, first in %s",
-                     p->a.path, p->b.path, d.step, d.key);
 }
 
 /* As with cmp and diff, 1 means that files differ, and 2 that one cannot be read. */
@@ -170,14 +113,35 @@ static zero_status read_one(const char *path, zero_metrics_file *file)
 
 static zero_status run(void *options, const zero_options *given)
 {
-    pair p = {.a = {.path = NULL}};
+    ZERO_AT_END(zero_metrics_file_destroy) zero_metrics_file a = {0};
+    ZERO_AT_END(zero_metrics_file_destroy) zero_metrics_file b = {0};
     (void)options;
-    zero_status st = read_one(given->operands[0], &p.a);
-    if (st == ZERO_OK) st = read_one(given->operands[1], &p.b);
-    if (st == ZERO_OK) st = compare(&p);
-    zero_metrics_file_destroy(&p.a);
-    zero_metrics_file_destroy(&p.b);
-    return st;
+    ZERO_TRY(read_one(given->operands[0], &a));
+    ZERO_TRY(read_one(given->operands[1], &b));
+    json_auto_t *tree = json_pack("{s:o, s:o, s:I}", "a", json_string_nocheck(a.path), "b",
+                                  json_string_nocheck(b.path), "n", a.n);
+    for (int64_t i = 0; i < zero_max(a.n, b.n) && !json_object_get(tree, "key"); i++)
+        ZERO_TRY(compare_step(&a, &b, i, tree));
+    const json_t *own = json_object_get(a.final, "digest"),
+                 *other = json_object_get(b.final, "digest");
+    if (!json_object_get(tree, "key")) {
+        json_object_set_new(tree, "step", json_integer(0)); /* at the end */
+        if ((own || other) && !(own && other && json_equal(own, other)))
+            note(tree, "digest", own, other);
+        if (own) json_object_set_new(tree, "digest", text_of(own, 96));
+    }
+    ZERO_TRY(put_settings(&a, &b, tree));
+    ZERO_TRY(zero_form_print(zero_embedded_text(zero_cli_forms, "compare"), "compare", tree,
+                             zero_legible_print, stdout));
+    const char *key = json_string_value(json_object_get(tree, "key"));
+    const int64_t step = json_integer_value(json_object_get(tree, "step"));
+    if (!key) return ZERO_OK;
+    if (step == 0)
+        return zero_fail(ZERO_ERR_DIFFERENT, "%.200s and %.200s differ in their digests",
+                         a.path, b.path);
+    return zero_fail(ZERO_ERR_DIFFERENT,
+                     "%.200s and %.200s differ from step %" PRId64 " on, first in %s",
+                     a.path, b.path, step, key);
 }
 
 const zero_command zero_command_compare = {

@@ -29,6 +29,7 @@ enum {
     ZERO_OPTION_COMMAND_LINE = 8, /* not in a --config file */
     /* Decides numbers: a resumed run that is not given it takes that of its checkpoint. */
     ZERO_OPTION_RESUMED = 16,
+    ZERO_OPTION_PLACED = 32, /* where and how it is computed: zero verify has it, too */
 };
 
 #define ZERO_OPTION_NOWHERE SIZE_MAX

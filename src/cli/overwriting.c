@@ -86,6 +86,7 @@ zero_status zero_overwriting_check(const zero_config *c, const char *study)
 {
     const named_file written[] = {{"--metrics", c->metrics},
                                   {"--trace", c->trace},
+                                  {"--record", c->record},
                                   {"--checkpoint", c->checkpoint},
                                   {"--out", study}};
     for (int i = 0; i < ZERO_COUNT(written); i++) {
@@ -97,13 +98,16 @@ zero_status zero_overwriting_check(const zero_config *c, const char *study)
                                          ? c->tokenizer
                                          : NULL}));
         ZERO_TRY(compare_model(written[i], (named_file){"--init-from", c->init_from}));
-        bool is_file = i < 2; /* the others are directories */
+        bool is_file = i < 3; /* the others are directories */
         if (is_file && written[i].path && c->checkpoint)
             ZERO_TRY(compare_names(written[i], "--checkpoint", c->checkpoint, saved));
     }
-    if (!c->trace || !c->metrics || !zero_file_is_same(c->trace, c->metrics))
-        return ZERO_OK;
-    return refuse(written[1], "--metrics");
+    for (int i = 1; i < 3; i++)
+        for (int k = 0; k < i; k++)
+            if (written[i].path && written[k].path &&
+                zero_file_is_same(written[i].path, written[k].path))
+                return refuse(written[i], written[k].option);
+    return ZERO_OK;
 }
 
 /* ---- an export ---- */

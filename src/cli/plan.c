@@ -112,18 +112,14 @@ static zero_status run(void *options, const zero_options *given)
     /* Tables for which nothing is planned. */
     if (o->paper) return zero_paper_show(o->paper, o->json, stdout);
     if (o->machines) return zero_plan_machines_show(stdout);
-    if (!o->models) {
-        zero_plan_report report;
-        const zero_plan_request *request = &o->request;
-        ZERO_TRY(zero_plan_report_make(&report, request));
-        if (!request->all_stages && zero_launch_rank_hint() == 0)
-            zero_run_options_note(given, &report.config, report.collectives, 0);
-        zero_status st = show(&report, o);
-        zero_plan_report_destroy(&report);
-        return st;
-    }
-    zero_models_show(stdout);
-    return ZERO_OK;
+    if (o->models) return zero_models_show(stdout);
+    zero_plan_report report;
+    ZERO_TRY(zero_plan_report_make(&report, &o->request));
+    if (!o->request.all_stages && zero_launch_rank_hint() == 0)
+        zero_run_options_note(given, &report.config, report.collectives, 0);
+    zero_status st = show(&report, o);
+    zero_plan_report_destroy(&report);
+    return st;
 }
 
 const zero_command zero_command_plan = {

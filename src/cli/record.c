@@ -108,8 +108,13 @@ static json_t *describe(const zero_session *s, const zero_kind *kinds, int n_kin
     zero_launch_library(mpi, sizeof mpi);
     zero_blas_name(blas, sizeof blas);
     zero_record_arithmetic(s, arithmetic, sizeof arithmetic);
+    const zero_wire *w = &s->world.wire;
     json_t *model = json_pack("{s:s}", "name", zero_config_model(&s->config)),
-           *hosts = json_array(), *of_ranks = n_kinds > 1 ? json_array() : NULL;
+           *hosts = json_array(), *of_ranks = n_kinds > 1 ? json_array() : NULL,
+           *wire = w->rate > 0.0
+                       ? json_pack("{s:f, s:f, s:I}", "latency_seconds", w->latency,
+                                   "bytes_per_second", w->rate, "message", plan->message)
+                       : NULL;
     json_object_update_new(model, zero_shape_facts(s->model.shape));
     put_whole(model, "parameters", s->model.n_params);
     for (int i = 0; i < s->n_hosts; i++)
@@ -120,7 +125,8 @@ static json_t *describe(const zero_session *s, const zero_kind *kinds, int n_kin
                                         "arithmetic", zero_metrics_text(kinds[k].text)));
     return json_pack(
         "{s:s, s:s, s:s, s:s, s:I, s:o, s:I, s:i, s:s, s:s, s:s, s:i, s:{s:i, s:i}, "
-        "s:{s:i, s:i}, s:o, s:o, s:s, s:i, s:i, s:s, s:s, s:i, s:s, s:o*, s:o, s:o, s:o, "
+        "s:{s:i, s:i}, s:o, s:o*, s:o, s:s, s:i, s:i, s:s, s:s, s:i, s:s, s:o*, s:o, s:o, "
+        "s:o, "
         "s:o}",
         "version", zero_version(), "commit", zero_build_commit(), "build", ZERO_BUILD,
         "started", s->facts.started, "id", s->facts.run, "command",
@@ -131,10 +137,10 @@ static json_t *describe(const zero_session *s, const zero_kind *kinds, int n_kin
         zero_algorithm_name(plan->collectives), "ranks", s->world.size, "tp", "ranks",
         plan->model->share.ranks, "slices", plan->model->share.slices, "shards", "ranks", R,
         "replicas", N / R, "nodes", zero_metrics_nodes(&s->world.layout, s->fake_nodes),
-        "hosts", hosts, "cpu", s->topology.cpu, "cores", s->topology.usable_cores,
-        "node_cores", s->topology.allowed_cores, "arithmetic", arithmetic, "blas", blas,
-        "blas_threads", zero_blas_threads(), "mpi", mpi, "rank_kinds",
-        of_ranks, /* what is trained */
+        "wire", wire, "hosts", hosts, "cpu", s->topology.cpu, "cores",
+        s->topology.usable_cores, "node_cores", s->topology.allowed_cores, "arithmetic",
+        arithmetic, "blas", blas, "blas_threads", zero_blas_threads(), "mpi", mpi,
+        "rank_kinds", of_ranks, /* what is trained */
         "model", model, "data", zero_metrics_text(s->dataset.corpus.description), "options",
         json_deep_copy(s->facts.options), "config", resolve(s));
 }

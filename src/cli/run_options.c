@@ -36,6 +36,7 @@ bool zero_run_options_is_as_ever(const char *name, const char *value)
     } before[] = {{"activations", "fp32"},
                   {"bits", "auto"},
                   {"lr-decay", "cosine"},
+                  {"message", "0"},
                   {"tp", "1"},
                   {"tp-slices", "1"},
                   {"tp-across-nodes", "off"},

@@ -13,6 +13,7 @@
 #include "comm/launch.h"
 #include "comm/thread.h"
 #include "comm/watch.h"
+#include "comm/wire.h"
 #include "math/backends.h"
 #include "math/device.h"
 #include "plan/plan.h"
@@ -69,6 +70,7 @@ static zero_status complete(zero_session *s)
 static zero_status open_data(zero_session *s)
 {
     const zero_config *c = &s->config;
+    if (s->own) return ZERO_OK;
     bool has_model = imports(s) || s->saving.resumed.is_there;
     bool is_chosen =
         !s->saving.resumed.is_there || zero_options_is_set(s->given, "tokenizer");
@@ -98,9 +100,11 @@ static zero_status open_model(zero_session *s)
     ZERO_TRY(zero_config_shape(c, corpus->vocab, &shape));
     ZERO_TRY(zero_tp_check(&c->tp, &shape));
     ZERO_TRY(zero_model_build(&shape, &s->model));
+    if (s->own) ZERO_TRY(s->own->take(s->own->arg, &s->model));
     ZERO_TRY(zero_model_activate(&s->model, zero_config_activations(c)));
     zero_model_chunk_logits(&s->model, zero_device_logits(c->device));
     ZERO_TRY(zero_tp_cut(&c->tp, &s->model, s->world.rank, &s->made, &s->part));
+    if (s->own) return ZERO_OK;
     ZERO_TRY(zero_loader_init(&s->loader, corpus, shape.seq, c->global_batch,
                               (uint64_t)c->seed, c->shuffle));
     s->loader.eval_random = c->eval_random;
@@ -208,6 +212,7 @@ static zero_status compare_data(zero_session *s)
 {
     bool same;
     const char *validation = s->config.val_data;
+    if (s->own) return ZERO_OK;
     ZERO_TRY(zero_comm_compare_with_root(
         &s->world, zero_corpus_fingerprint(&s->dataset.corpus), &same));
     if (same) return ZERO_OK;
@@ -247,6 +252,17 @@ static void show_refused(const zero_session *s, const zero_plan_input *plan)
     zero_schedule_destroy(&schedule);
 }
 
+/* Without --message the links between nodes decide; pretended ones are none. */
+static zero_status choose_message(zero_session *s, zero_plan_input *plan)
+{
+    if (zero_options_is_set(s->given, "message") || s->fake_nodes ||
+        zero_algorithm_get(plan->collectives)->posts_mpi_collectives)
+        return ZERO_OK;
+    ZERO_TRY(zero_wire_try(&s->world));
+    plan->message = zero_wire_message(&s->world.wire);
+    return ZERO_OK;
+}
+
 zero_status zero_session_build(zero_session *s)
 {
     ZERO_TRY(zero_agree(&s->world, name_source(s, complete(s))));
@@ -269,9 +285,10 @@ zero_status zero_session_build(zero_session *s)
         return zero_fail(ZERO_ERR_INVALID, "--collectives %s: no such algorithm",
                          s->config.collectives);
     zero_engine_spec spec = engine_spec(s, collectives);
+    ZERO_TRY(choose_message(s, &spec.plan));
     zero_weights weights = zero_hugging_face_weights(&s->initial);
     if (imports(s)) spec.weights = &weights;
-    spec.awaits_states = s->saving.resumed.is_there;
+    spec.awaits_states = s->saving.resumed.is_there || s->own;
     zero_status st = zero_engine_init(&s->engine, &spec, &s->world);
     if (st == ZERO_ERR_NOMEM) {
         zero_failure refusal = zero_failure_keep(ZERO_ERR_NOMEM);

@@ -22,6 +22,7 @@
 #include "state/trace.h"
 #include "train/devices.h"
 #include "train/metrics.h"
+#include "verify/states.h"
 
 /* What only the program knows about a run. */
 typedef struct {
@@ -80,8 +81,16 @@ typedef struct {
     zero_tale tale; /* rank 0's: all ranks'; owned */
 } zero_telling;
 
+/* A model whose states and samples the command has itself: it trains on no data. `take` is
+ * called once for the whole model, before it is cut. */
+typedef struct {
+    zero_status (*take)(void *arg, zero_model *model);
+    void *arg;
+} zero_session_own;
+
 typedef struct {
     const zero_options *given;
+    const zero_session_own *own; /* NULL: --data has the samples */
     zero_facts facts;
     zero_config config;     /* completed */
     zero_deadline deadline; /* of starting and ending MPI */
@@ -112,6 +121,7 @@ typedef struct {
     zero_saving saving;
     zero_tracing tracing;
     zero_telling telling;
+    zero_step_record record; /* --record, during the last step */
 } zero_session;
 
 /* Checks the options, which the caller has filled in, then starts MPI. Collective over

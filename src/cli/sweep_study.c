@@ -91,6 +91,8 @@ static zero_status describe_job(const zero_sweep_options *o, const json_t *point
     c->plan.stage = (int)zero_point_whole(point, "stage");
     c->init_from = NULL; /* it decides nothing but the shape */
     c->fake_nodes = (int)zero_fact_number(point, "nodes/count");
+    if (json_object_get(run, "wire"))
+        c->plan.message = (int64_t)zero_fact_number(run, "wire/message");
     ZERO_TRY(zero_json_object(where, run, "model", &model));
     ZERO_TRY(zero_shape_read(where, model, false, &c->base));
     ZERO_TRY(zero_json_text(where, run, "collectives", &c->collectives));

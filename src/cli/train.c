@@ -8,8 +8,10 @@
 
 #include "base/clock.h"
 #include "base/fail.h"
+#include "base/type.h"
 #include "report/print_text.h"
 #include "train/learning_rate.h"
+#include "zero/version.h"
 
 /* ---- the loop ---- */
 
@@ -70,6 +72,54 @@ static void warn_of_lost_metrics(zero_session *s)
     s->metrics_warned = true;
 }
 
+/* --record: the states before the last step. */
+static zero_status begin_record(zero_session *s, const zero_source *source,
+                                const zero_step_input *in)
+{
+    const zero_config *c = &s->config;
+    char sharding[32];
+    snprintf(sharding, sizeof sharding, "stage %d", (int)c->plan.stage);
+    const zero_step_facts facts = {.framework = "zero " ZERO_VERSION_STRING,
+                                   .sharding = sharding,
+                                   .dtype = zero_type_name_at(c->plan.type),
+                                   .updates = s->engine.adam_steps,
+                                   .lr = in->lr,
+                                   .beta1 = in->beta1,
+                                   .beta2 = in->beta2,
+                                   .eps = in->eps,
+                                   .weight_decay = in->weight_decay,
+                                   .clip = in->clip,
+                                   .loss_scale = (double)s->engine.loss_scale.scale,
+                                   .step = in->step,
+                                   .seed = c->seed,
+                                   .dropout = c->dropout,
+                                   .activations =
+                                       zero_type_name_at(zero_config_activations(c)),
+                                   .slices = c->tp.slices,
+                                   .reproducible = c->plan.reproducible};
+    return zero_step_record_begin(&s->record,
+                                  &(zero_step_outline){.model = &s->model,
+                                                       .facts = &facts,
+                                                       .type = c->plan.type,
+                                                       .ranks = c->plan.n_ranks,
+                                                       .microbatches = c->plan.accumulation,
+                                                       .batch = c->plan.micro_batch},
+                                  source);
+}
+
+/* A skipped step changes nothing, so there is nothing to compare. */
+static zero_status end_record(zero_session *s, const zero_run_output *out)
+{
+    zero_listener listener = zero_notes_listener();
+    if (!out->overflow) return zero_step_record_end(&s->record, out->loss, out->grad_norm);
+    if (zero_comm_is_root(&s->world))
+        zero_listener_tell(&listener,
+                           "--record %s: the last step was skipped, because a "
+                           "gradient overflowed: there is no file",
+                           s->config.record);
+    return ZERO_OK;
+}
+
 typedef struct {
     zero_totals run;
     zero_step_times times;
@@ -85,9 +135,15 @@ static zero_status train_step(zero_session *s, int64_t step, sums *sum)
     zero_run_output out;
     double start = zero_clock_seconds();
     zero_tracing_begin(s, step, start);
+    const bool is_recorded = s->config.record && step == s->config.steps;
+    if (is_recorded) {
+        ZERO_TRY(begin_record(s, &source, &in));
+        start = zero_clock_seconds();
+    }
     ZERO_TRY(zero_engine_step(&s->engine, &source, &in, &out));
     double end = zero_clock_seconds();
     ZERO_TRY(zero_tracing_end(s, end));
+    if (is_recorded) ZERO_TRY(end_record(s, &out));
 
     /* Seconds in which this rank, or its device, has waited for collectives and copies. An
      * evaluation may read those of a device that the step before it has left: they are the
@@ -211,6 +267,8 @@ static zero_status run_session(zero_session *s)
     if (st == ZERO_OK) st = zero_session_build(s);
     if (st == ZERO_OK) st = zero_saving_open(s);
     if (st == ZERO_OK) st = zero_telling_open(s);
+    if (st == ZERO_OK && s->config.record)
+        st = zero_step_record_open(&s->record, s->config.record, &s->engine);
     /* Last: only zero_tracing_close() removes the file that it begins. */
     if (st == ZERO_OK) st = zero_tracing_open(s);
     if (st == ZERO_OK) st = zero_tracing_close(s, train(s));
@@ -223,6 +281,7 @@ static zero_status run(void *options, const zero_options *given)
 {
     zero_session s = {.config = *(const zero_config *)options, .given = given};
     zero_status st = run_session(&s);
+    zero_step_record_abandon(&s.record);
     zero_deadline_close(&s.deadline); /* its thread looks into this frame */
     return st;
 }

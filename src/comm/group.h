@@ -30,6 +30,12 @@ typedef struct {
     double exposed; /* of these, spent waiting and doing nothing else */
 } zero_duration;
 
+/* Links between nodes, as a trial found them (wire.h); zeros: none was made. */
+typedef struct {
+    double latency; /* seconds */
+    double rate;    /* bytes per second, of a node that sends and receives */
+} zero_wire;
+
 /* Requests of MPI's that end together. */
 typedef struct zero_requests {
     int n;
@@ -77,6 +83,7 @@ struct zero_comm {
     struct zero_collective *active; /* begun and not yet ended, oldest first; borrowed */
     int64_t advanced;               /* (whole) grows when a step runs or a message ends */
 
+    zero_wire wire;             /* (whole) between its nodes */
     zero_crowd crowd;           /* (whole) beside the threads that wait */
     struct zero_watch *watch;   /* (whole) owned; NULL: no watchdog (watch.h) */
     struct zero_check *check;   /* owned; NULL: ranks do not compare (check.h) */

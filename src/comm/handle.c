@@ -6,6 +6,7 @@
 #include "comm/mpi_error.h"
 #include "comm/named.h"
 #include "comm/watch.h"
+#include "comm/wire.h"
 #include "comm/works.h"
 
 /* ---- may it be used ---- */
@@ -37,6 +38,7 @@ zero_status zero_comm_open(MPI_Comm mpi, double watchdog, zero_comm **comm)
         st = zero_new(&kept, 1, "a group of ranks");
     /* Ranks agree before the watchdog sends its first message. */
     st = zero_agree(&own, st);
+    if (st == ZERO_OK) st = zero_wire_try(&own);
     if (st == ZERO_OK) {
         *kept = own; /* the watchdog keeps its address */
         kept->starting = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;

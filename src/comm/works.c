@@ -10,6 +10,7 @@
 #include "comm/mpi_error.h"
 #include "comm/thread.h"
 #include "comm/watch.h"
+#include "comm/wire.h"
 
 #define PROGRAMS 64                  /* kept per group, unless more are in flight */
 #define BLOCKS   16                  /* of staging, kept for the next collective */
@@ -242,6 +243,8 @@ static zero_status begin(zero_comm *comm, const zero_collective_spec *spec, cons
                          zero_collective_kind_name(spec->kind));
     ZERO_TRY(zero_works_make(comm, work, &w));
     w->spec = *spec;
+    if (comm->layout.n_nodes > 1)
+        w->spec.message = zero_wire_message(&zero_family_whole(comm)->wire);
     w->in = in;
     w->out = out;
     return zero_works_begun(comm, start(comm, w), w, work);

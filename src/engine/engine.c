@@ -199,6 +199,7 @@ static zero_status compute(zero_engine *e, const zero_source *source,
 {
     assert(!e->schedule.input.forward_only);
     run->source = source;
+    run->arguments ^= source->counted;
     ZERO_TRY(vote_early(e, ZERO_OK));
     ZERO_TRY(walk_step(e, run, out));
     ZERO_TRY(check_verdict(e, in, out));

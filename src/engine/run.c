@@ -60,7 +60,8 @@ static zero_batch make_batch(const zero_plan_input *plan, const zero_run_input *
                             .inputs = in->prompt,
                             .past = in->past,
                             .room = plan->seq};
-    int64_t positions = plan->micro_batch * plan->seq * plan->accumulation * n_ranks;
+    int64_t positions = zero_walk_positions(in, plan->micro_batch * plan->seq *
+                                                    plan->accumulation * n_ranks);
     return (zero_batch){.B = plan->micro_batch,
                         .T = plan->seq,
                         .step = in->step,

@@ -128,8 +128,8 @@ zero_status zero_run_loss(zero_walk *w, const zero_instruction *i)
         for (int m = 0; m < mine; m++)
             r->all_losses[zero_walk_microbatch(w, i, rank, m) - w->in->first_microbatch] =
                 r->gathered[(int64_t)rank * mine + m];
-    double positions = (double)all * (double)(w->batch.B * w->batch.T);
-    w->out->loss = zero_tree_sum_scalars(all, r->all_losses) / positions;
+    int64_t positions = zero_walk_positions(w->in, all * w->batch.B * w->batch.T);
+    w->out->loss = zero_tree_sum_scalars(all, r->all_losses) / (double)positions;
     return ZERO_OK;
 }
 

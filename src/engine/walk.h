@@ -114,6 +114,12 @@ static inline int64_t zero_walk_microbatch(const zero_walk *w, const zero_instru
            (int64_t)m * i->microbatch_stride;
 }
 
+/* The positions that a mean is taken over: those that count, of n. */
+static inline int64_t zero_walk_positions(const zero_run_input *in, int64_t n)
+{
+    return in->source && in->source->counted > 0 ? in->source->counted : n;
+}
+
 static inline zero_type zero_walk_type(const zero_walk *w, int buffer)
 {
     return w->r->schedule->buffers[buffer].type;

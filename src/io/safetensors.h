@@ -79,6 +79,11 @@ ZERO_NODISCARD zero_status zero_safetensors_add(const char *path,
                                                 const zero_safetensors *part, int file,
                                                 zero_safetensors *all);
 
+/* A table of the tensors whose names begin with `prefix`, without it. `all` outlives it. */
+ZERO_NODISCARD zero_status zero_safetensors_under(const zero_safetensors *all,
+                                                  const char *prefix,
+                                                  zero_safetensors *part);
+
 /* ZERO_ERR_FORMAT unless the files have the tensors that the index says, and no others. */
 ZERO_NODISCARD zero_status zero_safetensors_check_index(const char *path,
                                                         const zero_safetensors_index *index,

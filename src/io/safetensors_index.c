@@ -92,6 +92,25 @@ zero_status zero_safetensors_add(const char *path, const zero_safetensors *part,
     return ZERO_OK;
 }
 
+zero_status zero_safetensors_under(const zero_safetensors *all, const char *prefix,
+                                   zero_safetensors *part)
+{
+    ZERO_AT_END(zero_safetensors_destroy) zero_safetensors t = {.root = json_object()};
+    const size_t len = strlen(prefix);
+    ZERO_TRY(zero_new(&t.entries, all->n + 1, "tensors of a file"));
+    for (int i = 0; i < all->n; i++) {
+        zero_safetensors_entry *to = &t.entries[t.n];
+        *to = all->entries[i];
+        if (strncmp(to->name, prefix, len) != 0) continue;
+        to->name += len;
+        json_t *place = json_pack("{s:i}", ZERO_SAFETENSORS_PLACE, t.n++);
+        ZERO_TRY(zero_allocated(json_object_set_new(t.root, to->name, place) == 0,
+                                "no memory for a table of %d tensors", t.n));
+    }
+    ZERO_GIVE(part, t);
+    return ZERO_OK;
+}
+
 zero_status zero_safetensors_check_index(const char *path,
                                          const zero_safetensors_index *index,
                                          const zero_safetensors *all)

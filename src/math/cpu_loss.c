@@ -29,14 +29,25 @@ static int64_t target_of(const zero_softmax *s, int64_t r)
     return 0 <= column && column < s->V ? column : -1;
 }
 
+/* Sets the gradient of a row without a target. Returns its loss. */
+static float not_counted(int64_t V, float dscale, float *logits)
+{
+    if (dscale != 0.0f) memset(logits, 0, (size_t)V * sizeof *logits);
+    return 0.0f;
+}
+
 static void cross_entropy_rows(const zero_math *math, const void *arg, int64_t first,
                                int64_t end)
 {
     const zero_cross_entropy *e = arg;
     const int64_t step = zero_max(ZERO_CPU_PIECE / e->V, 1);
     for (int64_t r = first; r < end; r++) {
-        e->loss[r] = zero_cpu_kernels_of(math)->cross_entropy(
-            e->V, e->targets[r], e->dscale, e->logits + r * zero_logits_stride(e));
+        float *logits = e->logits + r * zero_logits_stride(e);
+        if (e->targets[r] < 0)
+            e->loss[r] = not_counted(e->V, e->dscale, logits);
+        else
+            e->loss[r] = zero_cpu_kernels_of(math)->cross_entropy(e->V, e->targets[r],
+                                                                  e->dscale, logits);
         if ((r + 1) % step == 0) zero_math_poll(math);
     }
 }
@@ -128,6 +139,10 @@ static void softmax_loss_rows(const zero_math *math, const void *arg, int64_t fi
     const zero_softmax *s = arg;
     const int64_t step = zero_max(ZERO_CPU_PIECE / s->V, 1);
     for (int64_t r = first; r < end; r++) {
+        if (s->targets[r] < 0) {
+            s->loss[r] = not_counted(s->V, s->dscale, s->logits + r * s->V);
+            continue;
+        }
         const double most = largest_of(s, r);
         const double sum = sum_of(s, 0, s->ranks * s->slices, most, r);
         s->loss[r] = (float)(zero_log(sum) + most - wanted_of(s, r));

@@ -306,6 +306,11 @@ static void cross_entropy(const zero_math *math, const zero_cross_entropy *e)
     assert(e->gradient == ZERO_FP32);
     for (int64_t r = 0; r < e->rows; r++, logits += zero_logits_stride(e)) {
         double most = -INFINITY, sum = 0.0;
+        if (e->targets[r] < 0) {
+            e->loss[r] = 0.0f;
+            for (int64_t j = 0; e->dscale != 0.0f && j < e->V; j++) logits[j] = 0.0f;
+            continue;
+        }
         for (int64_t j = 0; j < e->V; j++) most = fmax(most, (double)logits[j]);
         for (int64_t j = 0; j < e->V; j++) sum += exp((double)logits[j] - most);
         e->loss[r] = (float)(log(sum) + most - (double)logits[e->targets[r]]);

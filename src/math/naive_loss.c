@@ -73,6 +73,11 @@ static void gradient(const zero_softmax *s, double most, double sum, int64_t r)
 void zero_naive_softmax_loss(const zero_math *math, const zero_softmax *s)
 {
     for (int64_t r = 0; r < s->rows; r++) {
+        if (s->targets[r] < 0) {
+            s->loss[r] = 0.0f;
+            for (int64_t j = 0; j < s->V; j++) s->logits[r * s->V + j] = 0.0f;
+            continue;
+        }
         const double most = largest(s, r);
         const double sum = total(s, 0, s->ranks * s->slices, most, r);
         double wanted = 0.0; /* one rank has it, the others 0 */

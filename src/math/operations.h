@@ -190,8 +190,9 @@ typedef struct {
     float *dwte, *dwpe;
 } zero_embedding_grad;
 
-/* loss[rows] = -log softmax(logits)[target], 0 <= target < V, NaN if a logit is. If dscale
- * != 0 the logits become their gradient, dscale * (softmax - onehot); if it is 0 they are
+/* loss[rows] = -log softmax(logits)[target], target < V, NaN if a logit is. A row whose
+ * target is negative does not count: its loss and its gradient are 0. If dscale != 0 the
+ * logits become their gradient, dscale * (softmax - onehot); if it is 0 they are
  * left as they are. A gradient of 16 bits, which a backend may have (halves_logits), begins
  * where its row of logits began: its rows are 2 * stride numbers apart. */
 typedef struct {
@@ -225,7 +226,8 @@ static inline int64_t zero_logits_stride(const zero_cross_entropy *e)
  *                       else anything
  *
  * Words and slices alone decide the bits, not ranks: the sum over all slices is the tree of
- * base/tree.h in double. A NaN among a row's logits makes its loss NaN on all ranks. */
+ * base/tree.h in double. A NaN among a row's logits makes its loss NaN on all ranks. A
+ * negative target is that of cross_entropy(). */
 typedef struct {
     int64_t rows, V, first;
     int slices;

@@ -1,7 +1,16 @@
 #include "pages/expect.h"
 
+#include "base/embedded.h"
 #include "base/fail.h"
 #include "facts/facts.h"
+
+extern const zero_embedded zero_page_forms[];
+
+/* A line of expect.form. */
+typedef struct {
+    char path[256], kind[8], given[64];
+    int64_t least, most; /* of a text `least` is the most */
+} expected;
 
 static zero_status check_length(const char *where, const char *key, const char *text,
                                 size_t most)
@@ -12,44 +21,39 @@ static zero_status check_length(const char *where, const char *key, const char *
                      where, zero_json_shown(key, shown), most, strlen(text));
 }
 
-static zero_status check_number(const char *where, const json_t *object, const char *key,
-                                bool is_any)
+static zero_status check_member(const char *where, const json_t *object, const char *key,
+                                const expected *row)
 {
     double number = 0.0;
-    if (!json_is_null(json_object_get(object, key)))
-        ZERO_TRY(zero_json_real(where, object, key, &number));
-    if (is_any || number >= 0.0) return ZERO_OK;
-    return zero_fail(ZERO_ERR_FORMAT,
-                     "%.500s: \"%.60s\": expected a number of at least 0 or null, found %g",
-                     where, key, number);
-}
-
-static zero_status check_member(const char *where, const json_t *object, const char *key,
-                                const zero_expected *row)
-{
-    int64_t number;
+    int64_t whole;
     bool flag;
     const char *text = "";
     const json_t *part;
-    switch (row->kind) {
-    case ZERO_EXPECT_WHOLE:
-        return zero_json_whole(where, object, key, row->least, row->most, &number);
-    case ZERO_EXPECT_FLAG: return zero_json_flag(where, object, key, &flag);
-    case ZERO_EXPECT_OBJECT: return zero_json_object(where, object, key, &part);
-    case ZERO_EXPECT_LIST: return zero_json_array(where, object, key, &part);
-    case ZERO_EXPECT_TEXT:
+    switch (row->kind[0]) {
+    case 'w': return zero_json_whole(where, object, key, row->least, row->most, &whole);
+    case 'f': return zero_json_flag(where, object, key, &flag);
+    case 'o': return zero_json_object(where, object, key, &part);
+    case 'l': return zero_json_array(where, object, key, &part);
+    case 't':
         ZERO_TRY(zero_json_text(where, object, key, &text));
-        return check_length(where, key, text, (size_t)row->most);
-    default: return check_number(where, object, key, row->kind == ZERO_EXPECT_ANY);
+        return check_length(where, key, text, (size_t)row->least);
+    default: /* number, any */
+        if (!json_is_null(json_object_get(object, key)))
+            ZERO_TRY(zero_json_real(where, object, key, &number));
+        if (row->kind[0] == 'a' || number >= 0.0) return ZERO_OK;
+        return zero_fail(
+            ZERO_ERR_FORMAT,
+            "%.500s: \"%.60s\": expected a number of at least 0 or null, found %g", where,
+            key, number);
     }
 }
 
 static zero_status walk(const char *where, const char *inside, const json_t *object,
-                        const char *path, const zero_expected *row);
+                        const char *path, const expected *row);
 
 /* The member itself, or what is in it: `rest` of the path, "" at its end. */
 static zero_status walk_member(const char *where, const char *inside, const json_t *object,
-                               const char *key, const char *rest, const zero_expected *row)
+                               const char *key, const char *rest, const expected *row)
 {
     char here[700], shown[ZERO_JSON_SHOWN];
     const json_t *part;
@@ -60,18 +64,8 @@ static zero_status walk_member(const char *where, const char *inside, const json
     return walk(where, key, part, rest + 1, row);
 }
 
-/* Items are objects. */
-static zero_status walk_item(const char *where, const char *list, size_t i,
-                             const json_t *item, const char *rest, const zero_expected *row)
-{
-    char name[80];
-    snprintf(name, sizeof name, "%.40s %zu", list, i + 1);
-    if (json_is_object(item)) return walk(where, name, item, rest + 1, row);
-    return zero_fail(ZERO_ERR_FORMAT, "%.500s: \"%s\": expected an object", where, name);
-}
-
 static zero_status walk(const char *where, const char *inside, const json_t *object,
-                        const char *path, const zero_expected *row)
+                        const char *path, const expected *row)
 {
     const char *rest = path + strcspn(path, "/"), *name;
     json_t *member;
@@ -96,7 +90,12 @@ static zero_status walk(const char *where, const char *inside, const json_t *obj
             name += strlen("[]");
             json_array_foreach(json_object_get(object, key), i, member)
             {
-                ZERO_TRY(walk_item(where, key, i, member, rest, row));
+                char item[80];
+                snprintf(item, sizeof item, "%.40s %zu", key, i + 1);
+                if (!json_is_object(member))
+                    return zero_fail(ZERO_ERR_FORMAT, "%.500s: \"%s\": expected an object",
+                                     where, item);
+                ZERO_TRY(walk(where, item, member, rest + 1, row));
             }
             continue;
         }
@@ -105,11 +104,19 @@ static zero_status walk(const char *where, const char *inside, const json_t *obj
     return ZERO_OK;
 }
 
-zero_status zero_expect(const char *where, const json_t *object, const zero_expected *rows,
-                        int n)
+zero_status zero_expect(const char *where, const json_t *object, const char *section)
 {
-    for (int i = 0; i < n; i++)
-        if (!rows[i].given || zero_fact_at(object, rows[i].given))
-            ZERO_TRY(walk(where, NULL, object, rows[i].path, &rows[i]));
+    char heading[40];
+    snprintf(heading, sizeof heading, "=== %s\n", section);
+    const char *line = strstr(zero_embedded_text(zero_page_forms, "expect"), heading);
+    assert(line);
+    for (line = strchr(line, '\n') + 1; *line && *line != '\n';
+         line = strchr(line, '\n') + 1) {
+        expected row = {.least = 0};
+        sscanf(line, "%255s %7s %" SCNd64 " %" SCNd64 " if %63s", row.path, row.kind,
+               &row.least, &row.most, row.given);
+        if (!row.given[0] || zero_fact_at(object, row.given))
+            ZERO_TRY(walk(where, NULL, object, row.path, &row));
+    }
     return ZERO_OK;
 }

@@ -67,8 +67,3 @@ ZERO_NODISCARD zero_status zero_study_parse(json_t **report, const char *path,
 
 ZERO_NODISCARD zero_status zero_study_print(const json_t *report, FILE *out);
 void zero_studies_print_csv(json_t *const *reports, int n, FILE *out);
-
-/* Checks a study from outside. `row`: what a point is called in messages, "row" or "point".
- * ZERO_ERR_FORMAT. */
-ZERO_NODISCARD zero_status zero_study_check(const char *path, const json_t *study,
-                                            const char *row);

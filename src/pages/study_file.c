@@ -145,6 +145,43 @@ static zero_status read_csv(const char *path, char *text, size_t len, json_t **s
     }
 }
 
+/* ---- what is expected of study.csv and study.json from outside ---- */
+
+/* `row`: what a point is called in messages, "row" or "point". */
+static zero_status check(const char *path, const json_t *study, const char *row)
+{
+    ZERO_TRY(zero_expect(path, study, "study"));
+    const char *scaling = json_string_value(json_object_get(study, "scaling"));
+    json_t *points = json_object_get(study, "points"), *point;
+    size_t i, first = row[0] == 'r' ? 2 : 1; /* row 1 of CSV has the names */
+    if (strcmp(scaling, "weak") != 0 && strcmp(scaling, "strong") != 0)
+        return zero_fail(ZERO_ERR_FORMAT,
+                         "%.500s: \"scaling\": expected weak or strong, found %.60s", path,
+                         scaling);
+    if (json_array_size(points) == 0 || json_array_size(points) > ZERO_STUDY_POINTS)
+        return zero_fail(ZERO_ERR_FORMAT,
+                         "%.500s: expected a study of at most %d points, found %zu", path,
+                         ZERO_STUDY_POINTS, json_array_size(points));
+    json_array_foreach(points, i, point)
+    {
+        char where[600];
+        snprintf(where, sizeof where, "%.500s, %s %zu", path, row, i + first);
+        static const char *const models[] = {"planned", "simulated"};
+        ZERO_TRY(zero_expect(where, point, "point"));
+        if (zero_point_is(point, "measured"))
+            ZERO_TRY(zero_expect(where, point, "measured point"));
+        else if (!zero_point_is(point, "missing") && !zero_point_is(point, "failed"))
+            return zero_fail(
+                ZERO_ERR_FORMAT,
+                "%.500s: \"state\": expected measured, missing or failed, found %.60s",
+                where, json_string_value(json_object_get(point, "state")));
+        for (int k = 0; k < 2; k++)
+            if (!json_is_null(json_object_get(point, models[k])))
+                ZERO_TRY(zero_expect(where, point, models[k]));
+    }
+    return ZERO_OK;
+}
+
 /* ---- the report ---- */
 
 /* Bytes that the metrics of a point say; null: it has none, or they are not beside the
@@ -260,7 +297,7 @@ static zero_status read_text(const char *path, const char *file, const zero_byte
     bool of_rows = is_csv(text->bytes, text->len);
     ZERO_TRY(of_rows ? read_csv(path, (char *)text->bytes, text->len - 1, &study)
                      : zero_json_parse(path, text->bytes, text->len - 1, &study));
-    ZERO_TRY(zero_study_check(path, study, of_rows ? "row" : "point"));
+    ZERO_TRY(check(path, study, of_rows ? "row" : "point"));
     return make_report(path, file, study, report);
 }
 

@@ -54,44 +54,6 @@ static char phase_of(const zero_program *p, int at)
     return 'f';
 }
 
-/* Instructions that a column stands for, by the worst of them. */
-static json_t *column_facts(const zero_schedule *s, int begin, int end, int peak)
-{
-    const zero_program *p = &s->programs[ZERO_PROGRAM_STEP];
-    const int worst = worst_of(p, begin, end);
-    const char phase[] = {phase_of(p, worst), '\0'};
-    double bytes[LAYERS];
-    measure(s, worst, bytes);
-    return json_pack("{s:s, s:b, s:[f, f, f]}", "phase", phase, "has_peak",
-                     begin <= peak && peak < end, "tops", bytes[STATES],
-                     bytes[STATES] + bytes[ACTIVATIONS],
-                     bytes[STATES] + bytes[ACTIVATIONS] + bytes[REST]);
-}
-
-/* One stage. */
-static json_t *panel_facts(const zero_schedule *s, int width)
-{
-    const zero_program *p = &s->programs[ZERO_PROGRAM_STEP];
-    const int peak = worst_of(p, 0, p->length);
-    double bytes[LAYERS];
-    json_t *columns = json_array();
-    measure(s, peak, bytes);
-    for (int k = 0; k < width; k++) {
-        int begin = (int)((int64_t)k * p->length / width);
-        int end = (int)((int64_t)(k + 1) * p->length / width);
-        json_array_append_new(columns,
-                              column_facts(s, begin, end == begin ? end + 1 : end, peak));
-    }
-    /* Evaluation may need more than a step that keeps nothing. */
-    bool is_beside = s->peak_program != ZERO_PROGRAM_STEP;
-    return json_pack(
-        "{s:i, s:s, s:I, s:i, s:i, s:[f, f, f], s:o, s:s*, s:I}", "stage", s->input.stage,
-        "name", zero_stage_at(s->input.stage)->name, "bytes", p->code[peak].live_bytes,
-        "number", peak + 1, "of", p->length, "layers", bytes[STATES], bytes[ACTIVATIONS],
-        bytes[REST], "columns", columns, "needs_more",
-        is_beside ? zero_program_name(s->peak_program) : NULL, "peak_bytes", s->peak_bytes);
-}
-
 /* ---- words ---- */
 
 /* The length of the words of a text that fit `width`; a longer word is cut. */
@@ -123,8 +85,8 @@ static json_t *lines_of(int n, int width, const char *left[ZERO_STAGE_COUNT])
     return lines;
 }
 
-/* Classes that a step of any stage uses, and the words at the peaks. */
-static json_t *used_classes(const zero_plan_report *r, zero_legend *legend)
+/* Classes that a step of any stage uses. */
+static json_t *used_classes(const zero_plan_report *r)
 {
     static const char *const marks[LAYERS] = {
         [STATES] = "#", [ACTIVATIONS] = "o", [REST] = "."};
@@ -140,10 +102,6 @@ static json_t *used_classes(const zero_plan_report *r, zero_legend *legend)
                                             "name", zero_class_name((zero_class)c),
                                             "meaning", zero_class_meaning((zero_class)c)));
     }
-    for (int i = 0; i < r->n; i++) {
-        const zero_program *p = &r->stages[i].schedule.programs[ZERO_PROGRAM_STEP];
-        legend->ops[p->code[worst_of(p, 0, p->length)].op] = true;
-    }
     return classes;
 }
 
@@ -157,20 +115,48 @@ zero_status zero_plan_show_chart(const zero_plan_report *r, FILE *out)
     for (int i = 0; i < r->n; i++) {
         const zero_schedule *s = &r->stages[i].schedule;
         const zero_program *p = &s->programs[ZERO_PROGRAM_STEP];
-        json_array_append_new(panels, panel_facts(s, width));
-        zero_text_instruction(s->input.model, &p->code[worst_of(p, 0, p->length)],
-                              places[i]);
+        const int peak = worst_of(p, 0, p->length);
+        double bytes[LAYERS];
+        json_t *columns = json_array();
+        measure(s, peak, bytes);
+        for (int k = 0; k < width; k++) {
+            int begin = (int)((int64_t)k * p->length / width);
+            int end = (int)((int64_t)(k + 1) * p->length / width);
+            /* Instructions that a column stands for, by the worst of them. */
+            if (end == begin) end++;
+            const int worst = worst_of(p, begin, end);
+            const char phase[] = {phase_of(p, worst), '\0'};
+            double of[LAYERS];
+            measure(s, worst, of);
+            json_array_append_new(columns,
+                                  json_pack("{s:s, s:b, s:[f, f, f]}", "phase", phase,
+                                            "has_peak", begin <= peak && peak < end, "tops",
+                                            of[STATES], of[STATES] + of[ACTIVATIONS],
+                                            of[STATES] + of[ACTIVATIONS] + of[REST]));
+        }
+        /* Evaluation may need more than a step that keeps nothing. */
+        bool is_beside = s->peak_program != ZERO_PROGRAM_STEP;
+        json_array_append_new(
+            panels,
+            json_pack("{s:i, s:s, s:I, s:i, s:i, s:[f, f, f], s:o, s:s*, s:I}", "stage",
+                      s->input.stage, "name", zero_stage_at(s->input.stage)->name, "bytes",
+                      p->code[peak].live_bytes, "number", peak + 1, "of", p->length,
+                      "layers", bytes[STATES], bytes[ACTIVATIONS], bytes[REST], "columns",
+                      columns, "needs_more",
+                      is_beside ? zero_program_name(s->peak_program) : NULL, "peak_bytes",
+                      s->peak_bytes));
+        zero_text_instruction(s->input.model, &p->code[peak], places[i]);
+        legend.ops[p->code[peak].op] = true;
         at[i] = places[i];
         shards[i] = zero_stage_at(s->input.stage)->words;
     }
     for (int row = ROWS - 1; row >= 0; row--)
         json_array_append_new(rows, json_integer(row));
-    json_object_update_new(facts, json_pack("{s:i, s:o, s:o, s:o, s:o, s:o}", "width",
-                                            width, "rows", rows, "panels", panels,
-                                            "shards_lines", lines_of(r->n, width, shards),
-                                            "at_lines", lines_of(r->n, width, at),
-                                            "classes", used_classes(r, &legend)));
-    ZERO_TRY(zero_report_print("chart", facts, out));
-    zero_legend_show(&legend, out);
-    return ZERO_OK;
+    json_object_update_new(facts,
+                           json_pack("{s:i, s:o, s:o, s:o, s:o, s:o, s:o}", "width", width,
+                                     "rows", rows, "panels", panels, "shards_lines",
+                                     lines_of(r->n, width, shards), "at_lines",
+                                     lines_of(r->n, width, at), "classes", used_classes(r),
+                                     "legend", zero_legend_facts(&legend)));
+    return zero_report_print("chart", facts, out);
 }

@@ -1,121 +1,55 @@
 #include "report/live.h"
 
+#include "base/embedded.h"
 #include "base/number.h"
+#include "facts/form.h"
+#include "train/metrics.h"
 #include "train/step_times.h"
 
-#define PART 64
-#define BAR  20
+extern const zero_embedded zero_report_forms[];
 
-/* Parts in the order in which they are shown. */
-enum {
-    STEP,
-    SHARE,
-    BAR_PART,
-    LOSS,
-    VALIDATION,
-    TOKENS,
-    TIME,
-    DIVISION,
-    LEFT,
-    SAVED,
-    N_PARTS
-};
+/* Parts in the order in which they are shown, a line each of the form "live". */
+enum { STEP, SHARE, BAR, LOSS, VALIDATION, TOKENS, TIME, DIVISION, LEFT, SAVED, N_PARTS };
 
 /* The first part that does not fit is left out, and those after it here. Numbers come
  * before the picture of the share, which is also there as a number. */
 static const int by_importance[N_PARTS] = {STEP,       LEFT, LOSS,  SHARE,    TOKENS,
-                                           VALIDATION, TIME, SAVED, DIVISION, BAR_PART};
+                                           VALIDATION, TIME, SAVED, DIVISION, BAR};
 
-/* ---- parts ---- */
-
-static void put_loss(char text[PART], const char *before, double loss, int digits,
-                     const char *after)
+size_t zero_live_text(const zero_live *l, int width, char text[ZERO_LIVE_TEXT])
 {
-    if (fabs(loss) < 1e3)
-        snprintf(text, PART, "%s%.*f%s", before, digits, loss, after);
-    else
-        snprintf(text, PART, "%s%.3g%s", before, loss, after);
-}
-
-static void put_bar(char text[PART], const zero_live *l)
-{
-    char bar[BAR + 1] = "";
-    size_t done = (size_t)(BAR * l->step / l->steps);
-    memset(bar, ' ', BAR);
-    memset(bar, '#', done);
-    snprintf(text, PART, " [%s]", bar);
-}
-
-static void put_tokens(char text[PART], double rate)
-{
-    static const char units[] = {' ', 'k', 'M', 'G'};
-    size_t k = 0;
-    for (; rate >= 999.5 && k + 1 < sizeof units; k++) rate /= 1e3;
-    int digits = k > 0 && rate < 9.95 ? 1 : 0;
-    if (k == 0)
-        snprintf(text, PART, "  %.0f tok/s", rate);
-    else
-        snprintf(text, PART, "  %.*f%c tok/s", digits, rate, units[k]);
-}
-
-/* The step and its two parts have one unit and the same digits. */
-static void put_times(const zero_live *l, char time[PART], char division[PART])
-{
-    bool is_long = l->seconds >= 9.95;
-    double unit = is_long ? 1.0 : 1e3, shown = unit * l->seconds;
-    int digits = is_long ? 1 : shown < 9.95 ? 2 : 0;
-    snprintf(time, PART, "  %.*f %s", digits, shown, is_long ? "s" : "ms");
-    if (isnan(l->compute) || isnan(l->exposed)) return;
-    snprintf(division, PART, ": %.*f compute %.*f exposed", digits, unit * l->compute,
-             digits, unit * l->exposed);
-}
-
-static void put_left(char text[PART], double seconds)
-{
-    const double most = 999.0 * 86400.0; /* about three years */
-    if (isnan(seconds)) return;
-    int64_t s = (int64_t)(fmin(fmax(seconds, 0.0), most) + 0.5);
-    int64_t m = s / 60, h = m / 60, d = h / 24;
-    if (d > 0)
-        snprintf(text, PART, "  left %" PRId64 " d %" PRId64 " h", d, h % 24);
-    else if (h > 0)
-        snprintf(text, PART, "  left %" PRId64 " h %" PRId64 " min", h, m % 60);
-    else if (m > 0)
-        snprintf(text, PART, "  left %" PRId64 " min %" PRId64 " s", m, s % 60);
-    else
-        snprintf(text, PART, "  left %" PRId64 " s", s);
-}
-
-static void put_parts(const zero_live *l, char parts[N_PARTS][PART])
-{
-    snprintf(parts[STEP], PART, "step %" PRId64 "/%" PRId64, l->step, l->steps);
-    snprintf(parts[SHARE], PART, " %3d%%", (int)(100 * l->step / l->steps));
-    put_left(parts[LEFT], l->left);
-    if (l->saved >= 0) snprintf(parts[SAVED], PART, "  saved %" PRId64, l->saved);
-    if (l->has_val_loss) put_loss(parts[VALIDATION], " (val ", l->val_loss, 2, ")");
-    if (!l->has_step) return;
-    put_loss(parts[LOSS], "  loss ", l->loss, 3, "");
-    put_tokens(parts[TOKENS], l->tokens_per_second);
-    put_times(l, parts[TIME], parts[DIVISION]);
-    put_bar(parts[BAR_PART], l);
-}
-
-size_t zero_live_text(const zero_live *live, int width, char text[ZERO_LIVE_TEXT])
-{
-    char parts[N_PARTS][PART] = {{0}};
+    char bar[21] = "                    ";
+    const char *parts[N_PARTS], *at;
     bool is_shown[N_PARTS] = {false};
     size_t room = (size_t)zero_max(0, zero_min(width, ZERO_LIVE_TEXT) - 1), length = 0;
-    put_parts(live, parts);
+    ZERO_FREED char *lines = NULL;
+    memset(bar, '#', (size_t)(20 * l->step / l->steps));
+    json_auto_t *facts = json_pack(
+        "{s:I, s:I, s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:I}", "step",
+        l->step, "steps", l->steps, "has_step", l->has_step, "bar", bar, "loss",
+        json_sprintf(fabs(l->loss) < 1e3 ? "%.3f" : "%.3g", l->loss), "seconds",
+        zero_metrics_real(l->seconds), "rate", zero_metrics_real(l->tokens_per_second),
+        "compute", zero_metrics_real(l->compute), "exposed", zero_metrics_real(l->exposed),
+        "has_val_loss", l->has_val_loss, "val_loss",
+        json_sprintf(fabs(l->val_loss) < 1e3 ? "%.2f" : "%.3g", l->val_loss), "left",
+        zero_metrics_real(isinf(l->left) ? 1e12 : l->left), "saved", l->saved);
+    text[0] = '\0';
+    if (zero_form_text(zero_embedded_text(zero_report_forms, "report"), "live", facts, NULL,
+                       &lines) != ZERO_OK)
+        return 0;
+    at = lines;
     for (int i = 0; i < N_PARTS; i++) {
-        length += strlen(parts[by_importance[i]]);
+        parts[i] = at;
+        at += strcspn(at, "\n") + 1;
+    }
+    for (int i = 0; i < N_PARTS; i++) {
+        length += strcspn(parts[by_importance[i]], "\n");
         if (length > room) break;
         is_shown[by_importance[i]] = true;
     }
-    char *at = text;
-    *at = '\0';
     for (int i = 0; i < N_PARTS; i++)
-        if (is_shown[i]) at = stpcpy(at, parts[i]);
-    return (size_t)(at - text);
+        if (is_shown[i]) strncat(text, parts[i], strcspn(parts[i], "\n"));
+    return strlen(text);
 }
 
 /* ---- how long it still takes ---- */

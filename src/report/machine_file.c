@@ -224,19 +224,16 @@ zero_status zero_machine_file_find(const char *name, zero_machine_file *machine)
 
 /* ---- products ---- */
 
-/* The share of a step's flops in products of scores and values, whose width is a head's. */
-static double attention_share(const zero_shape *s)
-{
-    double h = (double)s->hidden, L = (double)s->layers;
-    double attention = (double)s->seq / (6.0 * h);
-    return attention / (1.0 + attention + (double)s->vocab / (16.0 * L * h));
-}
-
 double zero_machine_products(const zero_machine_file *m, zero_type type,
                              const zero_shape *s, double tokens)
 {
     double rate = m->peak[type] * m->share * tokens / (tokens + m->tokens);
     double head = (double)zero_shape_complete(s).head_size;
     if (fmod(head, m->unaligned_every) == 0.0) return rate;
-    return rate / (1.0 + attention_share(s) * (1.0 / m->unaligned_share - 1.0));
+    /* The share of a step's flops in products of scores and values, whose width is a
+     * head's. */
+    double h = (double)s->hidden, L = (double)s->layers;
+    double attention = (double)s->seq / (6.0 * h);
+    return rate / (1.0 + attention / (1.0 + attention + (double)s->vocab / (16.0 * L * h)) *
+                             (1.0 / m->unaligned_share - 1.0));
 }

@@ -2,6 +2,7 @@
 
 #include "base/fail.h"
 #include "base/grow.h"
+#include "base/number.h"
 #include "report/json_put.h"
 #include "report/plan_facts.h"
 #include "report/plan_program.h"
@@ -139,138 +140,102 @@ zero_status zero_plan_entries_merge(const zero_plan_entries *programs, int n,
 
 /* ---- the picture ---- */
 
-#define CELL  13 /* columns of a stage: bytes, bytes live and the mark of the peak */
-#define SHORT 5  /* columns of a number: "1.25M" */
-#define LINE  128
-
-typedef struct {
-    const zero_plan_report *r;
-    zero_plan_entries programs[ZERO_STAGE_COUNT];
-    int peaks[ZERO_STAGE_COUNT];   /* the step's highest instruction */
-    int name_width, operand_width; /* columns of the words */
-    bool has_microbatches;         /* more than one */
-    zero_plan_row *rows;
-    int n_rows;
-} table;
-
-/* Three digits and a binary unit, or up to 999 bytes. */
-static void short_bytes(int64_t bytes, char text[ZERO_PLAN_TEXT])
+/* Three digits and a binary unit, or up to 999 bytes: "1.25M", in five columns. */
+static json_t *short_bytes(int64_t bytes)
 {
     static const char units[] = "BKMGTPE";
     double x = (double)bytes;
     size_t unit = 0;
     for (; x >= 999.5; unit++) x /= 1024.0;
     int digits = unit == 0 || x >= 99.95 ? 0 : x < 9.995 ? 2 : 1;
-    snprintf(text, ZERO_PLAN_TEXT, "%.*f%.*s", digits, x, unit > 0, &units[unit]);
+    return json_sprintf("%.*f%.*s", digits, x, unit > 0, &units[unit]);
 }
 
-static void print_sums(const table *t, FILE *out)
+/* The rows, and what is below them; `programs` [r->n] have been made. */
+static zero_status describe(const zero_plan_report *r, const zero_plan_entries *programs,
+                            json_t *facts)
 {
     static const char *const names[] = {"sent in the step", "gradients freed", "peak"};
-    int64_t sums[3][ZERO_STAGE_COUNT] = {{0}};
-    for (int k = 0; k < t->r->n; k++) {
-        const zero_schedule *s = &t->r->stages[k].schedule;
+    ZERO_FREED zero_plan_row *rows = NULL;
+    int n_rows, peaks[ZERO_STAGE_COUNT] = {0}; /* the steps' highest instructions */
+    size_t name_width = 0, operand_width = 0;  /* columns of the words */
+    json_t *lines = json_array(), *sums = json_array(), *stages = json_array();
+    zero_legend legend = {0};
+    char operand[ZERO_PLAN_TEXT];
+    ZERO_TRY(zero_plan_entries_merge(programs, r->n, &rows, &n_rows));
+    for (int i = 0; i < 3; i++)
+        json_array_append_new(sums, json_pack("{s:s, s:[]}", "name", names[i], "of"));
+    for (int k = 0; k < r->n; k++) {
+        const zero_schedule *s = &r->stages[k].schedule;
+        const zero_program *p = &s->programs[ZERO_PROGRAM_STEP];
+        const zero_plan_entries *e = &programs[k];
+        int64_t of[3] = {0};
+        for (int at = 0; at < p->length; at++)
+            if (p->code[at].live_bytes > p->code[peaks[k]].live_bytes) peaks[k] = at;
         for (int i = 0; i < ZERO_EXCHANGES; i++) {
             zero_traffic one =
                 zero_schedule_traffic(s, ZERO_PROGRAM_STEP, zero_exchange_ops[i]);
-            sums[0][k] += zero_traffic_sent(&one);
+            of[0] += zero_traffic_sent(&one);
         }
-        for (int i = 0; i < t->programs[k].n; i++)
-            if (t->programs[k].list[i].at < 0) sums[1][k] += t->programs[k].list[i].bytes;
-        sums[2][k] = (int64_t)s->programs[ZERO_PROGRAM_STEP].code[t->peaks[k]].live_bytes;
-    }
-    int words = t->name_width + 1 + t->operand_width + (t->has_microbatches ? 4 : 0);
-    for (int i = 0; i < 3; i++) {
-        fprintf(out, "%-*s", words, names[i]);
-        for (int k = 0; k < t->r->n; k++) {
-            char text[ZERO_PLAN_TEXT];
-            short_bytes(sums[i][k], text);
-            fprintf(out, " %*s%s", CELL - 2, text, k + 1 < t->r->n ? " " : "");
+        for (int i = 0; i < e->n; i++) {
+            zero_plan_entry_operand(e, &e->list[i], operand);
+            name_width =
+                zero_max_size(name_width, strlen(zero_plan_entry_name(&e->list[i])));
+            operand_width = zero_max_size(operand_width, strlen(operand));
+            if (e->list[i].at < 0) of[1] += e->list[i].bytes;
         }
-        fputc('\n', out);
+        of[2] = (int64_t)p->code[peaks[k]].live_bytes;
+        for (size_t i = 0; i < 3; i++)
+            json_array_append_new(json_object_get(json_array_get(sums, i), "of"),
+                                  short_bytes(of[i]));
+        int number = zero_plan_stage_number(&r->stages[k]);
+        json_array_append_new(
+            stages, json_sprintf("%d %.20s", number, zero_stage_at(number)->name));
+        zero_legend_add(&legend, e);
     }
-}
-
-static zero_status fill(table *t)
-{
-    for (int k = 0; k < t->r->n; k++) {
-        const zero_schedule *s = &t->r->stages[k].schedule;
-        const zero_program *p = &s->programs[ZERO_PROGRAM_STEP];
-        ZERO_TRY(zero_plan_entries_make(&t->programs[k], s, ZERO_PROGRAM_STEP));
-        for (int at = 0; at < p->length; at++)
-            if (p->code[at].live_bytes > p->code[t->peaks[k]].live_bytes) t->peaks[k] = at;
-        for (int i = 0; i < t->programs[k].n; i++) {
-            char operand[ZERO_PLAN_TEXT];
-            const zero_plan_entry *line = &t->programs[k].list[i];
-            zero_plan_entry_operand(&t->programs[k], line, operand);
-            int name = (int)strlen(zero_plan_entry_name(line)), what = (int)strlen(operand);
-            if (name > t->name_width) t->name_width = name;
-            if (what > t->operand_width) t->operand_width = what;
+    for (int i = 0; i < n_rows; i++) {
+        const zero_plan_row *row = &rows[i];
+        int first = owner(row);
+        const zero_plan_entry *e = &programs[first].list[row->of[first]];
+        json_t *cells = json_array();
+        zero_plan_entry_operand(&programs[first], e, operand);
+        bool has_micro = e->at >= 0 && zero_ops[e->i->op].has_microbatch;
+        json_array_append_new(
+            lines,
+            json_pack("{s:s, s:s, s:o, s:o}", "name", zero_plan_entry_name(e), "operand",
+                      operand, "micro",
+                      has_micro ? json_sprintf("%d", e->i->microbatch) : json_string(""),
+                      "cells", cells));
+        for (int k = 0; k < r->n; k++) {
+            e = row->of[k] >= 0 ? &programs[k].list[row->of[k]] : NULL;
+            json_array_append_new(
+                cells,
+                json_pack("{s:o*, s:o*, s:b}", "bytes",
+                          e && e->bytes >= 0 ? short_bytes(e->bytes) : NULL, "live",
+                          e && e->at >= 0 ? short_bytes((int64_t)e->i->live_bytes) : NULL,
+                          "is_peak", e && e->at >= 0 && e->at == peaks[k]));
         }
     }
-    return zero_plan_entries_merge(t->programs, t->r->n, &t->rows, &t->n_rows);
-}
-
-static zero_status print(const table *t, FILE *out)
-{
-    zero_legend legend = {0};
-    ZERO_TRY(zero_report_print("title of programs", zero_plan_setup_facts(t->r), out));
-    int words = t->name_width + 1 + t->operand_width;
-    fprintf(out, "\n%-*s%s", words, "step, stage", t->has_microbatches ? "    " : "");
-    for (int k = 0; k < t->r->n; k++) {
-        char name[ZERO_PLAN_TEXT];
-        int number = zero_plan_stage_number(&t->r->stages[k]);
-        snprintf(name, sizeof name, "%d %.20s", number, zero_stage_at(number)->name);
-        fprintf(out, " %*s%s", CELL - 2, name, k + 1 < t->r->n ? " " : "");
-    }
-    fprintf(out, "\n%-*s%s", words, "", t->has_microbatches ? " mic" : "");
-    for (int k = 0; k < t->r->n; k++)
-        fprintf(out, " %*s %*s%s", SHORT, "bytes", SHORT, "live",
-                k + 1 < t->r->n ? " " : "");
-    fputc('\n', out);
-    for (int i = 0; i < t->n_rows; i++) {
-        /* Blanks at the end of the line are left out. */
-        const zero_plan_row *row = &t->rows[i];
-        char text[LINE], operand[ZERO_PLAN_TEXT], micro[16] = "";
-        int k = owner(row);
-        const zero_plan_entry *e = &t->programs[k].list[row->of[k]];
-        zero_plan_entry_operand(&t->programs[k], e, operand);
-        if (e->at >= 0 && zero_ops[e->i->op].has_microbatch)
-            snprintf(micro, sizeof micro, "%d", e->i->microbatch);
-        int n = snprintf(text, sizeof text, "%-*s %-*s", t->name_width,
-                         zero_plan_entry_name(e), t->operand_width, operand);
-        if (t->has_microbatches) n += snprintf(text + n, LINE - (size_t)n, " %3s", micro);
-        for (k = 0; k < t->r->n; k++) {
-            char bytes[ZERO_PLAN_TEXT] = "", live[ZERO_PLAN_TEXT] = "", mark = ' ';
-            e = row->of[k] >= 0 ? &t->programs[k].list[row->of[k]] : NULL;
-            if (e && e->bytes >= 0) short_bytes(e->bytes, bytes);
-            if (e && e->at >= 0) short_bytes((int64_t)e->i->live_bytes, live);
-            if (e && e->at >= 0 && e->at == t->peaks[k]) mark = '*';
-            n += snprintf(text + n, LINE - (size_t)n, " %*s %*s%c", SHORT, bytes, SHORT,
-                          live, mark);
-        }
-        while (n > 0 && text[n - 1] == ' ') n--;
-        fprintf(out, "%.*s\n", n, text);
-    }
-    fputc('\n', out);
-    print_sums(t, out);
-    fputs("\nA stage has numbers where its program has the instruction.\n"
-          "bytes  sent by exchanges, given back by RELEASE and (freed), written by others\n"
-          "live   memory in use during it, planned;  * the peak;  K, M, G: 1024, 1024^2 "
-          "...\n",
-          out);
-    for (int k = 0; k < t->r->n; k++) zero_legend_add(&legend, &t->programs[k]);
-    zero_legend_show(&legend, out);
-    fputs("\nprograms besides the step, and exact bytes: --stage N\n", out);
+    json_object_update_new(
+        facts,
+        json_pack("{s:I, s:I, s:b, s:o, s:o, s:o, s:o}", "name_width",
+                  (json_int_t)name_width, "operand_width", (json_int_t)operand_width,
+                  "has_microbatches", r->config.plan.accumulation > 1, "stages", stages,
+                  "lines", lines, "sums", sums, "legend", zero_legend_facts(&legend)));
     return ZERO_OK;
 }
 
-zero_status zero_plan_show_beside(const zero_plan_report *report, FILE *out)
+zero_status zero_plan_show_beside(const zero_plan_report *r, FILE *out)
 {
-    table t = {.r = report, .has_microbatches = report->config.plan.accumulation > 1};
-    zero_status st = fill(&t);
-    if (st == ZERO_OK) st = print(&t, out);
-    for (int k = 0; k < report->n; k++) zero_plan_entries_destroy(&t.programs[k]);
-    free(t.rows);
+    zero_plan_entries programs[ZERO_STAGE_COUNT] = {{0}};
+    json_t *facts = zero_plan_setup_facts(r);
+    zero_status st = ZERO_OK;
+    for (int k = 0; k < r->n && st == ZERO_OK; k++)
+        st =
+            zero_plan_entries_make(&programs[k], &r->stages[k].schedule, ZERO_PROGRAM_STEP);
+    if (st == ZERO_OK) st = describe(r, programs, facts);
+    for (int k = 0; k < r->n; k++) zero_plan_entries_destroy(&programs[k]);
+    if (st == ZERO_OK) return zero_report_print("beside", facts, out);
+    json_decref(facts);
     return st;
 }

@@ -13,29 +13,6 @@
 
 /* ---- memory ---- */
 
-static json_t *class_facts(const zero_schedule *s, const zero_plan_ledger *l)
-{
-    json_t *classes = json_object();
-    for (int c = 0; c < ZERO_CLASSES; c++) {
-        json_t *one =
-            json_pack("{s:I, s:I}", "own_peak", s->class_peak[c], "at_peak", l->at_peak[c]);
-        if (s->input.device) put_whole(one, "host_peak", (int64_t)s->host_class_peak[c]);
-        if (l->file_bytes > 0) put_whole(one, "in_file", (int64_t)l->file[c]);
-        json_object_set_new(classes, zero_class_name((zero_class)c), one);
-    }
-    return classes;
-}
-
-static json_t *peak_facts(const zero_schedule *s)
-{
-    const zero_program *p = &s->programs[s->peak_program];
-    char text[ZERO_PLAN_TEXT];
-    zero_text_instruction(s->input.model, &p->code[s->peak_at], text);
-    return json_pack("{s:I, s:s, s:i, s:i, s:s}", "bytes", s->peak_bytes, "program",
-                     zero_program_name(s->peak_program), "index", s->peak_at + 1, "of",
-                     p->length, "instruction", text);
-}
-
 /* The scratch file: what lies there, and what a step moves. */
 static json_t *file_facts(const zero_plan_ledger *l)
 {
@@ -55,9 +32,23 @@ static json_t *memory_facts(const zero_schedule *s, const zero_plan_ledger *l,
 {
     const bool has_device = s->input.device;
     const size_t needed = l->device_needed + context;
-    json_t *object = json_pack("{s:o, s:o, s:I, s:f, s:f}", "classes", class_facts(s, l),
-                               "peak", peak_facts(s), "states", l->states, "formula",
-                               l->formula, "padding", l->padding);
+    const zero_program *p = &s->programs[s->peak_program];
+    char text[ZERO_PLAN_TEXT];
+    zero_text_instruction(s->input.model, &p->code[s->peak_at], text);
+    json_t *classes = json_object();
+    for (int c = 0; c < ZERO_CLASSES; c++) {
+        json_t *one =
+            json_pack("{s:I, s:I}", "own_peak", s->class_peak[c], "at_peak", l->at_peak[c]);
+        if (s->input.device) put_whole(one, "host_peak", (int64_t)s->host_class_peak[c]);
+        if (l->file_bytes > 0) put_whole(one, "in_file", (int64_t)l->file[c]);
+        json_object_set_new(classes, zero_class_name((zero_class)c), one);
+    }
+    json_t *object =
+        json_pack("{s:o, s:o, s:I, s:f, s:f}", "classes", classes, "peak",
+                  json_pack("{s:I, s:s, s:i, s:i, s:s}", "bytes", s->peak_bytes, "program",
+                            zero_program_name(s->peak_program), "index", s->peak_at + 1,
+                            "of", p->length, "instruction", text),
+                  "states", l->states, "formula", l->formula, "padding", l->padding);
     json_t *host = json_pack(
         "{s:o*, s:I, s:I, s:o*, s:I, s:I, s:o*}", "peak_bytes",
         has_device ? json_integer((int64_t)s->host_peak_bytes) : NULL, "arena",
@@ -154,20 +145,6 @@ json_t *zero_plan_communication_facts(const zero_schedule *s, const zero_plan_le
                      traffic_facts(&l->control), "compare", compare);
 }
 
-/* Bytes between the host and the device in a step; logits: for each token generated. */
-static json_t *copies_facts(const zero_schedule *s, const zero_plan_ledger *l)
-{
-    const zero_copied_bytes *c = &l->copies;
-    const zero_traffic *reduce = &l->reduce.traffic, *gather = &l->gather.traffic;
-    return json_pack(
-        "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b}", "reduce_stored",
-        reduce->bytes_stored, "reduce_fetched", reduce->bytes_fetched, "gather_stored",
-        gather->bytes_stored, "gather_fetched", gather->bytes_fetched, "tokens_stored",
-        c->tokens, "losses_fetched", c->row_losses, "squares_fetched", c->squares,
-        "logits_fetched", c->logits, "gradients_fetched", c->gradients, "parameters_stored",
-        c->parameters, "updates_beside", zero_plan_updates_beside(&s->input));
-}
-
 json_t *zero_plan_time_facts(const zero_plan_report *r, const zero_plan_time *t)
 {
     json_t *object = json_pack("{s:f, s:f, s:f, s:f}", "step_seconds", t->step,
@@ -187,30 +164,6 @@ json_t *zero_plan_time_facts(const zero_plan_report *r, const zero_plan_time *t)
 }
 
 /* ---- a stage ---- */
-
-static json_t *input_facts(const zero_plan_input *input)
-{
-    json_t *object = json_object();
-    for (int i = 0; i < ZERO_PLAN_FIELDS; i++) {
-        const zero_field *field = &zero_plan_fields[i];
-        const void *at = (const char *)input + field->offset;
-        char text[ZERO_FIELD_TEXT_BYTES];
-        json_t *value = NULL;
-        switch (field->word ? ZERO_FIELD_TEXT : field->kind) {
-        case ZERO_FIELD_FLAG: value = json_boolean(*(const bool *)at); break;
-        case ZERO_FIELD_INT: value = json_integer(*(const int *)at); break;
-        case ZERO_FIELD_WHOLE: value = json_integer(*(const int64_t *)at); break;
-        case ZERO_FIELD_REAL: value = json_real(*(const double *)at); break;
-        case ZERO_FIELD_FLOAT:
-        case ZERO_FIELD_CHARS:
-        case ZERO_FIELD_TEXT:
-            zero_field_write(field, input, text);
-            value = json_string(text);
-        }
-        json_object_set_new(object, field->name, value);
-    }
-    return object;
-}
 
 json_t *zero_plan_program_facts(const zero_schedule *s, zero_program_kind kind,
                                 bool of_pipeline)
@@ -241,16 +194,48 @@ static json_t *stage_facts(const zero_plan_report *r, const zero_plan_stage *sta
     const zero_schedule *s = &stage->schedule;
     const zero_plan_ledger *l = &stage->ledger;
     bool is_sharded = zero_stage_at(s->input.stage)->parameters == ZERO_HOLD_PIECE;
-    json_t *object =
-        json_pack("{s:i, s:o, s:o, s:o, s:o*, s:o*, s:b, s:b}", "stage", s->input.stage,
-                  "input", input_facts(&s->input), "memory",
-                  memory_facts(s, l, zero_config_context(&r->config),
-                               (size_t)zero_max(r->config.memory_limit, 0),
-                               (size_t)r->config.device_memory),
-                  "communication", zero_plan_communication_facts(s, l), "file",
-                  zero_plan_uses_file(&s->input) ? file_facts(l) : NULL, "copies",
-                  s->input.device ? copies_facts(s, l) : NULL, "shards_parameters",
-                  is_sharded, "parameters_once_per_node", zero_schedule_shares(s));
+    /* Bytes between the host and the device in a step; logits: for each token generated. */
+    const zero_copied_bytes *c = &l->copies;
+    const zero_traffic *reduce = &l->reduce.traffic, *gather = &l->gather.traffic;
+    json_t *fields = json_object();
+    for (int i = 0; i < ZERO_PLAN_FIELDS; i++) {
+        const zero_field *field = &zero_plan_fields[i];
+        const void *at = (const char *)&s->input + field->offset;
+        char word[ZERO_FIELD_TEXT_BYTES];
+        json_t *value = NULL;
+        switch (field->word ? ZERO_FIELD_TEXT : field->kind) {
+        case ZERO_FIELD_FLAG: value = json_boolean(*(const bool *)at); break;
+        case ZERO_FIELD_INT: value = json_integer(*(const int *)at); break;
+        case ZERO_FIELD_WHOLE: value = json_integer(*(const int64_t *)at); break;
+        case ZERO_FIELD_REAL: value = json_real(*(const double *)at); break;
+        case ZERO_FIELD_FLOAT:
+        case ZERO_FIELD_CHARS:
+        case ZERO_FIELD_TEXT:
+            zero_field_write(field, &s->input, word);
+            value = json_string(word);
+        }
+        json_object_set_new(fields, field->name, value);
+    }
+    json_t *object = json_pack(
+        "{s:i, s:o, s:o, s:o, s:o*, s:o*, s:b, s:b}", "stage", s->input.stage, "input",
+        fields, "memory",
+        memory_facts(s, l, zero_config_context(&r->config),
+                     (size_t)zero_max(r->config.memory_limit, 0),
+                     (size_t)r->config.device_memory),
+        "communication", zero_plan_communication_facts(s, l), "file",
+        zero_plan_uses_file(&s->input) ? file_facts(l) : NULL, "copies",
+        s->input.device
+            ? json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b}",
+                        "reduce_stored", reduce->bytes_stored, "reduce_fetched",
+                        reduce->bytes_fetched, "gather_stored", gather->bytes_stored,
+                        "gather_fetched", gather->bytes_fetched, "tokens_stored", c->tokens,
+                        "losses_fetched", c->row_losses, "squares_fetched", c->squares,
+                        "logits_fetched", c->logits, "gradients_fetched", c->gradients,
+                        "parameters_stored", c->parameters, "updates_beside",
+                        zero_plan_updates_beside(&s->input))
+            : NULL,
+        "shards_parameters", is_sharded, "parameters_once_per_node",
+        zero_schedule_shares(s));
     json_object_update(object, stage->facts);
     json_t *programs = json_object();
     for (int p = 0; p < ZERO_PROGRAMS && r->request.show_schedule; p++)

@@ -17,28 +17,6 @@ static int threads_of(const zero_plan_report *r)
     return (int)zero_max(r->config.plan.threads, 1);
 }
 
-/* The same machine and sequences per node, and none of the other pictures. */
-static zero_plan_request request_of(const zero_plan_report *r, int ranks, int threads)
-{
-    const zero_plan_machine *m = &r->request.machine;
-    const double share = (double)ranks_of(r) / (double)ranks;
-    zero_plan_request o = {.config = r->request.config,
-                           .n_ranks = r->layout.n_nodes * ranks,
-                           .has_time = r->request.has_time,
-                           .has_network = r->request.has_network,
-                           .has_disk = r->request.has_disk,
-                           .machine = *m};
-    o.config.plan.stage = zero_plan_stage_number(&r->stages[0]);
-    o.config.fake_nodes = r->layout.n_nodes;
-    o.config.plan.threads = threads;
-    o.config.global_batch = r->config.global_batch;
-    o.config.plan.micro_batch = r->config.plan.micro_batch * ranks_of(r) / ranks;
-    o.machine.flops *= (double)threads / threads_of(r);
-    o.machine.bandwidth *= share;
-    o.machine.node_bandwidth *= share;
-    return o;
-}
-
 /* The sums over the ranks of node 0: bytes of memory; of data of a step, without small
  * messages, what is sent to other nodes, and within the node or read there through a
  * window. */
@@ -72,7 +50,23 @@ static zero_status put_other(const zero_plan_report *r, int ranks, int threads, 
     zero_plan_report other;
     char why[128];
     const int64_t sequences = r->config.plan.micro_batch * ranks_of(r);
-    const zero_plan_request o = request_of(r, ranks, threads);
+    /* The same machine and sequences per node, and none of the other pictures. */
+    const zero_plan_machine *m = &r->request.machine;
+    const double share = (double)ranks_of(r) / (double)ranks;
+    zero_plan_request o = {.config = r->request.config,
+                           .n_ranks = r->layout.n_nodes * ranks,
+                           .has_time = r->request.has_time,
+                           .has_network = r->request.has_network,
+                           .has_disk = r->request.has_disk,
+                           .machine = *m};
+    o.config.plan.stage = zero_plan_stage_number(&r->stages[0]);
+    o.config.fake_nodes = r->layout.n_nodes;
+    o.config.plan.threads = threads;
+    o.config.global_batch = r->config.global_batch;
+    o.config.plan.micro_batch = r->config.plan.micro_batch * ranks_of(r) / ranks;
+    o.machine.flops *= (double)threads / threads_of(r);
+    o.machine.bandwidth *= share;
+    o.machine.node_bandwidth *= share;
     if (sequences % ranks != 0) {
         snprintf(why, sizeof why, "%d ranks cannot share a node's %" PRId64 " sequences",
                  ranks, sequences);
@@ -94,11 +88,10 @@ zero_status zero_plan_nodes_make(const zero_plan_report *r, int n, const int *ra
 {
     const int cores = ranks_of(r) * threads_of(r); /* of a node */
     if (r->config.tp.ranks > 1 || zero_config_has_device(&r->config))
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "--ranks-per-node with --%s: threads do not stand for ranks there; "
-            "give one of them",
-            r->config.tp.ranks > 1 ? "tp" : "device");
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--ranks-per-node with --%s: threads do not stand for ranks "
+                         "there; give one of them",
+                         r->config.tp.ranks > 1 ? "tp" : "device");
     if (r->layout.size % r->layout.n_nodes != 0)
         return zero_fail(ZERO_ERR_INVALID,
                          "--ranks-per-node: %d ranks on %d nodes are not equally many on "

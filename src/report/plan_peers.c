@@ -5,33 +5,6 @@
 #include "sharding/compile.h"
 #include "sharding/schedule_peers.h"
 
-/* Adds what `rank` moves, by its own program: with tensor parallelism parts of the model
- * differ, and with --partition owner the ranks' pieces do. */
-static zero_status count_rank(const zero_plan_report *r, int stage, int rank,
-                              int64_t *matrix)
-{
-    static const int64_t once[ZERO_PROGRAMS] = {[ZERO_PROGRAM_STEP] = 1};
-    zero_tp_place place;
-    zero_model made;
-    const zero_model *part;
-    zero_schedule s;
-    zero_peer_bytes bytes = {0};
-    ZERO_TRY(zero_tp_find_place(&r->config.tp, &r->layout, rank, &place));
-    zero_status st = zero_tp_cut(&r->config.tp, &r->model, rank, &made, &part);
-    if (st == ZERO_OK) {
-        zero_plan_input in = zero_plan_report_input(r, part, &place, stage);
-        st = zero_schedule_compile(&s, &in);
-    }
-    if (st == ZERO_OK) {
-        st = zero_schedule_peers(&s, once, &bytes);
-        zero_schedule_destroy(&s);
-    }
-    zero_model_destroy(&made);
-    zero_tp_place_destroy(&place);
-    if (st == ZERO_OK) zero_peers_add(r->layout.size, matrix, rank, &bytes);
-    return st;
-}
-
 zero_status zero_plan_peers_make(const zero_plan_report *r, int stage, int64_t **matrix)
 {
     int n = r->layout.size;
@@ -41,7 +14,30 @@ zero_status zero_plan_peers_make(const zero_plan_report *r, int stage, int64_t *
                          "up to %d ranks; give fewer",
                          n, ZERO_MOST_PEERS);
     ZERO_TRY(zero_new(matrix, (size_t)n * (size_t)n, "pairs of ranks"));
-    for (int rank = 0; rank < n; rank++) ZERO_TRY(count_rank(r, stage, rank, *matrix));
+    for (int rank = 0; rank < n; rank++) {
+        /* Adds what `rank` moves, by its own program: with tensor parallelism parts of the
+         * model differ, and with --partition owner the ranks' pieces do. */
+        static const int64_t once[ZERO_PROGRAMS] = {[ZERO_PROGRAM_STEP] = 1};
+        zero_tp_place place;
+        zero_model made;
+        const zero_model *part;
+        zero_schedule s;
+        zero_peer_bytes bytes = {0};
+        ZERO_TRY(zero_tp_find_place(&r->config.tp, &r->layout, rank, &place));
+        zero_status st = zero_tp_cut(&r->config.tp, &r->model, rank, &made, &part);
+        if (st == ZERO_OK) {
+            zero_plan_input in = zero_plan_report_input(r, part, &place, stage);
+            st = zero_schedule_compile(&s, &in);
+        }
+        if (st == ZERO_OK) {
+            st = zero_schedule_peers(&s, once, &bytes);
+            zero_schedule_destroy(&s);
+        }
+        zero_model_destroy(&made);
+        zero_tp_place_destroy(&place);
+        if (st == ZERO_OK) zero_peers_add(n, *matrix, rank, &bytes);
+        ZERO_TRY(st);
+    }
     return ZERO_OK;
 }
 

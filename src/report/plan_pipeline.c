@@ -42,17 +42,15 @@ zero_status zero_plan_pipelines_check(const zero_plan_report *r)
                              "--pipeline with %s: %s; leave out one of them",
                              refused[i].option, refused[i].why);
     if (N % P != 0)
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "--pipeline %d: %d rank%s cannot be divided among %d stages; change "
-            "--ranks or --pipeline",
-            P, N, zero_text_plural(N), P);
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--pipeline %d: %d rank%s cannot be divided among %d stages; "
+                         "change --ranks or --pipeline",
+                         P, N, zero_text_plural(N), P);
     if (P <= most) return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_INVALID,
-        "--pipeline %d: each stage has a block of the model or more, and there "
-        "are %d; expected 2 to %d",
-        P, most, most);
+    return zero_fail(ZERO_ERR_INVALID,
+                     "--pipeline %d: each stage has a block of the model or more, and "
+                     "there are %d; expected 2 to %d",
+                     P, most, most);
 }
 
 /* ---- making ---- */
@@ -83,59 +81,56 @@ int zero_plan_pipeline_stage(const zero_plan_report *r)
 
 /* ---- facts ---- */
 
-static json_t *stage_facts(const zero_pipeline *p, int stage)
-{
-    const zero_schedule *s = &p->stages[stage].schedule;
-    const zero_pipe_ledger *l = &p->stages[stage].ledger;
-    const zero_unit *units = p->plan.model->units;
-    json_t *classes = json_object();
-    for (int c = 0; c < ZERO_CLASSES; c++)
-        json_object_set_new(classes, zero_class_name((zero_class)c),
-                            json_pack("{s:I, s:I}", "own_peak", s->class_peak[c], "at_peak",
-                                      l->at_peak[c]));
-    return json_pack(
-        "{s:i, s:s, s:s, s:o, s:I, s:I, s:i, s:i, s:I, s:I, s:I, s:I}", "stage", stage,
-        "first_unit", units[s->pipe.first_unit].name, "last_unit",
-        units[s->pipe.end_unit - 1].name, "classes", classes, "peak_bytes", s->peak_bytes,
-        "states", l->states, "microbatches_alive", l->live, "microbatches_alive_formula",
-        zero_pipeline_live_formula(p->kind, p->n_stages, stage, p->plan.accumulation),
-        "activation_bytes_sent", l->activations_sent, "gradient_bytes_sent",
-        l->gradients_sent, "tied_bytes_sent", l->tied_sent, "reduced_bytes_sent",
-        l->reduced_sent);
-}
-
-static json_t *pipeline_facts(const zero_plan_report *r, const zero_plan_pipeline *of)
-{
-    const zero_pipeline *p = &of->pipeline;
-    const zero_pipeline_time *t = &of->time;
-    double tokens = (double)(r->config.global_batch * r->shape.seq);
-    json_t *time = json_pack("{s:f, s:f, s:f, s:f, s:f}", "step_seconds", t->step,
-                             "passes_seconds", t->passes, "compute_seconds", t->compute,
-                             "idle", t->idle, "tokens_per_second", tokens / t->step);
-    json_t *stages = json_array(),
-           *object =
-               json_pack("{s:s, s:i, s:i, s:i, s:f, s:f, s:O*, s:O}", "schedule",
-                         zero_pipeline_name(p->kind), "stages", p->n_stages, "replicas",
-                         p->plan.n_ranks, "microbatches", p->plan.accumulation, "bubble",
-                         of->bubble, "bubble_formula",
-                         zero_pipeline_bubble_formula(p->n_stages, p->plan.accumulation),
-                         "time", r->request.has_time ? time : NULL, "ranks", stages);
-    for (int s = 0; s < p->n_stages; s++) json_array_append_new(stages, stage_facts(p, s));
-    json_decref(time);
-    json_decref(stages);
-    if (r->request.show_schedule)
-        json_object_set_new(
-            object, "program",
-            zero_plan_program_facts(&p->stages[zero_plan_pipeline_stage(r)].schedule,
-                                    ZERO_PROGRAM_STEP, true));
-    return object;
-}
-
 void zero_plan_put_pipelines(const zero_plan_report *r, json_t *object)
 {
     json_t *pipelines = json_array();
-    for (int k = 0; k < ZERO_PIPELINE_KINDS; k++)
-        json_array_append_new(pipelines, pipeline_facts(r, &r->pipelines[k]));
+    for (int k = 0; k < ZERO_PIPELINE_KINDS; k++) {
+        const zero_plan_pipeline *one = &r->pipelines[k];
+        const zero_pipeline *p = &one->pipeline;
+        const zero_pipeline_time *t = &one->time;
+        double tokens = (double)(r->config.global_batch * r->shape.seq);
+        json_t *time = json_pack("{s:f, s:f, s:f, s:f, s:f}", "step_seconds", t->step,
+                                 "passes_seconds", t->passes, "compute_seconds", t->compute,
+                                 "idle", t->idle, "tokens_per_second", tokens / t->step);
+        json_t *stages = json_array(),
+               *whole = json_pack(
+                   "{s:s, s:i, s:i, s:i, s:f, s:f, s:O*, s:O}", "schedule",
+                   zero_pipeline_name(p->kind), "stages", p->n_stages, "replicas",
+                   p->plan.n_ranks, "microbatches", p->plan.accumulation, "bubble",
+                   one->bubble, "bubble_formula",
+                   zero_pipeline_bubble_formula(p->n_stages, p->plan.accumulation), "time",
+                   r->request.has_time ? time : NULL, "ranks", stages);
+        for (int stage = 0; stage < p->n_stages; stage++) {
+            const zero_schedule *s = &p->stages[stage].schedule;
+            const zero_pipe_ledger *l = &p->stages[stage].ledger;
+            const zero_unit *units = p->plan.model->units;
+            json_t *classes = json_object();
+            for (int c = 0; c < ZERO_CLASSES; c++)
+                json_object_set_new(classes, zero_class_name((zero_class)c),
+                                    json_pack("{s:I, s:I}", "own_peak", s->class_peak[c],
+                                              "at_peak", l->at_peak[c]));
+            json_array_append_new(
+                stages,
+                json_pack("{s:i, s:s, s:s, s:o, s:I, s:I, s:i, s:i, s:I, s:I, s:I, s:I}",
+                          "stage", stage, "first_unit", units[s->pipe.first_unit].name,
+                          "last_unit", units[s->pipe.end_unit - 1].name, "classes", classes,
+                          "peak_bytes", s->peak_bytes, "states", l->states,
+                          "microbatches_alive", l->live, "microbatches_alive_formula",
+                          zero_pipeline_live_formula(p->kind, p->n_stages, stage,
+                                                     p->plan.accumulation),
+                          "activation_bytes_sent", l->activations_sent,
+                          "gradient_bytes_sent", l->gradients_sent, "tied_bytes_sent",
+                          l->tied_sent, "reduced_bytes_sent", l->reduced_sent));
+        }
+        json_decref(time);
+        json_decref(stages);
+        if (r->request.show_schedule)
+            json_object_set_new(
+                whole, "program",
+                zero_plan_program_facts(&p->stages[zero_plan_pipeline_stage(r)].schedule,
+                                        ZERO_PROGRAM_STEP, true));
+        json_array_append_new(pipelines, whole);
+    }
     json_object_set_new(object, "pipelines", pipelines);
 }
 
@@ -143,15 +138,12 @@ zero_status zero_plan_show_pipelines(const zero_plan_report *r, FILE *out)
 {
     int stage = zero_plan_pipeline_stage(r);
     zero_legend legend = {.has_freed = true};
-    ZERO_TRY(zero_report_print("pipelines", zero_plan_facts(r), out));
-    if (!r->request.show_schedule) return ZERO_OK;
-    for (int k = 0; k < ZERO_PIPELINE_KINDS; k++) {
-        const zero_pipeline *p = &r->pipelines[k].pipeline;
-        fprintf(out, "\n%s, stage %d of %d\n", zero_pipeline_name(p->kind), stage,
-                p->n_stages);
-        ZERO_TRY(zero_plan_show_program(&p->stages[stage].schedule, ZERO_PROGRAM_STEP,
-                                        &legend, out));
-    }
-    zero_legend_show(&legend, out);
-    return ZERO_OK;
+    json_t *facts = zero_plan_facts(r), *shown = json_array();
+    for (int k = 0; k < ZERO_PIPELINE_KINDS && r->request.show_schedule; k++)
+        json_array_append_new(
+            shown, zero_plan_lines(&r->pipelines[k].pipeline.stages[stage].schedule,
+                                   ZERO_PROGRAM_STEP, &legend));
+    json_object_update_new(facts, json_pack("{s:i, s:o, s:o}", "of_stage", stage, "shown",
+                                            shown, "legend", zero_legend_facts(&legend)));
+    return zero_report_print("pipelines", facts, out);
 }

@@ -91,74 +91,63 @@ void zero_legend_add(zero_legend *l, const zero_plan_entries *e)
     }
 }
 
-static void show(const char *word, const char *meaning, FILE *out)
+static void add_word(json_t *words, const char *word, const char *meaning)
 {
-    fprintf(out, "  %-*s  %s\n", ZERO_LEGEND_WORD, word, meaning);
+    json_array_append_new(words, json_pack("{s:s, s:s}", "word", word, "meaning", meaning));
 }
 
-void zero_legend_show(const zero_legend *l, FILE *out)
+json_t *zero_legend_facts(const zero_legend *l)
 {
-    fputc('\n', out);
+    json_t *words = json_array();
     for (int i = 0; i < ZERO_OP_KINDS; i++)
-        if (l->ops[i]) show(zero_op_name((zero_op)i), zero_ops[(zero_op)i].meaning, out);
-    if (l->has_freed) show(ZERO_FREED_NAME, ZERO_FREED_MEANING, out);
+        if (l->ops[i]) add_word(words, zero_op_name((zero_op)i), zero_ops[i].meaning);
+    if (l->has_freed) add_word(words, ZERO_FREED_NAME, ZERO_FREED_MEANING);
     for (int c = 0; c < ZERO_CLASSES; c++)
         if (l->classes[c])
-            show(zero_class_name((zero_class)c), zero_class_meaning((zero_class)c), out);
+            add_word(words, zero_class_name((zero_class)c),
+                     zero_class_meaning((zero_class)c));
+    return words;
 }
 
 /* ---- programs ---- */
 
-/* Transfers, and what replicas do, have longer names. */
-static int name_width(const zero_schedule *s)
-{
-    if (s->input.offload != ZERO_OFFLOAD_OFF || s->shard.replicas > 1) return 16;
-    if (s->pipe.n_stages > 0) return 14;
-    return s->input.partition_activations ? 12 : 11;
-}
-
-/* An instruction, or a gradient that is freed. */
-static void show_line(const zero_plan_entries *e, const zero_plan_entry *line, FILE *out)
-{
-    const zero_schedule *s = e->s;
-    const zero_instruction *i = line->i;
-    bool is_freed = line->at < 0;
-    char number[16] = "", micro[16] = "", bytes[32] = "", operand[ZERO_PLAN_TEXT];
-    zero_plan_entry_operand(e, line, operand);
-    if (!is_freed) snprintf(number, sizeof number, "%d", line->at + 1);
-    if (!is_freed && zero_ops[i->op].has_microbatch)
-        snprintf(micro, sizeof micro, "%d", i->microbatch);
-    if (line->bytes >= 0) snprintf(bytes, sizeof bytes, "%" PRId64, line->bytes);
-    fprintf(out, "%6s  %-*s  %-12s %5s %17s", number, name_width(s),
-            zero_plan_entry_name(line), operand, micro, bytes);
-    if (!is_freed) {
-        bool is_peak = e->kind == s->peak_program && line->at == s->peak_at;
-        fprintf(out, " %17zu%s", i->live_bytes, is_peak ? "  peak" : "");
-        /* The block of the file that a transfer moves. */
-        bool has_block = i->op != ZERO_OP_UPDATE && i->file != ZERO_NO_BUFFER;
-        if (has_block) fprintf(out, "  %s", zero_class_name(s->buffers[i->file].class));
-        if (has_block && i->group >= 0)
-            fprintf(out, ", block %d", i->file - s->groups[i->group].first_block);
-        /* The host's side of a copy to or from the device. */
-        if (i->host != ZERO_NO_BUFFER)
-            fprintf(out, "  host: %s, %zu", zero_class_name(s->buffers[i->host].class),
-                    s->buffers[i->host].bytes);
-    }
-    fputc('\n', out);
-}
-
-zero_status zero_plan_show_program(const zero_schedule *s, zero_program_kind kind,
-                                   zero_legend *legend, FILE *out)
+json_t *zero_plan_lines(const zero_schedule *s, zero_program_kind kind, zero_legend *legend)
 {
     zero_plan_entries e;
-    if (s->programs[kind].length == 0) return ZERO_OK;
-    ZERO_TRY(zero_plan_entries_make(&e, s, kind));
-    fprintf(out, "\n%s\n%6s  %-*s  %-12s %5s %17s %17s\n", zero_program_name(kind), "",
-            name_width(s), "", "", "micro", "bytes", "bytes live");
-    for (int k = 0; k < e.n; k++) show_line(&e, &e.list[k], out);
+    if (zero_plan_entries_make(&e, s, kind) != ZERO_OK) return NULL;
+    json_t *lines = json_array();
+    for (int k = 0; k < e.n; k++) {
+        const zero_plan_entry *line = &e.list[k];
+        const zero_instruction *i = line->i;
+        char operand[ZERO_PLAN_TEXT];
+        zero_plan_entry_operand(&e, line, operand);
+        json_t *one = json_pack("{s:s, s:s, s:I}", "name", zero_plan_entry_name(line),
+                                "operand", operand, "bytes", line->bytes);
+        json_array_append_new(lines, one);
+        if (line->at < 0) continue; /* a gradient that is freed */
+        put_whole(one, "number", line->at + 1);
+        put_whole(one, "live", (int64_t)i->live_bytes);
+        put_flag(one, "is_peak", kind == s->peak_program && line->at == s->peak_at);
+        if (zero_ops[i->op].has_microbatch) put_whole(one, "micro", i->microbatch);
+        /* The block of the file that a transfer moves. */
+        bool has_block = i->op != ZERO_OP_UPDATE && i->file != ZERO_NO_BUFFER;
+        if (has_block) put_text(one, "file", zero_class_name(s->buffers[i->file].class));
+        if (has_block && i->group >= 0)
+            put_whole(one, "block", i->file - s->groups[i->group].first_block);
+        /* The host's side of a copy to or from the device. */
+        if (i->host == ZERO_NO_BUFFER) continue;
+        put_text(one, "host", zero_class_name(s->buffers[i->host].class));
+        put_whole(one, "host_bytes", (int64_t)s->buffers[i->host].bytes);
+    }
     zero_legend_add(legend, &e);
     zero_plan_entries_destroy(&e);
-    return ZERO_OK;
+    /* Transfers, and what replicas do, have longer names. */
+    int width = s->input.offload != ZERO_OFFLOAD_OFF || s->shard.replicas > 1 ? 16
+                : s->pipe.n_stages > 0                                        ? 14
+                : s->input.partition_activations                              ? 12
+                                                                              : 11;
+    return json_pack("{s:s, s:i, s:o}", "program", zero_program_name(kind), "width", width,
+                     "lines", lines);
 }
 
 /* The step comes first: most readers want it. */
@@ -169,15 +158,15 @@ zero_status zero_plan_show_programs(const zero_plan_report *r, FILE *out)
         .ops = {[ZERO_OP_REDUCE] = true, [ZERO_OP_GATHER] = true, [ZERO_OP_RELEASE] = true},
         .has_freed = true};
     const zero_schedule *s = &r->stages[0].schedule;
-    json_t *facts = zero_plan_setup_facts(r);
-    put_whole(facts, "stage", s->input.stage);
-    put_flag(facts, "is_shared", zero_share_has_parts(&r->part->share));
-    put_flag(facts, "on_device", s->input.device);
-    ZERO_TRY(zero_report_print("programs", facts, out));
-    ZERO_TRY(zero_plan_show_program(s, ZERO_PROGRAM_STEP, &legend, out));
+    json_t *facts = zero_plan_setup_facts(r), *shown = json_array();
+    json_array_append_new(shown, zero_plan_lines(s, ZERO_PROGRAM_STEP, &legend));
     for (int p = 0; p < ZERO_PROGRAMS; p++)
         if (p != ZERO_PROGRAM_STEP)
-            ZERO_TRY(zero_plan_show_program(s, (zero_program_kind)p, &legend, out));
-    zero_legend_show(&legend, out);
-    return ZERO_OK;
+            json_array_append_new(shown, zero_plan_lines(s, (zero_program_kind)p, &legend));
+    json_object_update_new(facts,
+                           json_pack("{s:i, s:b, s:b, s:o, s:o}", "stage", s->input.stage,
+                                     "is_shared", zero_share_has_parts(&r->part->share),
+                                     "on_device", s->input.device, "shown", shown, "legend",
+                                     zero_legend_facts(&legend)));
+    return zero_report_print("programs", facts, out);
 }

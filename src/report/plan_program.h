@@ -65,13 +65,13 @@ typedef struct {
 /* The instructions of these entries; the classes of memory that they name. */
 void zero_legend_add(zero_legend *legend, const zero_plan_entries *entries);
 
-/* A line for each, in up to 80 columns, after an empty one. */
-void zero_legend_show(const zero_legend *legend, FILE *out);
+/* [{word, meaning}] */
+json_t *zero_legend_facts(const zero_legend *legend);
 
-/* One program, and its words. ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status zero_plan_show_program(const zero_schedule *s,
-                                                  zero_program_kind kind,
-                                                  zero_legend *legend, FILE *out);
+/* One program as {program, width: columns of names, lines}, and its words. NULL without
+ * memory. */
+json_t *zero_plan_lines(const zero_schedule *s, zero_program_kind kind,
+                        zero_legend *legend);
 
 /* The programs of the report's first stage, in at most 100 columns, and a legend.
  * ZERO_ERR_NOMEM. */

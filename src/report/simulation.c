@@ -24,10 +24,9 @@ zero_status zero_simulation_report_run(zero_simulation_report *r)
     for (int k = 0; k < r->plan.n; k++) {
         ZERO_TRY(zero_simulate(&r->plan.stages[k].schedule, &r->input, &r->results[k]));
         if (!isfinite(r->results[k].step))
-            return zero_fail(
-                ZERO_ERR_INVALID,
-                "a simulated step has no finite time: give higher rates (--network, "
-                "--node-network, --adapter, --disk, --flops)");
+            return zero_fail(ZERO_ERR_INVALID,
+                             "a simulated step has no finite time: give higher rates "
+                             "(--network, --node-network, --adapter, --disk, --flops)");
         r->input.span = NULL;
         r->input.flight = NULL;
     }
@@ -51,25 +50,6 @@ void zero_simulation_report_destroy(zero_simulation_report *report)
 }
 
 /* ---- facts ---- */
-
-/* The options of `simulate`; rates without a limit are left out. */
-static json_t *input_facts(const zero_simulate_input *in)
-{
-    json_t *object = json_pack("{s:i}", "steps", in->steps), *slow = json_array();
-    if (!isinf(in->adapter)) put_real(object, "adapter_bytes_per_second", in->adapter);
-    if (in->switch_nodes > 0) {
-        put_whole(object, "switch_nodes", in->switch_nodes);
-        put_real(object, "switch_ratio", in->switch_ratio);
-    }
-    if (!isinf(in->memory_bandwidth))
-        put_real(object, "memory_bytes_per_second", in->memory_bandwidth);
-    put_real(object, "poll_seconds", in->poll);
-    for (int k = 0; k < in->n_slow; k++)
-        json_array_append_new(slow, json_pack("{s:i, s:f}", "rank", in->slow[k].rank,
-                                              "factor", in->slow[k].factor));
-    json_object_set_new(object, "slow", slow);
-    return object;
-}
 
 static json_t *rank_facts(const zero_simulated_rank *rank)
 {
@@ -95,25 +75,39 @@ static json_t *link_facts(const zero_simulated *s)
                      link->busy / s->step, "bytes", link->bytes);
 }
 
-static json_t *stage_facts(const zero_simulation_report *r, int k)
-{
-    const zero_simulated *s = &r->results[k];
-    double tokens = (double)(r->plan.config.global_batch * r->plan.shape.seq);
-    return json_pack("{s:i, s:f, s:f, s:i, s:o, s:o, s:o, s:I, s:I, s:o, s:f}", "stage",
-                     zero_plan_stage_number(&r->plan.stages[k]), "simulated_step_seconds",
-                     s->step, "simulated_tokens_per_second", tokens / s->step,
-                     "slowest_rank", s->slowest, "of_slowest_rank",
-                     rank_facts(&s->of_slowest), "mean_of_ranks", rank_facts(&s->mean),
-                     "busiest_link", link_facts(s), "messages", s->messages, "events",
-                     s->events, "alpha_beta", zero_plan_time_facts(&r->plan, &s->plan),
-                     "simulated_to_alpha_beta", s->step / s->plan.step);
-}
-
 zero_status zero_simulation_show(const zero_simulation_report *r, bool json, FILE *out)
 {
     json_t *object = zero_plan_setup_facts(&r->plan), *stages = json_array();
-    json_object_set_new(object, "simulation", input_facts(&r->input));
-    for (int k = 0; k < r->plan.n; k++) json_array_append_new(stages, stage_facts(r, k));
+    /* The options of `simulate`; rates without a limit are left out. */
+    const zero_simulate_input *in = &r->input;
+    json_t *options = json_pack("{s:i}", "steps", in->steps), *slow = json_array();
+    if (!isinf(in->adapter)) put_real(options, "adapter_bytes_per_second", in->adapter);
+    if (in->switch_nodes > 0) {
+        put_whole(options, "switch_nodes", in->switch_nodes);
+        put_real(options, "switch_ratio", in->switch_ratio);
+    }
+    if (!isinf(in->memory_bandwidth))
+        put_real(options, "memory_bytes_per_second", in->memory_bandwidth);
+    put_real(options, "poll_seconds", in->poll);
+    for (int k = 0; k < in->n_slow; k++)
+        json_array_append_new(slow, json_pack("{s:i, s:f}", "rank", in->slow[k].rank,
+                                              "factor", in->slow[k].factor));
+    json_object_set_new(options, "slow", slow);
+    json_object_set_new(object, "simulation", options);
+    for (int k = 0; k < r->plan.n; k++) {
+        const zero_simulated *s = &r->results[k];
+        double tokens = (double)(r->plan.config.global_batch * r->plan.shape.seq);
+        json_array_append_new(
+            stages,
+            json_pack("{s:i, s:f, s:f, s:i, s:o, s:o, s:o, s:I, s:I, s:o, s:f}", "stage",
+                      zero_plan_stage_number(&r->plan.stages[k]), "simulated_step_seconds",
+                      s->step, "simulated_tokens_per_second", tokens / s->step,
+                      "slowest_rank", s->slowest, "of_slowest_rank",
+                      rank_facts(&s->of_slowest), "mean_of_ranks", rank_facts(&s->mean),
+                      "busiest_link", link_facts(s), "messages", s->messages, "events",
+                      s->events, "alpha_beta", zero_plan_time_facts(&r->plan, &s->plan),
+                      "simulated_to_alpha_beta", s->step / s->plan.step));
+    }
     json_object_set_new(object, "stages", stages);
     if (json) return zero_json_print(object, JSON_INDENT(2), out);
     put_whole(object, "as_slow", r->results[0].as_slow);

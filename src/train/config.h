@@ -69,7 +69,7 @@ typedef struct {
     double progress_thread; /* milliseconds between its polls; 0: no thread */
 
     /* what is shown and written */
-    const char *metrics;                   /* NULL: no file */
+    const char *metrics, *record;          /* NULL: no file */
     const char *trace;                     /* likewise */
     const char *trace_steps, *trace_ranks; /* NULL: the last steps; all ranks */
     int64_t narrate_steps;                 /* with `narrate`: how many, from the first on */

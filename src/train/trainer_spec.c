@@ -6,6 +6,7 @@
 #include "base/number.h"
 #include "comm/fields.h"
 #include "comm/sentence.h"
+#include "comm/wire.h"
 #include "lists/algorithm.h"
 #include "math/backends.h"
 #include "math/device.h"
@@ -15,7 +16,8 @@
 #include "train/trainer.h"
 #include "zero/shape.h"
 
-static zero_status read_collectives(const zero_trainer_spec *spec, zero_engine_spec *e)
+static zero_status read_collectives(const zero_trainer_spec *spec, const zero_comm *comm,
+                                    zero_engine_spec *e)
 {
     const char *name = spec->collectives ? spec->collectives : "auto", *why;
     e->may_use_p2p = strcmp(name, "auto") == 0;
@@ -28,6 +30,8 @@ static zero_status read_collectives(const zero_trainer_spec *spec, zero_engine_s
         return zero_fail(ZERO_ERR_INVALID, "collectives '%s': expected one of auto%s", name,
                          known.chars);
     }
+    if (!zero_algorithm_get(e->plan.collectives)->posts_mpi_collectives)
+        e->plan.message = zero_wire_message(&comm->wire);
     return ZERO_OK;
 }
 
@@ -130,7 +134,7 @@ zero_status zero_trainer_read_spec(const zero_trainer_spec *spec, zero_comm *com
                  "partition '%s': expected 'slice' or 'owner'", scheme);
     e->plan.partition = is_owner ? ZERO_PARTITION_OWNER : ZERO_PARTITION_SLICE;
     ZERO_TRY(read_offload(spec, e));
-    ZERO_TRY(read_collectives(spec, e));
+    ZERO_TRY(read_collectives(spec, comm, e));
     /* On a device its backend computes, and no other. */
     const char *standard = zero_backend_name_at(0);
     const char *name = spec->backend ? spec->backend : standard, *why;

@@ -262,14 +262,15 @@ CALL(recall, zero_cached, cached, set_recall)
 /* ---- tokens: the host cannot check them, so they are checked when they are read ---- */
 
 static bool check_tokens(zero_fake *f, const char *call, const int32_t *tokens, int64_t n,
-                         int64_t limit)
+                         int64_t least, int64_t limit)
 {
     for (int64_t i = 0; i < n; i++) {
-        if (tokens[i] >= 0 && tokens[i] < limit) continue;
+        if (tokens[i] >= least && tokens[i] < limit) continue;
         zero_fake_fail(f, zero_fail(ZERO_ERR_INVALID,
                                     "%s of the fake device read token %d at position %lld; "
-                                    "it needs 0 to %lld",
-                                    call, tokens[i], (long long)i, (long long)limit - 1));
+                                    "it needs %lld to %lld",
+                                    call, tokens[i], (long long)i, (long long)least,
+                                    (long long)limit - 1));
         return false;
     }
     return true;
@@ -288,7 +289,7 @@ static int64_t limit_of(arrays of, int64_t words, const void *table, size_t row_
 static void execute_embedding(zero_fake *f, zero_fake_args *a)
 {
     const zero_embedding *e = &a->embedding.of;
-    if (check_tokens(f, "embedding", e->tokens, e->B * e->T, a->embedding.limit))
+    if (check_tokens(f, "embedding", e->tokens, e->B * e->T, 0, a->embedding.limit))
         cpu->embedding(&f->math, e);
 }
 
@@ -313,7 +314,7 @@ static void embedding(const zero_math *math, const zero_embedding *e)
 static void execute_embedding_backward(zero_fake *f, zero_fake_args *a)
 {
     const zero_embedding_grad *e = &a->embedding_backward.of;
-    if (check_tokens(f, "embedding_backward", e->tokens, e->B * e->T,
+    if (check_tokens(f, "embedding_backward", e->tokens, e->B * e->T, 0,
                      a->embedding_backward.limit))
         cpu->embedding_backward(&f->math, e);
 }
@@ -335,7 +336,7 @@ static void embedding_backward(const zero_math *math, const zero_embedding_grad 
 static void execute_cross_entropy(zero_fake *f, zero_fake_args *a)
 {
     const zero_cross_entropy *e = &a->cross_entropy;
-    if (check_tokens(f, "cross_entropy", e->targets, e->rows, e->V))
+    if (check_tokens(f, "cross_entropy", e->targets, e->rows, -1, e->V))
         cpu->cross_entropy(&f->math, e);
 }
 

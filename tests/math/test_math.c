@@ -102,6 +102,28 @@ TEST(the_exponential_is_exact_to_single_precision)
     assert_true(worst < 2.5e-7); /* the exponential 1e-7, sum and quotient 6e-8 each */
 }
 
+TEST(rows_without_a_target_have_neither_loss_nor_gradient)
+{
+    const zero_backend *const both[] = {cpu, naive};
+    for (int k = 0; k < 2; k++)
+        for (int graded = 0; graded < 2; graded++) {
+            zero_math math = test_opened(both[k]);
+            float logits[3 * 40] = {0}, loss[3] = {7.0f, 7.0f, 7.0f};
+            for (int i = 0; i < 120; i++) logits[i] = (float)(i % 7);
+            both[k]->cross_entropy(
+                &math, &(zero_cross_entropy){.rows = 3,
+                                             .V = 40,
+                                             .targets = (const int32_t[]){2, -1, 39},
+                                             .dscale = (float)graded,
+                                             .logits = logits,
+                                             .loss = loss});
+            assert_true(loss[0] > 1.0f && loss[1] == 0.0f && loss[2] > 1.0f);
+            for (int i = 0; i < 40; i++)
+                assert_true(logits[40 + i] == (graded ? 0.0f : (float)((40 + i) % 7)));
+            assert_true(!graded || (logits[0] != 0.0f && logits[119] < 0.0f));
+        }
+}
+
 TEST(losses_and_activations_keep_nan_and_infinity)
 {
     const zero_backend *const both[] = {cpu, naive};

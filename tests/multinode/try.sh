@@ -29,6 +29,10 @@ echo "a step of $fast ms takes $slow ms with links of 10 Mbit/s"
 # A node receives two thirds of 331 kB twice a step, in 353 ms. Without the rate a step takes a few ms,
 # and on a busy machine a hundred.
 [ "$slow" -ge 200 ] || complain "$words: a step took $slow ms, expected 200 or more"
+# The links were tried, and such ones get small messages.
+grep -q ' between nodes, by a trial; messages of up to 60.00 KiB, and ranks keep pace' try.out ||
+    complain "$words: expected what a trial of its links says; $(grep wire try.out)"
+grep -q '"wire":{[^}]*"message":61440}' try.metrics || complain "$words: no such message in the metrics"
 
 if (unshare --net tc qdisc replace dev lo root netem delay 1ms) 2>/dev/null; then
     try_out 1,2,1 none 20ms

@@ -179,7 +179,7 @@ TEST(the_table_of_models_has_a_line_for_each)
 {
     char text[TEXT_SIZE];
     FILE *out = fmemopen(text, TEXT_SIZE, "w");
-    zero_models_show(out);
+    assert_ok(zero_models_show(out));
     assert_int_equal(fclose(out), 0);
     assert_fits_a_terminal(text);
     int n;

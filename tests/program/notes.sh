@@ -118,6 +118,7 @@ metrics nowhere/m
 trace t.json
 trace-steps 1-2
 trace-ranks 0
+record nowhere/r
 narrate on
 narrate-steps 2
 log-every 2

@@ -1,0 +1,128 @@
+/* zero verify: a training step of any framework, computed again. */
+#include "verify/verify.h"
+
+#include "base/embedded.h"
+#include "base/fail.h"
+#include "base/legible.h"
+#include "base/number.h"
+#include "cli/options.h"
+#include "cli/session.h"
+#include "facts/form.h"
+#include "report/json_put.h"
+
+extern const zero_embedded zero_cli_forms[];
+
+typedef struct {
+    zero_config config;
+    bool json;
+} zero_verify_options;
+
+static const zero_option own[] = {
+#include "cli/options/verify.rows"
+};
+
+static const zero_option_table tables[] = {
+    {.rows = own},
+    {.rows = zero_run_options, .shown = ZERO_OPTION_PLACED},
+};
+
+static zero_status check(void *options, const zero_options *given)
+{
+    (void)options;
+    ZERO_FAIL_IF(given->n_operands != 1, ZERO_ERR_INVALID,
+                 "expected one step file: zero verify FILE");
+    for (const zero_option *row = zero_run_options; row->name; row++)
+        ZERO_FAIL_IF(!(row->is & ZERO_OPTION_PLACED) &&
+                         zero_options_is_set(given, row->name),
+                     ZERO_ERR_INVALID,
+                     "--%s: the step file says what is computed; only where and how can be "
+                     "chosen",
+                     row->name);
+    return ZERO_OK;
+}
+
+/* The configuration of a run that would make this step on so many ranks. */
+static void configure(zero_config *c, const zero_step_file *f, int n_ranks)
+{
+    const zero_step_facts *s = &f->facts;
+    const int64_t samples = zero_step_samples(f);
+    c->base = f->shape;
+    c->dropout = s->dropout;
+    c->seed = s->seed;
+    c->steps = s->step + 1;
+    c->lr = s->lr;
+    c->beta1 = s->beta1;
+    c->beta2 = s->beta2;
+    c->eps = s->eps;
+    c->weight_decay = s->weight_decay;
+    c->clip = s->clip;
+    c->global_batch = samples;
+    c->plan.micro_batch = f->batch;
+    c->plan.type = f->type;
+    if (!c->activations && s->activations[0]) c->activations = s->activations;
+    if (c->tp.slices == 0 && s->slices > 1) c->tp.slices = (int)s->slices;
+    const int64_t N = n_ranks / zero_max(c->tp.ranks, 1),
+                  M = samples / f->batch / zero_max(N, 1);
+    const bool is_alike = N == f->ranks && M == f->microbatches;
+    c->plan.reproducible = is_alike && s->step > 0
+                               ? s->reproducible
+                               : zero_is_power_of_two(N) && zero_is_power_of_two(M);
+}
+
+static zero_status take(void *arg, zero_model *model)
+{
+    return zero_step_match(arg, model);
+}
+
+static zero_status print(json_t *found)
+{
+    zero_status st = zero_form_print(zero_embedded_text(zero_cli_forms, "verify"), "step",
+                                     found, NULL, stdout);
+    json_decref(found);
+    return st;
+}
+
+static zero_status run_session(zero_session *s, zero_step_file *file, bool json)
+{
+    json_t *found = NULL;
+    bool is_right;
+    ZERO_TRY(zero_session_start(s, zero_run_options_fingerprint(&s->config), ""));
+    configure(&s->config, file, s->world.size);
+    ZERO_TRY(zero_agree(&s->world, zero_config_check(&s->config)));
+    ZERO_TRY(zero_session_build(s));
+    ZERO_TRY(zero_step_verify(file, &s->engine, &found, &is_right));
+    zero_status st = ZERO_OK;
+    if (!zero_comm_is_root(&s->world))
+        json_decref(found);
+    else if (json)
+        st = zero_json_print(found, JSON_INDENT(2) | JSON_REAL_PRECISION(17), stdout);
+    else
+        st = print(found);
+    ZERO_TRY(zero_agree(&s->world, st));
+    ZERO_TRY(zero_session_close(s));
+    return is_right
+               ? ZERO_OK
+               : zero_fail(ZERO_ERR_DIFFERENT, "%s: the step is wrong", file->file.path);
+}
+
+static zero_status run(void *options, const zero_options *given)
+{
+    const zero_verify_options *o = options;
+    zero_step_file file = {.root = NULL};
+    const zero_session_own mine = {take, &file};
+    zero_session s = {.config = o->config, .given = given, .own = &mine};
+    ZERO_TRY(zero_step_open(given->operands[0], &file));
+    zero_status st = run_session(&s, &file, o->json);
+    zero_deadline_close(&s.deadline); /* its thread looks into this frame */
+    zero_step_close(&file);
+    return st;
+}
+
+const zero_command zero_command_verify = {
+#include "cli/options/verify.command"
+    .tables = tables,
+    .n_tables = ZERO_COUNT(tables),
+    .size = sizeof(zero_verify_options),
+    .check = check,
+    .run = run,
+};
