@@ -92,6 +92,27 @@ zero_status zero_hugging_face_reread(zero_hugging_face *file, int tensor, int64_
 
 /* ---- opening ---- */
 
+/* A head may be stored beside the embedding, and must be equal to it. */
+static zero_status check_head(const zero_hugging_face *f, zero_hugging_face_place head)
+{
+    const zero_tensor *wte = &f->model->tensors[ZERO_WTE];
+    zero_hugging_face_place own = f->places[ZERO_WTE];
+    size_t bytes = (size_t)(wte->rows * wte->cols) * zero_type_size(own.type);
+    bool same = head.type == own.type;
+    for (size_t k = 0; same && k < bytes; k += PIECE) {
+        unsigned char a[PIECE], b[PIECE];
+        size_t n = zero_min_size(bytes - k, PIECE);
+        ZERO_TRY(zero_file_read(&f->files[own.file], own.at + k, a, n));
+        ZERO_TRY(zero_file_read(&f->files[head.file], head.at + k, b, n));
+        same = memcmp(a, b, n) == 0;
+    }
+    if (same) return ZERO_OK;
+    return zero_fail(
+        ZERO_ERR_UNSUPPORTED, "%s: %s is not %s: the model has one matrix for both",
+        f->files[head.file].path,
+        zero_hugging_face_head(((const zero_shape *)f->model->shape)->kind), wte->name);
+}
+
 /* Adds a file and its tensors. */
 static zero_status open_file(const char *path, zero_hugging_face *f, zero_safetensors *all)
 {
@@ -184,26 +205,7 @@ zero_status zero_hugging_face_open(const char *path, const zero_model *model,
     ZERO_TRY(open_model(path, &found, &f, &table, &shape));
     ZERO_TRY(zero_hugging_face_compare(found.weights, &shape, model->shape));
     ZERO_TRY(zero_hugging_face_match(found.weights, &table, model, f.places, &head));
-    if (head.at > 0) {
-        /* A head may be stored beside the embedding, and must be equal to it. */
-        const zero_tensor *wte = &f.model->tensors[ZERO_WTE];
-        zero_hugging_face_place own = f.places[ZERO_WTE];
-        size_t bytes = (size_t)(wte->rows * wte->cols) * zero_type_size(own.type);
-        bool same = head.type == own.type;
-        for (size_t k = 0; same && k < bytes; k += PIECE) {
-            unsigned char a[PIECE], b[PIECE];
-            size_t n = zero_min_size(bytes - k, PIECE);
-            ZERO_TRY(zero_file_read(&f.files[own.file], own.at + k, a, n));
-            ZERO_TRY(zero_file_read(&f.files[head.file], head.at + k, b, n));
-            same = memcmp(a, b, n) == 0;
-        }
-        if (!same)
-            return zero_fail(
-                ZERO_ERR_UNSUPPORTED, "%s: %s is not %s: the model has one matrix for both",
-                f.files[head.file].path,
-                zero_hugging_face_head(((const zero_shape *)f.model->shape)->kind),
-                wte->name);
-    }
+    if (head.at > 0) ZERO_TRY(check_head(&f, head));
     ZERO_GIVE(file, f);
     return ZERO_OK;
 }
