@@ -53,17 +53,6 @@ static void *run(void *arg)
     return NULL;
 }
 
-/* Bytes that no disk compresses or finds twice. */
-static void fill(char *block, uint64_t seed)
-{
-    uint64_t x = seed * UINT64_C(0x9e3779b97f4a7c15) + 1,
-             *words = (uint64_t *)(void *)block;
-    for (size_t i = 0; i < ZERO_DISK_BLOCK / sizeof *words; i++) {
-        x ^= x << 13, x ^= x >> 7, x ^= x << 17;
-        words[i] = x;
-    }
-}
-
 zero_status zero_disk_move(const zero_scratch_file *file, const zero_disk_load *load,
                            zero_disk_moved *moved)
 {
@@ -84,7 +73,13 @@ zero_status zero_disk_move(const zero_scratch_file *file, const zero_disk_load *
     for (int i = 0; i < load->threads; i++) {
         char *block = arena.base + (size_t)i * ZERO_DISK_BLOCK;
         movers[i] = (mover){.movement = &m, .block = block};
-        fill(block, (uint64_t)i + 1);
+        /* Bytes that no disk compresses or finds twice. */
+        uint64_t x = ((uint64_t)i + 1) * UINT64_C(0x9e3779b97f4a7c15) + 1,
+                 *words = (uint64_t *)(void *)block;
+        for (size_t k = 0; k < ZERO_DISK_BLOCK / sizeof *words; k++) {
+            x ^= x << 13, x ^= x >> 7, x ^= x << 17;
+            words[k] = x;
+        }
     }
     double start = zero_clock_seconds();
     m.end = start + load->seconds;

@@ -30,19 +30,6 @@ static bool is_aligned(uint64_t n)
 
 /* ---- opening ---- */
 
-static zero_status refuse_memory(const char *directory)
-{
-    struct statfs fs;
-    int failed;
-    ZERO_FILE_CALL(failed, directory, USED, statfs(directory, &fs));
-    if (failed) return zero_cannot(ZERO_ERR_ENV, directory, USED);
-    if (fs.f_type != TMPFS_MAGIC && (long)fs.f_type != RAMFS) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "%s lies in memory (tmpfs): a scratch file there saves none; expected "
-                     "a directory on a disk",
-                     directory);
-}
-
 static int make_with_name(const char *directory)
 {
     char path[ZERO_SCRATCH_PATH + 32];
@@ -175,7 +162,14 @@ zero_status zero_scratch_file_open(const char *directory, uint64_t bytes,
                  "%s: a scratch file of %" PRIu64
                  " bytes: expected a multiple of %d from %d to 2^62",
                  directory, bytes, ZERO_SCRATCH_ALIGN, ZERO_SCRATCH_ALIGN);
-    ZERO_TRY(refuse_memory(directory));
+    struct statfs fs;
+    int failed;
+    ZERO_FILE_CALL(failed, directory, USED, statfs(directory, &fs));
+    if (failed) return zero_cannot(ZERO_ERR_ENV, directory, USED);
+    ZERO_FAIL_IF(fs.f_type == TMPFS_MAGIC || (long)fs.f_type == RAMFS, ZERO_ERR_INVALID,
+                 "%s lies in memory (tmpfs): a scratch file there saves none; expected a "
+                 "directory on a disk",
+                 directory);
     ZERO_FAIL_IF(strlen(directory) >= sizeof new.directory, ZERO_ERR_INVALID,
                  "%.100s...: expected a path of less than %zu bytes", directory,
                  sizeof new.directory);
