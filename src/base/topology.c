@@ -89,10 +89,9 @@ zero_status zero_topology_read(zero_topology *topology)
     if (ok) read_machine(machine, set, topology);
     hwloc_bitmap_free(set);
     hwloc_topology_destroy(machine);
-    if (ok) return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_ENV,
-        "hwloc cannot read this machine's topology: %s. `lstopo` shows whether hwloc works "
-        "here; HWLOC_XMLFILE can name a topology saved elsewhere.",
-        strerror(error));
+    ZERO_FAIL_IF(!ok, ZERO_ERR_ENV,
+                 "hwloc cannot read this machine's topology: %s. `lstopo` shows whether "
+                 "hwloc works here; HWLOC_XMLFILE can name a topology saved elsewhere.",
+                 strerror(error));
+    return ZERO_OK;
 }

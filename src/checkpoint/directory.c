@@ -21,9 +21,9 @@ static zero_status open_first(const char *path, zero_directory_wish wish,
     if (must_exist) ZERO_TRY(zero_storage_sync_parent(&d->dir));
     /* Elsewhere a checkpoint may be given by its path; here it would get checkpoints
      * inside. */
-    if (!zero_storage_has(&d->dir, ZERO_MANIFEST_NAME)) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "%s is a checkpoint: give the directory that it is in", d->dir.path);
+    ZERO_FAIL_IF(zero_storage_has(&d->dir, ZERO_MANIFEST_NAME), ZERO_ERR_INVALID,
+                 "%s is a checkpoint: give the directory that it is in", d->dir.path);
+    return ZERO_OK;
 }
 
 /* ---- the lock ---- */

@@ -106,11 +106,11 @@ static zero_status check_head(const zero_hugging_face *f, zero_hugging_face_plac
         ZERO_TRY(zero_file_read(&f->files[head.file], head.at + k, b, n));
         same = memcmp(a, b, n) == 0;
     }
-    if (same) return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_UNSUPPORTED, "%s: %s is not %s: the model has one matrix for both",
+    ZERO_FAIL_IF(
+        !same, ZERO_ERR_UNSUPPORTED, "%s: %s is not %s: the model has one matrix for both",
         f->files[head.file].path,
         zero_hugging_face_head(((const zero_shape *)f->model->shape)->kind), wte->name);
+    return ZERO_OK;
 }
 
 /* Adds a file and its tensors. */

@@ -293,11 +293,11 @@ zero_status zero_hugging_face_compare(const char *path, const zero_shape *found,
                  "--architecture %s, or leave it out",
                  path, found->kind->name, wanted->kind->name, found->kind->name);
     if (wanted->seq < read.seq) read.seq = 0; /* the first positions are read */
-    if (!differ(&read, wanted, &d)) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "%s holds a %s of another shape than this run's (%s): give%s%s the "
-                     "--model that has all of it",
-                     path, found->kind->about, d.wanted, d.found, d.found[0] ? ", or" : "");
+    ZERO_FAIL_IF(differ(&read, wanted, &d), ZERO_ERR_INVALID,
+                 "%s holds a %s of another shape than this run's (%s): give%s%s the "
+                 "--model that has all of it",
+                 path, found->kind->about, d.wanted, d.found, d.found[0] ? ", or" : "");
+    return ZERO_OK;
 }
 
 zero_status zero_hugging_face_check_config(const char *path, const char *weights,
@@ -308,9 +308,9 @@ zero_status zero_hugging_face_check_config(const char *path, const char *weights
     zero_shape found = {.kind = said->kind, .layers = said->layers, .hidden = said->hidden};
     found.vocab = said->vocab;
     found.seq = tensors->seq > 0 ? said->seq : 0;
-    if (!differ(&found, tensors, &d)) return ZERO_OK;
-    return zero_fail(ZERO_ERR_FORMAT,
-                     "%s describes another model (%s) than that of the tensors in %s (%s): "
-                     "files of two models, or not all files of one",
-                     path, d.found + 1, weights, d.wanted);
+    ZERO_FAIL_IF(differ(&found, tensors, &d), ZERO_ERR_FORMAT,
+                 "%s describes another model (%s) than that of the tensors in %s (%s): "
+                 "files of two models, or not all files of one",
+                 path, d.found + 1, weights, d.wanted);
+    return ZERO_OK;
 }

@@ -122,19 +122,20 @@ static zero_status check_free(const zero_storage_dir *parent, const char *name,
     ZERO_AT_END(zero_storage_close) zero_storage_dir dir = {0};
     bool has_files = false;
     if (!zero_storage_has(parent, name)) return ZERO_OK;
-    if (zero_storage_enter(parent, name, &dir) == ZERO_OK &&
-        zero_storage_list(&dir, stop_at, &has_files) == ZERO_OK && !has_files)
-        return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "%s exists: remove it, or give the export another name", path);
+    ZERO_FAIL_IF(zero_storage_enter(parent, name, &dir) != ZERO_OK ||
+                     zero_storage_list(&dir, stop_at, &has_files) != ZERO_OK || has_files,
+                 ZERO_ERR_INVALID, "%s exists: remove it, or give the export another name",
+                 path);
+    return ZERO_OK;
 }
 
 static zero_status lock_alone(const zero_storage_dir *dir)
 {
     zero_lock lock;
     ZERO_TRY(zero_lock_take(dir->fd, dir->path, &lock));
-    if (lock != ZERO_LOCK_BUSY) return ZERO_OK;
-    return zero_fail(ZERO_ERR_ENV, "%s: another process writes this export", dir->path);
+    ZERO_FAIL_IF(lock == ZERO_LOCK_BUSY, ZERO_ERR_ENV,
+                 "%s: another process writes this export", dir->path);
+    return ZERO_OK;
 }
 
 /* Removes the leftovers of a crash. Files of a process that is at work stay. */

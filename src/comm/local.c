@@ -167,8 +167,8 @@ zero_status zero_local_split(const zero_comm *parent, int color, zero_comm *out)
     wish mine = {.color = color, .out = out};
     *out = (zero_comm){0};
     ZERO_TRY(zero_local_meet(parent, divide, parent, &mine));
-    if (mine.status == ZERO_OK) return ZERO_OK;
-    return zero_fail(mine.status, "no memory for a group of threads");
+    ZERO_FAIL_IF(mine.status != ZERO_OK, mine.status, "no memory for a group of threads");
+    return ZERO_OK;
 }
 
 /* ---- messages ---- */

@@ -34,8 +34,8 @@ zero_status zero_mpi_check_up(void)
     look(&is_up, &is_down);
     ZERO_FAIL_IF(!is_up, ZERO_ERR_INVALID,
                  "MPI is not initialized: call MPI_Init before the library");
-    if (!is_down) return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_INVALID,
+    ZERO_FAIL_IF(
+        is_down, ZERO_ERR_INVALID,
         "MPI is finalized: use and close everything of the library before MPI_Finalize");
+    return ZERO_OK;
 }

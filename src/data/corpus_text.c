@@ -153,9 +153,10 @@ static zero_status read_files(zero_opening *o)
 {
     const zero_files *files = &o->data.files;
     ZERO_TRY(zero_material_read(&o->read, &o->data, 0, files->n, (zero_tokens_limit){0}));
-    if (o->read.all.len > 0) return ZERO_OK;
-    return zero_fail(ZERO_ERR_FORMAT, "%s: nothing to train on: %s empty", o->from->data,
-                     files->n == 1 ? "the file is" : "all of its files are");
+    ZERO_FAIL_IF(!(o->read.all.len > 0), ZERO_ERR_FORMAT,
+                 "%s: nothing to train on: %s empty", o->from->data,
+                 files->n == 1 ? "the file is" : "all of its files are");
+    return ZERO_OK;
 }
 
 zero_status zero_opening_take_text(zero_opening *o, zero_corpus *corpus)

@@ -24,15 +24,15 @@ zero_status zero_opening_begin(zero_opening *o, zero_tokens_format format, uint6
     const bool copies = are_tokens && r->shares;
     const uint64_t all = bytes + o->validation.bytes, needed = copies ? 2 * all : all;
     o->read.all.most = r->room;
-    if (r->room == 0 || needed <= r->room) return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_NOMEM,
+    ZERO_FAIL_IF(
+        !(r->room == 0 || needed <= r->room), ZERO_ERR_NOMEM,
         "--data %.200s%s%.200s: %.1f MiB of %s need %.1f MiB of memory%s, and %.1f MiB are "
         "available; give less data, or start on nodes with more memory",
         r->data, r->validation ? ", --val-data " : "", r->validation ? r->validation : "",
         (double)all / 0x1p20, are_tokens ? "tokens" : "text", (double)needed / 0x1p20,
         copies ? ", as they are copied once for all ranks of the node" : "",
         (double)r->room / 0x1p20);
+    return ZERO_OK;
 }
 
 zero_status zero_opening_learn(const zero_opening *o, const char *name, zero_corpus *corpus)
@@ -75,10 +75,10 @@ zero_status zero_opening_read_validation(zero_opening *o, zero_tokens_limit limi
     if (!o->from->validation) return ZERO_OK;
     m->is_split = true;
     ZERO_TRY(zero_material_read(m, &o->validation, 0, files->n, limit));
-    if (m->all.len > m->n_train) return ZERO_OK;
-    return zero_fail(ZERO_ERR_FORMAT, "--val-data %s: nothing to validate on: %s empty",
-                     o->from->validation,
-                     files->n == 1 ? "the file is" : "all of its files are");
+    ZERO_FAIL_IF(!(m->all.len > m->n_train), ZERO_ERR_FORMAT,
+                 "--val-data %s: nothing to validate on: %s empty", o->from->validation,
+                 files->n == 1 ? "the file is" : "all of its files are");
+    return ZERO_OK;
 }
 
 void zero_opening_adopt(const zero_opening *o, zero_material *m, int width,

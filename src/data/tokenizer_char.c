@@ -99,11 +99,11 @@ static zero_status take_vocab(const char *path, json_t *vocab, uint32_t *list, s
         zero_utf8_write(list[i], (unsigned char *)last);
         wrong = last;
     }
-    if (!wrong) return ZERO_OK;
-    return zero_fail(ZERO_ERR_FORMAT,
-                     "%.500s: \"vocab\": expected characters in ascending order with the "
-                     "ids 0 to %zu, each once: \"%s\" does not fit",
-                     path, n - 1, ZERO_SHOWN_SHORT(wrong));
+    ZERO_FAIL_IF(wrong, ZERO_ERR_FORMAT,
+                 "%.500s: \"vocab\": expected characters in ascending order with the ids 0 "
+                 "to %zu, each once: \"%s\" does not fit",
+                 path, n - 1, ZERO_SHOWN_SHORT(wrong));
+    return ZERO_OK;
 }
 
 zero_status zero_tokenizer_take_characters(const char *path, const json_t *root,

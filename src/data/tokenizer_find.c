@@ -76,11 +76,11 @@ void zero_tokenizer_name_stranger(const char *path, char named[ZERO_TOKENIZER_NA
 zero_status zero_tokenizer_check_path(const char *path)
 {
     ZERO_TRY(zero_storage_check_length(path, ZERO_STORAGE_PATH - 32));
-    if (zero_path_look(path) != ZERO_PATH_OF_NOTHING) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "unknown tokenizer '%s': expected byte, char or bpe:N, as in bpe:512, "
-                     "or the path of " ZERO_TOKENIZER_FILES ", and there is no such path",
-                     path);
+    ZERO_FAIL_IF(zero_path_look(path) == ZERO_PATH_OF_NOTHING, ZERO_ERR_INVALID,
+                 "unknown tokenizer '%s': expected byte, char or bpe:N, as in bpe:512, or "
+                 "the path of " ZERO_TOKENIZER_FILES ", and there is no such path",
+                 path);
+    return ZERO_OK;
 }
 
 zero_status zero_tokenizer_open(const char *path, zero_tokenizer *out)

@@ -139,10 +139,10 @@ static zero_status find(const reader *r, const char *text, size_t i, int32_t *id
 {
     const json_t *found = json_object_get(r->vocab, text);
     *id = (int32_t)json_integer_value(found);
-    if (found) return ZERO_OK;
-    return zero_fail(ZERO_ERR_FORMAT,
-                     "%.500s: \"merges\"[%zu]: \"%s\" is not in the vocabulary", r->path, i,
-                     ZERO_SHOWN_SHORT(text));
+    ZERO_FAIL_IF(!found, ZERO_ERR_FORMAT,
+                 "%.500s: \"merges\"[%zu]: \"%s\" is not in the vocabulary", r->path, i,
+                 ZERO_SHOWN_SHORT(text));
+    return ZERO_OK;
 }
 
 static zero_status take_merges(reader *r, zero_tokenizer *tok)
@@ -226,11 +226,12 @@ static zero_status add_tokens(reader *r, zero_tokenizer *tok)
         a->begins[text.bytes[0]] = true;
         if (!(is_one && tok->has_marks)) r->texts[id] = a->tokens[a->n - 1].text;
     }
-    if (sort_tokens(&tok->added[0]) && sort_tokens(&tok->added[1])) return ZERO_OK;
-    return zero_fail(ZERO_ERR_UNSUPPORTED,
-                     "%.500s: \"added_tokens\": two that are the same once they are "
-                     "normalized are not supported",
-                     r->path);
+    ZERO_FAIL_IF(!sort_tokens(&tok->added[0]) || !sort_tokens(&tok->added[1]),
+                 ZERO_ERR_UNSUPPORTED,
+                 "%.500s: \"added_tokens\": two that are the same once they are normalized "
+                 "are not supported",
+                 r->path);
+    return ZERO_OK;
 }
 
 /* ---- our own ---- */

@@ -30,9 +30,9 @@ int zero_tokens_width(zero_tokens_format format)
 
 zero_status zero_tokens_check_bytes(int64_t n)
 {
-    if (n == 0 || n == 1 || n == 2 || n == 4 || n == 8) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID, "--token-bytes %" PRId64 ": expected 1, 2, 4 or 8",
-                     n);
+    ZERO_FAIL_IF(n != 0 && n != 1 && n != 2 && n != 4 && n != 8, ZERO_ERR_INVALID,
+                 "--token-bytes %" PRId64 ": expected 1, 2, 4 or 8", n);
+    return ZERO_OK;
 }
 
 /* ---- formats ---- */
@@ -255,13 +255,13 @@ static zero_status check_assumed(const char *path, zero_tokens_format f,
     const parity found = count_parity(bytes, width, size);
     for (parity p = found; width < 8 && 2 * p.odd < p.even;)
         p = count_parity(bytes, width *= 2, size);
-    if (width == f.bytes) return ZERO_OK;
-    return zero_fail(ZERO_ERR_FORMAT,
-                     "%.500s: of its %zu numbers of %d bytes %zu at even places and %zu at "
-                     "odd ones are not 0: these seem to be tokens of %d bytes; give "
-                     "--token-bytes %d, or --token-bytes %d if they are not",
-                     path, size / (size_t)f.bytes, f.bytes, found.even, found.odd, width,
-                     width, f.bytes);
+    ZERO_FAIL_IF(width != f.bytes, ZERO_ERR_FORMAT,
+                 "%.500s: of its %zu numbers of %d bytes %zu at even places and %zu at odd "
+                 "ones are not 0: these seem to be tokens of %d bytes; give --token-bytes "
+                 "%d, or --token-bytes %d if they are not",
+                 path, size / (size_t)f.bytes, f.bytes, found.even, found.odd, width, width,
+                 f.bytes);
+    return ZERO_OK;
 }
 
 /* ---- whole files ---- */

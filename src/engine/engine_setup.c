@@ -42,13 +42,13 @@ static zero_status check_bytes(const zero_engine *e, size_t bytes, const char *a
 static zero_status check_device(const zero_engine *e, size_t bytes, const char *at_least)
 {
     size_t limit = e->spec.device_limit;
-    if (limit == 0 || bytes <= limit) return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_NOMEM,
+    ZERO_FAIL_IF(
+        !(limit == 0 || bytes <= limit), ZERO_ERR_NOMEM,
         "the plan needs %s%.1f MiB of the device's memory per rank, but %.1f MiB are "
         "available: use more ranks with a device each, a smaller --micro-batch or --seq, "
         "--recompute, a higher --stage, or a smaller model",
         at_least, (double)bytes / 0x1p20, (double)limit / 0x1p20);
+    return ZERO_OK;
 }
 
 static zero_status check_memory(const zero_engine *e)

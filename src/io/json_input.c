@@ -100,11 +100,12 @@ static zero_status check_text(const input *in)
                           "expected lists and objects nested at most %d deep, found more",
                           ZERO_JSON_DEPTH);
     }
-    if (memory <= MEMORY_FREE + (uint64_t)in->len * MEMORY_TIMES) return ZERO_OK;
-    return zero_fail(ZERO_ERR_FORMAT,
-                     "%.500s: %zu bytes of JSON with this many values would take %" PRIu64
-                     " MB of memory, more than %d times its size",
-                     in->path, in->len, memory / 1000000, MEMORY_TIMES);
+    ZERO_FAIL_IF(!(memory <= MEMORY_FREE + (uint64_t)in->len * MEMORY_TIMES),
+                 ZERO_ERR_FORMAT,
+                 "%.500s: %zu bytes of JSON with this many values would take %" PRIu64
+                 " MB of memory, more than %d times its size",
+                 in->path, in->len, memory / 1000000, MEMORY_TIMES);
+    return ZERO_OK;
 }
 
 zero_status zero_json_parse(const char *path, const void *text, size_t len, json_t **root)

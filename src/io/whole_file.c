@@ -9,13 +9,13 @@
 static zero_status check_target(const zero_whole_file *f, const char *path)
 {
     struct stat info;
-    if (!zero_examine_in(f->dir.fd, f->name, &info) || S_ISREG(info.st_mode))
-        return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "%.200s: expected a regular file or a new name, found a %s", path,
-                     S_ISDIR(info.st_mode)   ? "directory"
-                     : S_ISLNK(info.st_mode) ? "symbolic link"
-                                             : "device, pipe or socket");
+    ZERO_FAIL_IF(zero_examine_in(f->dir.fd, f->name, &info) && !S_ISREG(info.st_mode),
+                 ZERO_ERR_INVALID,
+                 "%.200s: expected a regular file or a new name, found a %s", path,
+                 S_ISDIR(info.st_mode)   ? "directory"
+                 : S_ISLNK(info.st_mode) ? "symbolic link"
+                                         : "device, pipe or socket");
+    return ZERO_OK;
 }
 
 /* ---- the temporary name ---- */

@@ -67,12 +67,13 @@ zero_status zero_collective_check(const zero_collective_spec *spec,
     /* Neighbours count chunks in the few bits that a signal has for phases. */
     const int64_t most = ((int64_t)1 << ZERO_PHASE_BITS) - 8;
     int64_t chunk = tables[spec->algorithm]->chunk(spec, layout);
-    if (!zero_algorithm_needs_window(spec->algorithm, layout) || spec->count / chunk < most)
-        return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "%s of %" PRId64 " elements in chunks of %" PRId64
-                     ": expected fewer than %" PRId64 " chunks; choose larger ones",
-                     names[spec->algorithm], spec->count, chunk, most);
+    ZERO_FAIL_IF(!(!zero_algorithm_needs_window(spec->algorithm, layout) ||
+                   spec->count / chunk < most),
+                 ZERO_ERR_INVALID,
+                 "%s of %" PRId64 " elements in chunks of %" PRId64
+                 ": expected fewer than %" PRId64 " chunks; choose larger ones",
+                 names[spec->algorithm], spec->count, chunk, most);
+    return ZERO_OK;
 }
 
 size_t zero_collective_staging(const zero_collective_spec *spec, const zero_layout *layout)
@@ -98,12 +99,12 @@ static void write_steps(zero_steps *steps)
 static zero_status check_written(const zero_steps *steps)
 {
     const zero_collective_spec *spec = &steps->spec;
-    if (!steps->failed) return ZERO_OK;
-    return zero_fail(ZERO_ERR_NOMEM,
-                     "no memory for a %s of %" PRId64 " steps and more (%" PRId64
-                     " elements in chunks of %" PRId64 "): choose larger chunks",
-                     zero_collective_kind_name(spec->kind), steps->n, spec->count,
-                     steps->chunk);
+    ZERO_FAIL_IF(steps->failed, ZERO_ERR_NOMEM,
+                 "no memory for a %s of %" PRId64 " steps and more (%" PRId64
+                 " elements in chunks of %" PRId64 "): choose larger chunks",
+                 zero_collective_kind_name(spec->kind), steps->n, spec->count,
+                 steps->chunk);
+    return ZERO_OK;
 }
 
 zero_status zero_steps_init(zero_steps *steps, const zero_collective_spec *spec,

@@ -150,10 +150,10 @@ static zero_status check(const zero_collective_spec *spec, const zero_layout *la
 {
     (void)layout;
     bool has_gaps = spec->kind == ZERO_ALL_REDUCE && spec->count != spec->stride;
-    if (zero_collective_is_plain(spec) && !has_gaps) return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_UNSUPPORTED,
+    ZERO_FAIL_IF(
+        !zero_collective_is_plain(spec) || has_gaps, ZERO_ERR_UNSUPPORTED,
         "mpi does sums of fp32, bf16 and fp16, and all-reduces of whole pieces: use p2p");
+    return ZERO_OK;
 }
 
 const zero_algorithm_table zero_algorithm_mpi = {

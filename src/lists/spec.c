@@ -69,12 +69,12 @@ zero_status zero_collective_check_spec(const zero_collective_spec *spec, int siz
         "a direct %s%s: expected a device with the algorithm shm or hier, since neighbours "
         "read its memory, or p2p, since MPI does",
         zero_collective_kind_name(spec->kind), spec->on_device ? " on a device" : "");
-    if (!spec->in_place || (spec->on_device && may_be_in_place)) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "a %s%s with in_place: expected an all-gather or a broadcast on a "
-                     "device, or one rank",
-                     zero_collective_kind_name(spec->kind),
-                     spec->on_device ? " on a device" : "");
+    ZERO_FAIL_IF(spec->in_place && !(spec->on_device && may_be_in_place), ZERO_ERR_INVALID,
+                 "a %s%s with in_place: expected an all-gather or a broadcast on a device, "
+                 "or one rank",
+                 zero_collective_kind_name(spec->kind),
+                 spec->on_device ? " on a device" : "");
+    return ZERO_OK;
 }
 
 bool zero_collective_is_nothing(const zero_collective_spec *spec, int size)

@@ -126,11 +126,11 @@ static zero_status add_tensor(zero_model *m, int i)
 
 static zero_status check_counts(int tensors, int groups, int units)
 {
-    if (tensors >= 1 && groups >= 1 && units >= 1) return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_INVALID,
+    ZERO_FAIL_IF(
+        !(tensors >= 1 && groups >= 1 && units >= 1), ZERO_ERR_INVALID,
         "a model of %d tensors, %d groups and %d units: expected at least one of each",
         tensors, groups, units);
+    return ZERO_OK;
 }
 
 zero_status zero_model_complete(zero_model *m)
@@ -232,10 +232,10 @@ zero_status zero_model_check_described(const zero_model *m)
                         m->n_groups >= 1 && m->n_units >= 1;
     for (int i = 0; is_described && i < m->n_units; i++)
         is_described = is_complete(m, &m->units[i]);
-    if (is_described) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "a call without a model: describe one first (zero/model.h), and "
-                     "destroy it after all that uses it");
+    ZERO_FAIL_IF(!is_described, ZERO_ERR_INVALID,
+                 "a call without a model: describe one first (zero/model.h), and destroy "
+                 "it after all that uses it");
+    return ZERO_OK;
 }
 
 /* ---- sizes ---- */

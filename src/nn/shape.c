@@ -175,13 +175,13 @@ static zero_status check_heads(const zero_shape *given, const zero_shape *s)
                  s->head_size, turned, ZERO_MOST_TURNED,
                  s->kind->has & ZERO_HAS_PART ? "another --rotary" : "an even --head-size");
     if (s->scaling.factor == 0.0) return ZERO_OK;
-    if (s->scaling.factor >= 1.0 && s->scaling.low > 0.0 &&
-        s->scaling.high > s->scaling.low && s->scaling.seq > 0)
-        return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "rotary positions stretched by %g, low %g, high %g, seq %" PRId64
-                     ": expected a factor of 1 or more, 0 < low < high, and positions",
-                     s->scaling.factor, s->scaling.low, s->scaling.high, s->scaling.seq);
+    ZERO_FAIL_IF(!(s->scaling.factor >= 1.0 && s->scaling.low > 0.0 &&
+                   s->scaling.high > s->scaling.low && s->scaling.seq > 0),
+                 ZERO_ERR_INVALID,
+                 "rotary positions stretched by %g, low %g, high %g, seq %" PRId64
+                 ": expected a factor of 1 or more, 0 < low < high, and positions",
+                 s->scaling.factor, s->scaling.low, s->scaling.high, s->scaling.seq);
+    return ZERO_OK;
 }
 
 zero_status zero_shape_check(const zero_shape *given)

@@ -15,9 +15,10 @@
 
 static zero_status check_layout(const zero_layout *layout, const char *of, int n, int rank)
 {
-    if (layout->size == n && rank >= 0 && rank < n) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID, "a plan for rank %d of %d%s, on nodes of %d ranks",
-                     rank, n, of, layout->size);
+    ZERO_FAIL_IF(!(layout->size == n && rank >= 0 && rank < n), ZERO_ERR_INVALID,
+                 "a plan for rank %d of %d%s, on nodes of %d ranks", rank, n, of,
+                 layout->size);
+    return ZERO_OK;
 }
 
 /* The places of a shard group's ranks. */
@@ -62,12 +63,12 @@ static zero_status choose_layout(zero_schedule *s)
     if (s->input.node_parameters && !zero_schedule_shares(s)) {
         const zero_algorithm given = s->input.collectives;
         const bool works = zero_algorithm_get(given)->works_in_window;
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--node-parameters with --collectives %s, where no two ranks that "
-                         "shard together "
-                         "share a node's memory: %sput several of them on each node",
-                         zero_algorithm_name(given),
-                         works ? "" : "use --collectives auto, shm or hier, and ");
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "--node-parameters with --collectives %s, where no two ranks that shard "
+            "together share a node's memory: %sput several of them on each node",
+            zero_algorithm_name(given),
+            works ? "" : "use --collectives auto, shm or hier, and ");
     }
     const zero_share *share = &s->model->share;
     if (!zero_share_has_parts(share)) return ZERO_OK;

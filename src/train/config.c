@@ -157,12 +157,12 @@ zero_status zero_config_complete(zero_config *c, int n_ranks)
     }
     const int64_t M = c->global_batch / (c->plan.micro_batch * N);
     c->plan.accumulation = (int)M;
-    if (M <= ZERO_CONFIG_ACCUMULATION) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "--global-batch %" PRId64 " with --micro-batch %" PRId64
-                     " makes %" PRId64 " microbatches per rank and step, more than %" PRId64
-                     ": give a larger micro batch",
-                     c->global_batch, c->plan.micro_batch, M, ZERO_CONFIG_ACCUMULATION);
+    ZERO_FAIL_IF(!(M <= ZERO_CONFIG_ACCUMULATION), ZERO_ERR_INVALID,
+                 "--global-batch %" PRId64 " with --micro-batch %" PRId64 " makes %" PRId64
+                 " microbatches per rank and step, more than %" PRId64
+                 ": give a larger micro batch",
+                 c->global_batch, c->plan.micro_batch, M, ZERO_CONFIG_ACCUMULATION);
+    return ZERO_OK;
 }
 
 zero_status zero_config_take_preset(zero_config *c)
@@ -283,13 +283,13 @@ zero_status zero_config_check_given(const zero_config *c)
                  "--node-parameters with --stage %d: below stage 3 parameters are not "
                  "sharded; give --stage 3, or leave it out",
                  c->plan.stage);
-    if (!zero_algorithm_find(c->collectives, &given) ||
-        zero_algorithm_get(given)->works_in_window)
-        return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "--node-parameters with --collectives %s, which has no memory of a "
-                     "node: use --collectives auto, shm or hier",
-                     c->collectives);
+    ZERO_FAIL_IF(zero_algorithm_find(c->collectives, &given) &&
+                     !zero_algorithm_get(given)->works_in_window,
+                 ZERO_ERR_INVALID,
+                 "--node-parameters with --collectives %s, which has no memory of a node: "
+                 "use --collectives auto, shm or hier",
+                 c->collectives);
+    return ZERO_OK;
 }
 
 zero_status zero_config_check(const zero_config *config)

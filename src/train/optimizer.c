@@ -84,11 +84,11 @@ static zero_status find_algorithm(const zero_optimizer_spec *s, zero_algorithm *
         return zero_fail(ZERO_ERR_INVALID, "collectives '%s': expected one of%s", name,
                          usable.chars);
     }
-    if (!zero_algorithm_get(*algorithm)->works_in_window) return ZERO_OK;
-    return zero_fail(ZERO_ERR_UNSUPPORTED,
-                     "collectives '%s' read neighbours' memory, and these arrays are the "
-                     "program's own: take 'p2p'",
-                     name);
+    ZERO_FAIL_IF(zero_algorithm_get(*algorithm)->works_in_window, ZERO_ERR_UNSUPPORTED,
+                 "collectives '%s' read neighbours' memory, and these arrays are the "
+                 "program's own: take 'p2p'",
+                 name);
+    return ZERO_OK;
 }
 
 /* The parts of a spec that must be equal on all ranks. */
@@ -323,11 +323,11 @@ static zero_status check_arrays(const zero_optimizer *o, const char *params,
                  "an optimizer step without its array of %s: the pointer is NULL",
                  params ? "gradients" : "parameters");
     uintptr_t p = (uintptr_t)params, g = (uintptr_t)grads;
-    if (p + bytes <= g || g + bytes <= p) return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_INVALID,
+    ZERO_FAIL_IF(
+        !(p + bytes <= g || g + bytes <= p), ZERO_ERR_INVALID,
         "the arrays of parameters and of gradients overlap: expected %zu bytes for each",
         bytes);
+    return ZERO_OK;
 }
 
 static zero_status check_input(const zero_optimizer_input *in, zero_adamw *h)

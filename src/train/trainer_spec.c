@@ -61,10 +61,10 @@ static zero_status read_offload(const zero_trainer_spec *spec, zero_engine_spec 
             spec->delayed_update != 0 ? ZERO_OFFLOAD_DELAYED : (zero_offload)place;
         return ZERO_OK;
     }
-    if (!spec->offload_when && spec->delayed_update == 0) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "offload_when and delayed_update need offload: the directory of the "
-                     "scratch file, or with a device host");
+    ZERO_FAIL_IF(spec->offload_when || spec->delayed_update != 0, ZERO_ERR_INVALID,
+                 "offload_when and delayed_update need offload: the directory of the "
+                 "scratch file, or with a device host");
+    return ZERO_OK;
 }
 
 const char *zero_trainer_device(const zero_trainer_spec *spec)
@@ -90,13 +90,14 @@ static zero_status check_spec(const zero_trainer_spec *spec)
     if (spec->bucket != 0)
         ZERO_TRY(zero_check_whole("bucket", spec->bucket, ZERO_SHARD_GRANULE,
                                   ZERO_PLAN_MOST_BUCKET));
-    if (spec->accumulation >= 0 && spec->accumulation <= ZERO_CONFIG_ACCUMULATION &&
-        spec->eval_batches >= 0 && spec->eval_batches <= INT32_MAX)
-        return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "accumulation %d, eval_batches %" PRId64 ": expected at most %" PRId64
-                     " and 2^31 - 1, and no negative number",
-                     spec->accumulation, spec->eval_batches, ZERO_CONFIG_ACCUMULATION);
+    ZERO_FAIL_IF(!(spec->accumulation >= 0 &&
+                   spec->accumulation <= ZERO_CONFIG_ACCUMULATION &&
+                   spec->eval_batches >= 0 && spec->eval_batches <= INT32_MAX),
+                 ZERO_ERR_INVALID,
+                 "accumulation %d, eval_batches %" PRId64 ": expected at most %" PRId64
+                 " and 2^31 - 1, and no negative number",
+                 spec->accumulation, spec->eval_batches, ZERO_CONFIG_ACCUMULATION);
+    return ZERO_OK;
 }
 
 zero_status zero_trainer_read_spec(const zero_trainer_spec *spec, zero_comm *comm,

@@ -12,8 +12,8 @@
 
 static zero_status check_not_null(const void *pointer, const char *name)
 {
-    if (pointer) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID, "%s is NULL", name);
+    ZERO_FAIL_IF(!pointer, ZERO_ERR_INVALID, "%s is NULL", name);
+    return ZERO_OK;
 }
 
 /* ---- checkpoints ---- */

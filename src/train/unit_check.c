@@ -24,10 +24,10 @@ static zero_status expect_defined(const zero_probe *p, const zero_probe_array *a
                                   const char *what)
 {
     int64_t at = zero_mark_find(a->at, a->n);
-    if (at < 0) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "unit '%s' leaves element %" PRId64 " of %s undefined", p->unit->name,
-                     at, what);
+    ZERO_FAIL_IF(!(at < 0), ZERO_ERR_INVALID,
+                 "unit '%s' leaves element %" PRId64 " of %s undefined", p->unit->name, at,
+                 what);
+    return ZERO_OK;
 }
 
 /* Tensor t of the unit's group k, or the input. */
@@ -133,11 +133,11 @@ static zero_status check_rules(zero_probe *p)
     }
     ZERO_TRY(expect_defined(p, &p->row_loss, "its losses"));
     ZERO_TRY(expect_defined(p, &p->d_in, "the gradient of its input"));
-    if (zero_probe_hash(p) == before) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "unit '%s' writes to its input, its parameters or the batch, which it "
-                     "may only read",
-                     p->unit->name);
+    ZERO_FAIL_IF(zero_probe_hash(p) != before, ZERO_ERR_INVALID,
+                 "unit '%s' writes to its input, its parameters or the batch, which it may "
+                 "only read",
+                 p->unit->name);
+    return ZERO_OK;
 }
 
 /* ---- finite differences ---- */
