@@ -25,12 +25,18 @@ static int file_end(const zero_hugging_face_export *e, int first)
     return first;
 }
 
-/* The metadata of transformers' files are {"format": "pt"}. Adds the names of tensors
- * [first, end) to `map`. */
-static zero_status write_header(const zero_hugging_face_export *e, int first, int end,
-                                const char *name, json_t *map, zero_bytes *header,
-                                uint64_t *bytes)
+/* Blocks are those of a checkpoint, which reads each as a whole. */
+static zero_status write_file(const zero_storage_dir *dir,
+                              const zero_hugging_face_export *e, int first, int end,
+                              const char *name, json_t *map)
 {
+    const int64_t most = ZERO_EXTENT_MAX;
+    ZERO_AT_END(zero_bytes_destroy) zero_bytes header = {0};
+    ZERO_AT_END(zero_storage_close_file) zero_storage_file file = {0};
+    ZERO_FREED float *block = NULL;
+    ZERO_TRY(zero_new(&block, 2 * most, "numbers of a file"));
+    /* The metadata of transformers' files are {"format": "pt"}. Adds the names of
+     * tensors [first, end) to `map`. */
     const zero_shape *shape = e->model->shape;
     ZERO_FREED zero_safetensors_entry *entries = NULL;
     json_auto_t *texts = json_pack("{s:s}", "format", "pt");
@@ -48,23 +54,8 @@ static zero_status write_header(const zero_hugging_face_export *e, int first, in
             .type = zero_hugging_face_types[e->type].file};
         entry->n_dims = zero_hugging_face_dims(t, entry->dims);
     }
-    ZERO_TRY(zero_safetensors_write_header(end - first, entries, texts, header));
-    *bytes = entries[end - first - 1].end;
-    return ZERO_OK;
-}
-
-/* Blocks are those of a checkpoint, which reads each as a whole. */
-static zero_status write_file(const zero_storage_dir *dir,
-                              const zero_hugging_face_export *e, int first, int end,
-                              const char *name, json_t *map)
-{
-    const int64_t most = ZERO_EXTENT_MAX;
-    ZERO_AT_END(zero_bytes_destroy) zero_bytes header = {0};
-    ZERO_AT_END(zero_storage_close_file) zero_storage_file file = {0};
-    ZERO_FREED float *block = NULL;
-    uint64_t bytes = 0;
-    ZERO_TRY(zero_new(&block, 2 * most, "numbers of a file"));
-    ZERO_TRY(write_header(e, first, end, name, map, &header, &bytes));
+    ZERO_TRY(zero_safetensors_write_header(end - first, entries, texts, &header));
+    const uint64_t bytes = entries[end - first - 1].end;
     ZERO_TRY(zero_storage_create(dir, name, bytes, &file));
     ZERO_TRY(zero_storage_write(&file, header.bytes, header.len));
     for (int i = first; i < end; i++)
@@ -115,20 +106,6 @@ static zero_status stop_at(void *arg, const char *name)
     return ZERO_OK;
 }
 
-/* A name that is taken is found before gigabytes are written. */
-static zero_status check_free(const zero_storage_dir *parent, const char *name,
-                              const char *path)
-{
-    ZERO_AT_END(zero_storage_close) zero_storage_dir dir = {0};
-    bool has_files = false;
-    if (!zero_storage_has(parent, name)) return ZERO_OK;
-    ZERO_FAIL_IF(zero_storage_enter(parent, name, &dir) != ZERO_OK ||
-                     zero_storage_list(&dir, stop_at, &has_files) != ZERO_OK || has_files,
-                 ZERO_ERR_INVALID, "%s exists: remove it, or give the export another name",
-                 path);
-    return ZERO_OK;
-}
-
 static zero_status lock_alone(const zero_storage_dir *dir)
 {
     zero_lock lock;
@@ -136,21 +113,6 @@ static zero_status lock_alone(const zero_storage_dir *dir)
     ZERO_FAIL_IF(lock == ZERO_LOCK_BUSY, ZERO_ERR_ENV,
                  "%s: another process writes this export", dir->path);
     return ZERO_OK;
-}
-
-/* Removes the leftovers of a crash. Files of a process that is at work stay. */
-static zero_status begin(const zero_storage_dir *parent, const char *temporary,
-                         zero_storage_dir *dir)
-{
-    if (zero_storage_has(parent, temporary)) {
-        ZERO_AT_END(zero_storage_close) zero_storage_dir old = {0};
-        ZERO_TRY(zero_storage_check_removable(parent, temporary));
-        ZERO_TRY(zero_storage_enter(parent, temporary, &old));
-        ZERO_TRY(lock_alone(&old));
-        ZERO_TRY(zero_storage_remove(parent, temporary));
-    }
-    ZERO_TRY(zero_storage_make_public(parent, temporary, dir));
-    return lock_alone(dir);
 }
 
 static zero_status write_all(const zero_storage_dir *parent, const char *temporary,
@@ -224,8 +186,26 @@ zero_status zero_hugging_face_write(const char *path, const zero_hugging_face_ex
     if (start == 0) snprintf(folder, ZERO_STORAGE_PATH, ".");
     snprintf(temporary, sizeof temporary, ".tmp-%s", name);
     ZERO_TRY(zero_storage_open(folder, &parent));
-    ZERO_TRY(check_free(&parent, name, path));
-    ZERO_TRY(begin(&parent, temporary, &dir));
+    /* A name that is taken is found before gigabytes are written. */
+    if (zero_storage_has(&parent, name)) {
+        ZERO_AT_END(zero_storage_close) zero_storage_dir there = {0};
+        bool has_files = false;
+        ZERO_FAIL_IF(zero_storage_enter(&parent, name, &there) != ZERO_OK ||
+                         zero_storage_list(&there, stop_at, &has_files) != ZERO_OK ||
+                         has_files,
+                     ZERO_ERR_INVALID,
+                     "%s exists: remove it, or give the export another name", path);
+    }
+    /* Removes the leftovers of a crash. Files of a process that is at work stay. */
+    if (zero_storage_has(&parent, temporary)) {
+        ZERO_AT_END(zero_storage_close) zero_storage_dir old = {0};
+        ZERO_TRY(zero_storage_check_removable(&parent, temporary));
+        ZERO_TRY(zero_storage_enter(&parent, temporary, &old));
+        ZERO_TRY(lock_alone(&old));
+        ZERO_TRY(zero_storage_remove(&parent, temporary));
+    }
+    ZERO_TRY(zero_storage_make_public(&parent, temporary, &dir));
+    ZERO_TRY(lock_alone(&dir));
     zero_failure failure = zero_failure_keep(write_all(&parent, temporary, name, &dir, e));
     /* The message is the original failure, even if the clean-up fails, too. */
     if (failure.status == ZERO_OK || zero_storage_remove(&parent, temporary) == ZERO_OK)

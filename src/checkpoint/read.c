@@ -109,33 +109,6 @@ static bool holds(const zero_kept_extent *kept, int rank, const zero_extent *x)
            x->begin < kept->extent.end;
 }
 
-/* The extent with the first element of x, which is read into the place of the older one
- * unless it is there. */
-static zero_status get_extent(zero_checkpoint *c, int rank, const zero_extent *x,
-                              const zero_kept_extent **kept)
-{
-    const zero_shard_reader *shard;
-    zero_kept_extent *places =
-        &c->extents[(rank % tp_of(c) * ZERO_STATES + (int)x->part) * PER_RANK];
-    zero_kept_extent *to = &places[places[1].used < places[0].used];
-    for (int i = 0; i < PER_RANK; i++)
-        if (holds(&places[i], rank, x)) to = &places[i];
-    if (!holds(to, rank, x)) {
-        if (!to->values)
-            ZERO_TRY(zero_new(&to->values, zero_extent_most(&c->manifest.table),
-                              "numbers of an extent"));
-        to->used = 0;
-        ZERO_TRY(zero_checkpoint_shard(c, rank, &shard));
-        int i = zero_shard_find(shard, x->tensor, x->part, x->begin);
-        ZERO_TRY(zero_shard_read(shard, i, to->values));
-        to->rank = rank;
-        to->extent = shard->extents[i];
-    }
-    to->used = ++c->clock;
-    *kept = to;
-    return ZERO_OK;
-}
-
 zero_status zero_checkpoint_tensor(zero_checkpoint *c, int tensor, zero_state_part part,
                                    int64_t begin, int64_t end, float *values)
 {
@@ -146,7 +119,28 @@ zero_status zero_checkpoint_tensor(zero_checkpoint *c, int tensor, zero_state_pa
         ZERO_TRY(local_of(c, zero_state_holder(table, tensor, at), &local));
         zero_state_place place = zero_state_find(local, tensor, at, end);
         zero_extent x = {tensor, part, place.run.local, place.run.local + place.run.n};
-        ZERO_TRY(get_extent(c, place.d * table->layout.tp + local->p, &x, &kept));
+        /* The extent with the first element of x, which is read into the place of the older
+         * one unless it is there. */
+        int rank = place.d * table->layout.tp + local->p;
+        const zero_shard_reader *shard;
+        zero_kept_extent *places =
+            &c->extents[(rank % tp_of(c) * ZERO_STATES + (int)x.part) * PER_RANK];
+        zero_kept_extent *to = &places[places[1].used < places[0].used];
+        for (int i = 0; i < PER_RANK; i++)
+            if (holds(&places[i], rank, &x)) to = &places[i];
+        if (!holds(to, rank, &x)) {
+            if (!to->values)
+                ZERO_TRY(zero_new(&to->values, zero_extent_most(&c->manifest.table),
+                                  "numbers of an extent"));
+            to->used = 0;
+            ZERO_TRY(zero_checkpoint_shard(c, rank, &shard));
+            int i = zero_shard_find(shard, x.tensor, x.part, x.begin);
+            ZERO_TRY(zero_shard_read(shard, i, to->values));
+            to->rank = rank;
+            to->extent = shard->extents[i];
+        }
+        to->used = ++c->clock;
+        kept = to;
         int64_t n = zero_min(x.end, kept->extent.end) - x.begin;
         memcpy(values + (at - begin), kept->values + (x.begin - kept->extent.begin),
                (size_t)n * sizeof *values);

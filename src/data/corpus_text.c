@@ -99,35 +99,6 @@ static zero_status finish(zero_opening *o, const char *name, zero_corpus *corpus
 
 /* ---- stories ---- */
 
-static zero_status open_stories(zero_opening *o, zero_corpus *corpus)
-{
-    const char *data = o->from->data, *colon = strchr(data, ':'), *name;
-    int64_t size = STORIES_DEFAULT, n_stories;
-    double cost;
-    ZERO_AT_END(zero_stories_destroy) zero_stories stories = {0};
-    ZERO_FAIL_IF(colon && (!zero_quantity_whole(colon + 1, &size) || size < 1 ||
-                           size > STORIES_MOST),
-                 ZERO_ERR_INVALID,
-                 "--data %s: expected stories:SIZE with a size in bytes from 1 to 1000G, "
-                 "as in stories:4M or stories:4MiB",
-                 data);
-    ZERO_TRY(zero_stories_init(&stories, o->from->seed));
-    ZERO_TRY(begin(o, (size_t)size, ZERO_STORIES_TOKENIZER, &name));
-    ZERO_TRY(zero_stories_fill(&stories, (size_t)size, &o->read.all, &n_stories, &cost));
-    ZERO_TRY(finish(o, name, corpus));
-    /* Patterns may join what the measure counts apart, such as a full stop and a line's
-     * end. */
-    corpus->has_entropy =
-        corpus->tokenizer->n_patterns == 0 && !corpus->tokenizer->has_marks;
-    if (corpus->has_entropy)
-        corpus->entropy = zero_stories_measure(&stories, corpus->tokenizer);
-    snprintf(corpus->description, sizeof corpus->description,
-             "%" PRId64 " stories, %" PRId64 " tokens (%s)", n_stories,
-             corpus->has_validation ? corpus->n_train : corpus->n_tokens,
-             corpus->tokenizer->name);
-    return ZERO_OK;
-}
-
 bool zero_opening_is_stories(const char *spec)
 {
     return strcmp(spec, "stories") == 0 || strncmp(spec, "stories:", 8) == 0;
@@ -165,7 +136,34 @@ zero_status zero_opening_take_text(zero_opening *o, zero_corpus *corpus)
     const bool is_lesson = strcmp(data, "lesson") == 0, is_self = strcmp(data, "self") == 0;
     const uint64_t lesson = ZERO_LESSON_LETTERS * LESSON_WORD * LESSON_TIMES;
     zero_bytes *all = &o->read.all;
-    if (zero_opening_is_stories(data)) return open_stories(o, corpus);
+    if (zero_opening_is_stories(data)) {
+        const char *colon = strchr(data, ':');
+        int64_t size = STORIES_DEFAULT, n_stories;
+        double cost;
+        ZERO_AT_END(zero_stories_destroy) zero_stories stories = {0};
+        ZERO_FAIL_IF(colon && (!zero_quantity_whole(colon + 1, &size) || size < 1 ||
+                               size > STORIES_MOST),
+                     ZERO_ERR_INVALID,
+                     "--data %s: expected stories:SIZE with a size in bytes from 1 to "
+                     "1000G, as in stories:4M or stories:4MiB",
+                     data);
+        ZERO_TRY(zero_stories_init(&stories, o->from->seed));
+        ZERO_TRY(begin(o, (size_t)size, ZERO_STORIES_TOKENIZER, &name));
+        ZERO_TRY(
+            zero_stories_fill(&stories, (size_t)size, &o->read.all, &n_stories, &cost));
+        ZERO_TRY(finish(o, name, corpus));
+        /* Patterns may join what the measure counts apart, such as a full stop and a line's
+         * end. */
+        corpus->has_entropy =
+            corpus->tokenizer->n_patterns == 0 && !corpus->tokenizer->has_marks;
+        if (corpus->has_entropy)
+            corpus->entropy = zero_stories_measure(&stories, corpus->tokenizer);
+        snprintf(corpus->description, sizeof corpus->description,
+                 "%" PRId64 " stories, %" PRId64 " tokens (%s)", n_stories,
+                 corpus->has_validation ? corpus->n_train : corpus->n_tokens,
+                 corpus->tokenizer->name);
+        return ZERO_OK;
+    }
     ZERO_TRY(begin(o,
                    is_lesson ? lesson
                    : is_self ? zero_self_len

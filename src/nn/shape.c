@@ -155,35 +155,6 @@ static zero_status check_field(const zero_shape *given, const zero_shape *s,
                      f->least, f->most);
 }
 
-static zero_status check_heads(const zero_shape *given, const zero_shape *s)
-{
-    ZERO_FAIL_IF(given->head_size == 0 && s->hidden % s->heads != 0, ZERO_ERR_INVALID,
-                 "--hidden %" PRId64 " is not a multiple of --heads %" PRId64
-                 ": each head would get %" PRId64 " channels and %" PRId64
-                 " would be left over",
-                 s->hidden, s->heads, s->hidden / s->heads, s->hidden % s->heads);
-    ZERO_FAIL_IF(s->heads % s->kv_heads != 0, ZERO_ERR_INVALID,
-                 "--heads %" PRId64 " is not a multiple of --kv-heads %" PRId64
-                 ": each key head serves as many query heads as the others",
-                 s->heads, s->kv_heads);
-    const bool turns = s->kind->has & ZERO_HAS_ROTARY;
-    const int64_t turned = zero_shape_turned(s);
-    ZERO_FAIL_IF(turns && (turned < 2 || turned % 2 != 0 || turned > ZERO_MOST_TURNED),
-                 ZERO_ERR_INVALID,
-                 "heads of %" PRId64 " channels: rotary positions turn %" PRId64
-                 " of them, which should be pairs, at most %d; give %s",
-                 s->head_size, turned, ZERO_MOST_TURNED,
-                 s->kind->has & ZERO_HAS_PART ? "another --rotary" : "an even --head-size");
-    if (s->scaling.factor == 0.0) return ZERO_OK;
-    ZERO_FAIL_IF(!(s->scaling.factor >= 1.0 && s->scaling.low > 0.0 &&
-                   s->scaling.high > s->scaling.low && s->scaling.seq > 0),
-                 ZERO_ERR_INVALID,
-                 "rotary positions stretched by %g, low %g, high %g, seq %" PRId64
-                 ": expected a factor of 1 or more, 0 < low < high, and positions",
-                 s->scaling.factor, s->scaling.low, s->scaling.high, s->scaling.seq);
-    return ZERO_OK;
-}
-
 zero_status zero_shape_check(const zero_shape *given)
 {
     ZERO_FAIL_IF(!given, ZERO_ERR_INVALID,
@@ -198,7 +169,31 @@ zero_status zero_shape_check(const zero_shape *given)
     const zero_shape s = zero_shape_complete(given);
     for (int i = 3; i < ZERO_SHAPE_FIELDS; i++)
         ZERO_TRY(check_field(given, &s, &zero_shape_fields[i]));
-    ZERO_TRY(check_heads(given, &s));
+    ZERO_FAIL_IF(given->head_size == 0 && s.hidden % s.heads != 0, ZERO_ERR_INVALID,
+                 "--hidden %" PRId64 " is not a multiple of --heads %" PRId64
+                 ": each head would get %" PRId64 " channels and %" PRId64
+                 " would be left over",
+                 s.hidden, s.heads, s.hidden / s.heads, s.hidden % s.heads);
+    ZERO_FAIL_IF(s.heads % s.kv_heads != 0, ZERO_ERR_INVALID,
+                 "--heads %" PRId64 " is not a multiple of --kv-heads %" PRId64
+                 ": each key head serves as many query heads as the others",
+                 s.heads, s.kv_heads);
+    const bool turns = s.kind->has & ZERO_HAS_ROTARY;
+    const int64_t turned = zero_shape_turned(&s);
+    ZERO_FAIL_IF(turns && (turned < 2 || turned % 2 != 0 || turned > ZERO_MOST_TURNED),
+                 ZERO_ERR_INVALID,
+                 "heads of %" PRId64 " channels: rotary positions turn %" PRId64
+                 " of them, which should be pairs, at most %d; give %s",
+                 s.head_size, turned, ZERO_MOST_TURNED,
+                 s.kind->has & ZERO_HAS_PART ? "another --rotary" : "an even --head-size");
+    if (s.scaling.factor != 0.0) {
+        ZERO_FAIL_IF(!(s.scaling.factor >= 1.0 && s.scaling.low > 0.0 &&
+                       s.scaling.high > s.scaling.low && s.scaling.seq > 0),
+                     ZERO_ERR_INVALID,
+                     "rotary positions stretched by %g, low %g, high %g, seq %" PRId64
+                     ": expected a factor of 1 or more, 0 < low < high, and positions",
+                     s.scaling.factor, s.scaling.low, s.scaling.high, s.scaling.seq);
+    }
     ZERO_FAIL_IF(!(s.dropout >= 0.0f && s.dropout < 1.0f) || s.seed < 0, ZERO_ERR_INVALID,
                  "--dropout %g, --seed %" PRId64
                  ": expected 0 or more, below 1; and a seed from 0 to %" PRId64,

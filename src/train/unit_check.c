@@ -228,17 +228,6 @@ static int64_t element_at(const operand *o, const zero_rng *rng, int64_t element
     return (int64_t)(zero_rng_bits(rng, (uint64_t)i) % (uint64_t)o->n);
 }
 
-static zero_status tell(const zero_probe *p, const zero_unit_check_result *r)
-{
-    char where[48] = "in a random direction";
-    if (r->element >= 0) snprintf(where, sizeof where, "of element %" PRId64, r->element);
-    return zero_fail(ZERO_ERR_DIFFERENT,
-                     "unit '%s': the gradient of '%s' is wrong: %s the unit says %.6g, and "
-                     "finite differences say %.6g (%.2g of it apart)",
-                     p->unit->name, r->tensor, where, r->gradient, r->difference,
-                     r->deviation);
-}
-
 static zero_status check_operand(zero_probe *p, const operand *o,
                                  const zero_unit_check_spec *spec,
                                  zero_unit_check_result *worst)
@@ -259,7 +248,15 @@ static zero_status check_operand(zero_probe *p, const operand *o,
         ZERO_TRY(compare(p, &d, from, size, most, &found));
         if (found.deviation >= worst->deviation) *worst = found;
     }
-    return worst->deviation <= spec->tolerance ? ZERO_OK : tell(p, worst);
+    if (worst->deviation <= spec->tolerance) return ZERO_OK;
+    char where[48] = "in a random direction";
+    if (worst->element >= 0)
+        snprintf(where, sizeof where, "of element %" PRId64, worst->element);
+    return zero_fail(ZERO_ERR_DIFFERENT,
+                     "unit '%s': the gradient of '%s' is wrong: %s the unit says %.6g, and "
+                     "finite differences say %.6g (%.2g of it apart)",
+                     p->unit->name, worst->tensor, where, worst->gradient,
+                     worst->difference, worst->deviation);
 }
 
 static zero_status check_differences(zero_probe *p, const zero_unit_check_spec *spec,
