@@ -35,28 +35,6 @@ static uint64_t bytes_of(const zero_manifest *m)
 
 /* ---- show ---- */
 
-/* Options as words, in lines of about 80 columns. */
-static json_t *option_lines(const json_t *options)
-{
-    json_t *lines = json_array(), *value;
-    char line[2 * ZERO_SHOWN_BYTES];
-    const char *key;
-    size_t n = 0;
-    json_object_foreach((json_t *)options, key, value)
-    {
-        const char *text = json_is_string(value) ? json_string_value(value) : "?";
-        if (n + strlen(key) + strlen(text) > 76) {
-            json_array_append_new(lines, json_string(line));
-            n = 0;
-        }
-        int added = snprintf(line + n, sizeof line - n, "%s--%s %s", n > 0 ? " " : "",
-                             ZERO_SHOWN(key), ZERO_SHOWN(text));
-        n = zero_min_size(n + (size_t)added, sizeof line - 1);
-    }
-    if (n > 0) json_array_append_new(lines, json_string(line));
-    return lines;
-}
-
 /* The manifest, which is a tree already, with what a text needs besides. */
 static zero_status show(zero_checkpoint *c, const char *found, const checkpoint_options *o)
 {
@@ -67,20 +45,35 @@ static zero_status show(zero_checkpoint *c, const char *found, const checkpoint_
     json_t *text;
     const char *key;
     void *next;
+    char line[2 * ZERO_SHOWN_BYTES];
+    size_t n = 0;
     (void)o;
     zero_storage_path(&c->dir, ZERO_MANIFEST_NAME, path);
     ZERO_TRY(zero_bytes_read(&bytes, path));
     ZERO_TRY(zero_json_parse(path, bytes.bytes, bytes.len, &tree));
+    json_t *lines = json_array();
+    /* Options as words, in lines of about 80 columns. */
+    json_object_foreach(m->options, key, text)
+    {
+        const char *word = json_is_string(text) ? json_string_value(text) : "?";
+        if (n + strlen(key) + strlen(word) > 76) {
+            json_array_append_new(lines, json_string(line));
+            n = 0;
+        }
+        int added = snprintf(line + n, sizeof line - n, "%s--%s %s", n > 0 ? " " : "",
+                             ZERO_SHOWN(key), ZERO_SHOWN(word));
+        n = zero_min_size(n + (size_t)added, sizeof line - 1);
+    }
+    if (n > 0) json_array_append_new(lines, json_string(line));
     zero_text_shape(&m->shape, shape);
     json_object_foreach_safe(json_object_get(tree, "kept"), next, key, text)
         json_object_set_new(json_object_get(tree, "kept"), key,
                             json_integer((json_int_t)json_string_length(text)));
-    json_object_update_new(tree,
-                           json_pack("{s:o, s:s*, s:s, s:I, s:o, s:I}", "found",
-                                     json_string_nocheck(found), "about",
-                                     m->has_shape ? m->shape.kind->about : NULL,
-                                     "shape_text", shape, "vocab", m->shape.vocab, "lines",
-                                     option_lines(m->options), "all_bytes", bytes_of(m)));
+    json_object_update_new(tree, json_pack("{s:o, s:s*, s:s, s:I, s:o, s:I}", "found",
+                                           json_string_nocheck(found), "about",
+                                           m->has_shape ? m->shape.kind->about : NULL,
+                                           "shape_text", shape, "vocab", m->shape.vocab,
+                                           "lines", lines, "all_bytes", bytes_of(m)));
     return zero_form_print(zero_embedded_text(zero_cli_forms, "checkpoint"), "show", tree,
                            zero_legible_print, stdout);
 }

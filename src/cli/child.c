@@ -38,41 +38,17 @@ void zero_child_expect_stop(void)
     zero_requests_hold(&set);
 }
 
-static int take_request(long nanoseconds)
-{
-    const struct timespec wait = {0, nanoseconds};
-    sigset_t set;
-    fill(&set);
-    int signal = sigtimedwait(&set, NULL, &wait);
-    return signal > 0 ? signal : 0;
-}
-
-int zero_child_stop_requested(void)
-{
-    return take_request(0);
-}
-
 /* ---- in the child ---- */
-
-#ifdef __linux__
-static void end_with_parent(pid_t parent)
-{
-    prctl(PR_SET_PDEATHSIG, SIGTERM);
-    if (getppid() != parent) _exit(1); /* it ended before */
-}
-#else
-static void end_with_parent(pid_t parent)
-{
-    (void)parent;
-}
-#endif
 
 /* Ends here; an error number goes into the pipe `tell`, which a command that starts
  * closes. */
 static _Noreturn void become(char *const words[], int log, int tell, pid_t parent)
 {
     setpgid(0, 0);
-    end_with_parent(parent);
+#ifdef __linux__
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+#endif
+    if (getppid() != parent) _exit(1); /* it ended before */
     int nothing = open("/dev/null", O_RDONLY);
     if (nothing >= 0 && dup2(nothing, STDIN_FILENO) >= 0 && dup2(log, STDOUT_FILENO) >= 0 &&
         dup2(log, STDERR_FILENO) >= 0) {
@@ -127,28 +103,28 @@ static void end_it(pid_t child, int signal)
     if (kill(-child, signal) != 0) kill(child, signal);
 }
 
-/* One look: acts on a request, and on patience that has ended. */
-static void look(pid_t child, zero_child_end *end, double *killed_at)
-{
-    int request = take_request(LOOK);
-    bool again = request && end->stopped;
-    if (request && !end->stopped) {
-        end->stopped = request;
-        *killed_at = zero_clock_seconds() + PATIENCE;
-        end_it(child, SIGTERM);
-    }
-    if (end->stopped && (again || zero_clock_seconds() > *killed_at))
-        end_it(child, SIGKILL);
-}
-
 zero_status zero_child_run(char *const words[], int log, zero_child_end *end)
 {
+    const struct timespec wait = {0, LOOK};
     pid_t child = -1, ended;
     int status = 0;
     double killed_at = 0.0;
+    sigset_t set;
     *end = (zero_child_end){0};
+    fill(&set);
     ZERO_TRY(start(words, log, &child));
-    while ((ended = waitpid(child, &status, WNOHANG)) == 0) look(child, end, &killed_at);
+    while ((ended = waitpid(child, &status, WNOHANG)) == 0) {
+        /* Acts on a request, and on patience that has ended. */
+        int request = sigtimedwait(&set, NULL, &wait);
+        bool again = request > 0 && end->stopped;
+        if (request > 0 && !end->stopped) {
+            end->stopped = request;
+            killed_at = zero_clock_seconds() + PATIENCE;
+            end_it(child, SIGTERM);
+        }
+        if (end->stopped && (again || zero_clock_seconds() > killed_at))
+            end_it(child, SIGKILL);
+    }
     if (ended < 0)
         return zero_fail(ZERO_ERR_ENV, "%.200s: cannot be waited for: %s", words[0],
                          strerror(errno));
@@ -160,31 +136,22 @@ zero_status zero_child_run(char *const words[], int log, zero_child_end *end)
 #define LINES 8
 #define BYTES 4096 /* in which they are looked for */
 
-/* The end of the file, as text; empty if it cannot be read. */
-static size_t read_end(const char *path, char text[BYTES + 1])
-{
-    zero_file file;
-    size_t n = 0;
-    text[0] = '\0';
-    if (zero_file_open(path, &file) != ZERO_OK) return 0;
-    uint64_t from = file.bytes > BYTES ? file.bytes - BYTES : 0;
-    zero_status st = zero_file_read_some(&file, from, text, BYTES, &n);
-    zero_file_close(&file);
-    if (st != ZERO_OK) n = 0;
-    for (size_t i = 0; i < n; i++)
-        if (text[i] == '\0') text[i] = ' '; /* Open MPI 5 ends its texts with them */
-    text[n] = '\0';
-    return n;
-}
-
 void zero_child_log_tell(const char *path, char message[ZERO_CHILD_MESSAGE])
 {
     static const char own[] = "zero: ", note[] = "zero: note: ",
                       warning[] = "zero: warning: ";
-    char text[BYTES + 1], shown[ZERO_SHOWN_BYTES];
+    ZERO_AT_END(zero_file_close) zero_file file = {0};
+    char text[BYTES + 1] = "", shown[ZERO_SHOWN_BYTES];
     const char *last[LINES];
     int n = 0;
-    size_t bytes = read_end(path, text);
+    size_t bytes = 0;
+    zero_status st = zero_file_open(path, &file);
+    uint64_t from = file.bytes > BYTES ? file.bytes - BYTES : 0;
+    if (st == ZERO_OK) st = zero_file_read_some(&file, from, text, BYTES, &bytes);
+    if (st != ZERO_OK) bytes = 0;
+    for (size_t i = 0; i < bytes; i++)
+        if (text[i] == '\0') text[i] = ' '; /* Open MPI 5 ends its texts with them */
+    text[bytes] = '\0';
     message[0] = '\0';
     for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line != 0) {
         last[n++ % LINES] = line;

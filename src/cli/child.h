@@ -16,8 +16,6 @@ typedef struct {
 /* From now on SIGINT, SIGTERM, SIGHUP and SIGUSR2 are requests to stop, not ends; those
  * that are ignored, as SIGHUP is under nohup, stay so. */
 void zero_child_expect_stop(void);
-/* The signal that asked for it since the last call; 0: none. Never blocks. */
-int zero_child_stop_requested(void);
 
 /* Runs words[], ended by NULL, the first of which is looked for in PATH. Standard output
  * and standard error go to the open file `log`; the standard input is empty. Waits until it

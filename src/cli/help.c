@@ -242,21 +242,6 @@ zero_status zero_help_write_man(const zero_command *command, FILE *out)
                    : print(describe_all(), "man all", put, out);
 }
 
-/* A topic, or its page of section 7 of the manual. */
-static void show_topic(const char *name, const char *text, bool man, FILE *out)
-{
-    const int title = (int)strcspn(text, "\n");
-    if (!man) {
-        fputs(text, out);
-        return;
-    }
-    fprintf(out, ".TH ZERO\\-%s 7 \"\" \"zero %s\" \"zero\"\n.SH NAME\nzero\\-%s \\- ",
-            name, zero_version(), name);
-    fprintf(out, "%.*s\n.SH DESCRIPTION\n.nf\n", title, text);
-    put(text + title + 2, out);
-    fputs(".fi\n.SH SEE ALSO\n.BR zero (1)\n", out);
-}
-
 /* ---- the command ---- */
 
 typedef struct {
@@ -285,7 +270,15 @@ static zero_status run(void *options, const zero_options *given)
         const char *topic = zero_embedded_text(zero_topic_files, name);
         command = zero_command_find(name);
         if (!command && !topic) return zero_help_unknown(name);
-        if (!command) show_topic(name, topic, man, stdout);
+        if (!command && !man) fputs(topic, stdout);
+        if (!command && man) { /* its page of section 7 of the manual */
+            const int title = (int)strcspn(topic, "\n");
+            printf(".TH ZERO\\-%s 7 \"\" \"zero %s\" \"zero\"\n.SH NAME\nzero\\-%s \\- "
+                   "%.*s\n.SH DESCRIPTION\n.nf\n",
+                   name, zero_version(), name, title, topic);
+            put(topic + title + 2, stdout);
+            puts(".fi\n.SH SEE ALSO\n.BR zero (1)");
+        }
         if (!command) return ZERO_OK;
     }
     if (man) return zero_help_write_man(command, stdout);

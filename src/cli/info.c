@@ -158,18 +158,6 @@ static zero_status measure(const zero_topology *t, json_t **found)
 
 /* ---- devices ---- */
 
-static json_t *device_names(void)
-{
-    json_t *list = json_array();
-    for (int i = 0; zero_device_name_at(i); i++) {
-        const zero_backend *device = NULL;
-        const zero_plugin *plugin;
-        if (zero_device_find(zero_device_name_at(i), &device, &plugin) == ZERO_OK && device)
-            json_array_append_new(list, json_string(zero_device_name_at(i)));
-    }
-    return list;
-}
-
 /* Lists GPUs until one cannot be opened. `about` is the versions of CUDA, or why there are
  * no GPUs. */
 static json_t *gpus(char *text, size_t size)
@@ -269,13 +257,21 @@ static zero_status run(void *options, const zero_options *given)
         json_t *found = gpus(cuda, sizeof cuda), *stages = json_array();
         for (int s = 0; s < ZERO_STAGE_COUNT; s++)
             json_array_append_new(stages, json_integer(s));
+        json_t *devices = json_array();
+        for (int i = 0; zero_device_name_at(i); i++) {
+            const zero_backend *device = NULL;
+            const zero_plugin *plugin;
+            if (zero_device_find(zero_device_name_at(i), &device, &plugin) == ZERO_OK &&
+                device)
+                json_array_append_new(devices, json_string(zero_device_name_at(i)));
+        }
         json_t *info = json_pack(
             "{s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:b, s:s, s:o, s:s, s:b, s:s?, s:s?, "
             "s:o, s:s, s:{s:i, s:i}, s:{s:i, s:i}, s:s, s:b, s:i, s:o, s:o, s:o, s:o, s:o, "
             "s:o, s:o, s:o}",
             "version", zero_version(), "commit", zero_build_commit(), "build", ZERO_BUILD,
             "mpi", mpi, "mpi_cuda", zero_launch_cuda(), "blas", blas, "backends",
-            names(zero_backend_name_at), "devices", device_names(), "cuda",
+            names(zero_backend_name_at), "devices", devices, "cuda",
             (int)(json_array_size(found) > 0), "cuda_about", cuda, "gpus", found,
             "cpu_kernels", zero_cpu_kernels_name(), "threads_in_a_rank",
             (int)zero_cpu_has_threads(), "fp32_products", zero_cpu_fp32_name(),

@@ -39,22 +39,6 @@ static zero_status check(void *options, const zero_options *given)
         NAME_BYTES - 1);
 }
 
-/* The number of a lesson; 0: none was given. */
-static zero_status read_number(const zero_options *given, int n_lessons, int *number)
-{
-    *number = 0;
-    if (given->n_operands == 0) return ZERO_OK;
-    const char *word = given->operands[0];
-    char *end;
-    long n = strtol(word, &end, 10);
-    if (end == word || *end || n < 1 || n > n_lessons)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "lesson %.40s: there are lessons 1 to %d; zero lesson lists them",
-                         word, n_lessons);
-    *number = (int)n;
-    return ZERO_OK;
-}
-
 /* ---- lessons ---- */
 
 /* Answers to other numbers than those before them would be graded with those. */
@@ -204,10 +188,16 @@ static zero_status lesson(const lesson_options *o, const json_t *lessons, int nu
 static zero_status run(void *options, const zero_options *given)
 {
     json_auto_t *lessons = NULL;
-    int number;
     ZERO_TRY(zero_course_read(&lessons));
-    ZERO_TRY(read_number(given, (int)json_array_size(lessons), &number));
-    return lesson(options, lessons, number);
+    const int n_lessons = (int)json_array_size(lessons);
+    const char *word = given->n_operands > 0 ? given->operands[0] : NULL;
+    char *end = NULL;
+    long number = word ? strtol(word, &end, 10) : 0; /* 0: none was given */
+    if (word && (end == word || *end || number < 1 || number > n_lessons))
+        return zero_fail(ZERO_ERR_INVALID,
+                         "lesson %.40s: there are lessons 1 to %d; zero lesson lists them",
+                         word, n_lessons);
+    return lesson(options, lessons, (int)number);
 }
 
 const zero_command zero_command_lesson = {

@@ -2,23 +2,11 @@
 
 #include "base/fail.h"
 #include "cli/plan_options.h"
+#include "cli/words.h"
 #include "course/machine.h"
 #include "course/narrate.h"
 #include "report/plan_facts.h"
 #include "report/plan_program.h"
-
-#define WORDS 48
-
-/* Cuts a copy of the words at blanks; *argc is their number. NULL without memory. */
-static char *cut(const char *words, int *argc, char *argv[WORDS])
-{
-    char *copy = strdup(words), *at = NULL;
-    *argc = 0;
-    for (char *word = copy ? strtok_r(copy, " ", &at) : NULL; word && *argc < WORDS;
-         word = strtok_r(NULL, " ", &at))
-        argv[(*argc)++] = word;
-    return copy;
-}
 
 /* The groups of parameters: {name, parameters, padded, shard, own: padding included, of
  * this rank; shards: the parameters of each rank}. */
@@ -60,22 +48,16 @@ static zero_status take_plan(const zero_plan_report *report, char **text, json_t
 
 static zero_status make_plan(const char *words, char **text, json_t **facts)
 {
-    char *argv[WORDS];
-    int argc;
+    ZERO_AT_END(zero_words_destroy) zero_words cut = {0};
+    ZERO_AT_END(zero_options_destroy) zero_options given = {0};
     zero_plan_options options;
-    zero_options given;
     zero_plan_report report;
-    char *copy = cut(words, &argc, argv);
-    zero_status st = zero_options_read(&zero_command_plan, argc, argv, &options, &given);
-    if (st == ZERO_OK) {
-        st = zero_plan_report_make(&report, &options.request);
-        if (st == ZERO_OK) {
-            st = take_plan(&report, text, facts);
-            zero_plan_report_destroy(&report);
-        }
-        zero_options_destroy(&given);
-    }
-    free(copy);
+    ZERO_TRY(zero_words_split(&cut, "lesson", words));
+    ZERO_TRY(
+        zero_options_read(&zero_command_plan, (int)cut.n, cut.words, &options, &given));
+    ZERO_TRY(zero_plan_report_make(&report, &options.request));
+    zero_status st = take_plan(&report, text, facts);
+    zero_plan_report_destroy(&report);
     return st;
 }
 
@@ -106,23 +88,15 @@ static zero_status walk(zero_lesson_machine *m, int steps, json_t **facts)
 
 static zero_status make_run(const char *words, int ranks, int steps, json_t **facts)
 {
-    char *argv[WORDS];
-    int argc;
+    ZERO_AT_END(zero_words_destroy) zero_words cut = {0};
+    ZERO_AT_END(zero_options_destroy) zero_options given = {0};
     zero_config config;
-    zero_options given;
-    zero_lesson_machine *machine;
-    char *copy = cut(words, &argc, argv);
-    zero_status st = zero_options_read(&zero_command_train, argc, argv, &config, &given);
-    if (st == ZERO_OK) {
-        st = zero_lesson_open(&config, ranks, &machine);
-        if (st == ZERO_OK) {
-            st = walk(machine, steps, facts);
-            zero_lesson_close(&machine);
-        }
-        zero_options_destroy(&given);
-    }
-    free(copy);
-    return st;
+    ZERO_AT_END(zero_lesson_close) zero_lesson_machine *machine = NULL;
+    ZERO_TRY(zero_words_split(&cut, "lesson", words));
+    ZERO_TRY(
+        zero_options_read(&zero_command_train, (int)cut.n, cut.words, &config, &given));
+    ZERO_TRY(zero_lesson_open(&config, ranks, &machine));
+    return walk(machine, steps, facts);
 }
 
 const zero_course_planner zero_lesson_planner = {.plan = make_plan, .run = make_run};

@@ -6,14 +6,8 @@
 #include "cli/run_options.h"
 #include "comm/launch.h"
 #include "paper/paper.h"
-#include "report/chart.h"
 #include "report/json_put.h"
-#include "report/models.h"
-#include "report/plan_beside.h"
 #include "report/plan_facts.h"
-#include "report/plan_machine.h"
-#include "report/plan_nodes.h"
-#include "report/plan_pipeline.h"
 #include "report/plan_program.h"
 
 static const zero_option own[] = {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "cli/job_options.h"
-#include "report/plan_nodes.h"
+#include "report/plan_facts.h"
 
 typedef struct {
     bool models, machines, json, chart;

@@ -51,19 +51,6 @@ zero_status zero_generate_options_check(void *options, const zero_options *given
 
 /* ---- the file ---- */
 
-/* Leaves out the byte order mark, which no prompt begins with. */
-static zero_status check_text(const char *path, char *lines, size_t *bytes)
-{
-    const unsigned char *text = (const unsigned char *)lines;
-    const size_t first = zero_min_size(*bytes, ZERO_STRANGER_BYTES);
-    const size_t mark = zero_stranger_mark(text, first);
-    ZERO_TRY(zero_stranger_check(path, text, first, true, "plain text"));
-    if (zero_stranger_is_binary(text, first)) return zero_stranger_refuse_binary(path);
-    *bytes -= mark;
-    memmove(lines, lines + mark, *bytes);
-    return ZERO_OK;
-}
-
 static zero_status read_file(const char *path, char **lines, size_t *bytes)
 {
     ZERO_AT_END(zero_file_close) zero_file file = {0};
@@ -76,7 +63,14 @@ static zero_status read_file(const char *path, char **lines, size_t *bytes)
     *lines = malloc(*bytes + 1);
     if (!*lines) return zero_fail(ZERO_ERR_NOMEM, "no memory for prompts");
     ZERO_TRY(zero_file_read(&file, 0, *lines, *bytes));
-    return check_text(path, *lines, bytes);
+    const unsigned char *text = (const unsigned char *)*lines;
+    const size_t first = zero_min_size(*bytes, ZERO_STRANGER_BYTES);
+    const size_t mark = zero_stranger_mark(text, first); /* no prompt begins with it */
+    ZERO_TRY(zero_stranger_check(path, text, first, true, "plain text"));
+    if (zero_stranger_is_binary(text, first)) return zero_stranger_refuse_binary(path);
+    *bytes -= mark;
+    memmove(*lines, *lines + mark, *bytes);
+    return ZERO_OK;
 }
 
 zero_status zero_prompts_read(zero_comm *world, const char *file, char **lines,

@@ -84,20 +84,6 @@ bool zero_record_bits(const zero_session *s, char *text, size_t size)
 
 /* ---- the run ---- */
 
-/* The configuration with what the ranks, the data and the machine decided. */
-static json_t *resolve(const zero_session *s)
-{
-    zero_config c = s->config;
-    c.shape = zero_shape_own(s->model.shape);
-    if (c.shape.kind != zero_architectures) {
-        c.architecture = c.shape.kind->name;
-        c.tied = c.shape.tied ? "on" : "off";
-    }
-    c.collectives = zero_algorithm_name(s->engine.schedule.input.collectives);
-    if (!c.checkpoint) c.keep = 0; /* refused without --checkpoint */
-    return zero_options_typed(zero_run_options, &c);
-}
-
 /* The first line of the metrics without its schedule. `kinds`: BLAS and arithmetic of all
  * ranks, that of rank 0 first. */
 static json_t *describe(const zero_session *s, const zero_kind *kinds, int n_kinds)
@@ -123,11 +109,19 @@ static json_t *describe(const zero_session *s, const zero_kind *kinds, int n_kin
         json_array_append_new(of_ranks,
                               json_pack("{s:s, s:o}", "ranks", kinds[k].ranks.chars,
                                         "arithmetic", zero_metrics_text(kinds[k].text)));
+    /* The configuration with what the ranks, the data and the machine decided. */
+    zero_config c = s->config;
+    c.shape = zero_shape_own(s->model.shape);
+    if (c.shape.kind != zero_architectures) {
+        c.architecture = c.shape.kind->name;
+        c.tied = c.shape.tied ? "on" : "off";
+    }
+    c.collectives = zero_algorithm_name(s->engine.schedule.input.collectives);
+    if (!c.checkpoint) c.keep = 0; /* refused without --checkpoint */
     return json_pack(
         "{s:s, s:s, s:s, s:s, s:I, s:o, s:I, s:i, s:s, s:s, s:s, s:i, s:{s:i, s:i}, "
         "s:{s:i, s:i}, s:o, s:o*, s:o, s:s, s:i, s:i, s:s, s:s, s:i, s:s, s:o*, s:o, s:o, "
-        "s:o, "
-        "s:o}",
+        "s:o, s:o}",
         "version", zero_version(), "commit", zero_build_commit(), "build", ZERO_BUILD,
         "started", s->facts.started, "id", s->facts.run, "command",
         zero_metrics_text(s->facts.command), "resumed_step",
@@ -142,7 +136,8 @@ static json_t *describe(const zero_session *s, const zero_kind *kinds, int n_kin
         arithmetic, "blas", blas, "blas_threads", zero_blas_threads(), "mpi", mpi,
         "rank_kinds", of_ranks, /* what is trained */
         "model", model, "data", zero_metrics_text(s->dataset.corpus.description), "options",
-        json_deep_copy(s->facts.options), "config", resolve(s));
+        json_deep_copy(s->facts.options), "config",
+        zero_options_typed(zero_run_options, &c));
 }
 
 /* ---- its head ---- */
@@ -370,26 +365,6 @@ static void add_line(json_t *lines, json_t *rest, double least, const char *op,
     json_array_insert_new(lines, at, line);
 }
 
-/* Classes of instructions that took a thousandth of the steps' time or more, the longest
- * first, and the rest in one line. Instructions that name units get a line per kind of
- * unit. */
-static void put_profile(const json_t *profile, double seconds, json_t *facts)
-{
-    json_t *lines = json_array(), *entry, *unit;
-    json_t *rest =
-        json_pack("{s:f, s:f, s:f}", "count", 0.0, "seconds", 0.0, "exchange_seconds", 0.0);
-    const char *op, *kind;
-    json_object_foreach((json_t *)profile, op, entry)
-    {
-        json_t *units = json_object_get(entry, "units");
-        if (!units) add_line(lines, rest, LEAST_SHARE * seconds, op, "", entry);
-        json_object_foreach(units, kind, unit)
-            add_line(lines, rest, LEAST_SHARE * seconds, op, kind, unit);
-    }
-    json_object_set_new(facts, "lines", lines);
-    json_object_set_new(facts, "rest", rest);
-}
-
 /* Bytes of a window that are not this rank's. */
 static int64_t of_neighbours(const zero_window *window, size_t own)
 {
@@ -428,7 +403,22 @@ void zero_record_totals(const zero_session *session, const zero_totals *t, json_
                   profile->is_of_device
                       ? json_real(zero_profile_exposed(profile, ZERO_PROGRAM_STEP))
                       : NULL));
-    put_profile(json_object_get(final, "profile"), t->seconds, final);
+    /* Classes of instructions that took a thousandth of the steps' time or more, the
+     * longest first, and the rest in one line. Instructions that name units get a line per
+     * kind of unit. */
+    json_t *lines = json_array(), *entry, *unit;
+    json_t *rest =
+        json_pack("{s:f, s:f, s:f}", "count", 0.0, "seconds", 0.0, "exchange_seconds", 0.0);
+    const char *op, *kind;
+    json_object_foreach(json_object_get(final, "profile"), op, entry)
+    {
+        json_t *units = json_object_get(entry, "units");
+        if (!units) add_line(lines, rest, LEAST_SHARE * t->seconds, op, "", entry);
+        json_object_foreach(units, kind, unit)
+            add_line(lines, rest, LEAST_SHARE * t->seconds, op, kind, unit);
+    }
+    json_object_set_new(final, "lines", lines);
+    json_object_set_new(final, "rest", rest);
     if (of_file) put_flag(of_file, "as_planned", zero_file_ledger_is_as_planned(&file));
     print("totals", final);
 }

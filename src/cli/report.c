@@ -26,22 +26,6 @@ typedef struct {
     bool has_trace;
 } sources;
 
-static zero_status read_all(sources *s, const report_options *o, const zero_options *given)
-{
-    for (int i = 0; i < given->n_operands; i++) {
-        bool is_study;
-        const char *path = given->operands[i];
-        ZERO_TRY(zero_study_is(path, &is_study));
-        ZERO_TRY(is_study ? zero_study_read(&s->studies[s->n_studies], path)
-                          : zero_run_read(&s->runs[s->n_runs], path));
-        *(is_study ? &s->n_studies : &s->n_runs) += 1;
-    }
-    if (!o->trace) return ZERO_OK;
-    ZERO_TRY(zero_traced_read(&s->trace, o->trace));
-    s->has_trace = true;
-    return zero_breakdown_of(&s->trace, &s->breakdown);
-}
-
 /* ---- forms ---- */
 
 static zero_status print_text(const sources *s, FILE *out)
@@ -194,7 +178,19 @@ static zero_status run(void *options, const zero_options *given)
     }
     ZERO_AT_END(destroy) sources *s = NULL;
     ZERO_TRY(zero_new(&s, 1, "the report"));
-    ZERO_TRY(read_all(s, o, given));
+    for (int i = 0; i < given->n_operands; i++) {
+        bool is_study;
+        const char *path = given->operands[i];
+        ZERO_TRY(zero_study_is(path, &is_study));
+        ZERO_TRY(is_study ? zero_study_read(&s->studies[s->n_studies], path)
+                          : zero_run_read(&s->runs[s->n_runs], path));
+        *(is_study ? &s->n_studies : &s->n_runs) += 1;
+    }
+    if (o->trace) {
+        ZERO_TRY(zero_traced_read(&s->trace, o->trace));
+        s->has_trace = true;
+        ZERO_TRY(zero_breakdown_of(&s->trace, &s->breakdown));
+    }
     if (o->csv && (s->n_runs > 0) + (s->n_studies > 0) + s->has_trace != 1)
         return zero_fail(ZERO_ERR_INVALID,
                          "--csv: runs, studies and a --trace have other columns: found %d, "

@@ -80,20 +80,6 @@ uint64_t zero_run_options_fingerprint(const zero_config *config)
 
 /* ---- notes ---- */
 
-/* The row's first words whose condition holds; NULL: it has its effect. */
-static const char *find_idle(const zero_option *row, const json_t *run)
-{
-    for (int i = 0; i < ZERO_COUNT(row->idle); i++) {
-        zero_fact fact;
-        const zero_scope scope = {.node = run};
-        const char *when = row->idle[i].when;
-        if (when && zero_fact_of(when, strlen(when), &scope, &fact) == ZERO_OK &&
-            zero_fact_is_true(&fact))
-            return row->idle[i].words;
-    }
-    return NULL;
-}
-
 void zero_notes_show(const zero_options *given, const zero_option *rows, const void *values,
                      unsigned only, json_t *run)
 {
@@ -107,7 +93,15 @@ void zero_notes_show(const zero_options *given, const zero_option *rows, const v
         if ((row->is & only) != only || !zero_options_is_set(given, row->name) ||
             is_standard)
             continue;
-        const char *words = find_idle(row, run);
+        const char *words = NULL; /* the first whose condition holds */
+        for (int i = 0; i < ZERO_COUNT(row->idle) && !words; i++) {
+            zero_fact fact;
+            const zero_scope scope = {.node = run};
+            const char *when = row->idle[i].when;
+            if (when && zero_fact_of(when, strlen(when), &scope, &fact) == ZERO_OK &&
+                zero_fact_is_true(&fact))
+                words = row->idle[i].words;
+        }
         if (words)
             fprintf(stderr, "zero: note: --%s%s%s %s\n", row->name, is_flag ? "" : " ",
                     is_flag ? "" : value, words);

@@ -144,15 +144,6 @@ static zero_status find_backend(const zero_config *c, const zero_backend **backe
     return ZERO_OK;
 }
 
-static zero_status read_machine(zero_session *s)
-{
-    ZERO_TRY(zero_machine_take(s->world.layout.local_of[s->world.rank], s->node_ranks,
-                               &s->config.plan.threads, &s->topology, &s->threads_from,
-                               &s->binding));
-    s->taken = zero_metrics_resident_peak();
-    return ZERO_OK;
-}
-
 size_t zero_session_room(const zero_session *s)
 {
     if (s->config.memory_limit >= 0) return (size_t)s->config.memory_limit;
@@ -164,7 +155,11 @@ size_t zero_session_room(const zero_session *s)
 zero_status zero_session_take_machine(zero_session *s)
 {
     ZERO_TRY(find_backend(&s->config, &s->backend));
-    ZERO_TRY(zero_agree(&s->world, read_machine(s)));
+    ZERO_TRY(zero_agree(&s->world,
+                        zero_machine_take(s->world.layout.local_of[s->world.rank],
+                                          s->node_ranks, &s->config.plan.threads,
+                                          &s->topology, &s->threads_from, &s->binding)));
+    s->taken = zero_metrics_resident_peak();
     return zero_machine_place(s->config.device, &s->world, &s->place);
 }
 

@@ -8,9 +8,10 @@
 #include "cli/words.h"
 #include "comm/launch.h"
 #include "io/file.h"
-#include "report/plan_machine.h"
+#include "report/plan_facts.h"
 
 #define FASTER 1000.0 /* a rank's factor, or that much slower */
+#define TRACED 64     /* ranks, unless a list is given */
 
 static const zero_option own[] = {
 #include "cli/options/simulate.rows"
@@ -57,12 +58,6 @@ static zero_status read_slow(zero_simulate_options *o)
     }
     return ZERO_OK;
 }
-
-/* ---- --trace ---- */
-
-#define TRACED 64 /* ranks, unless a list is given */
-
-/* ---- the rest ---- */
 
 static zero_status read_switch(zero_simulate_options *o)
 {
@@ -114,32 +109,25 @@ static zero_status check(void *options, const zero_options *given)
                : ZERO_OK;
 }
 
-static zero_status simulate(zero_simulate_options *options, const zero_options *given,
-                            const char *command)
-{
-    zero_simulation_report report;
-    bool is_first = zero_launch_rank_hint() == 0;
-    if (!is_first) options->trace = NULL; /* all ranks of a launcher do the same */
-    const zero_simulation_trace_input trace = {.path = options->trace,
-                                               .ranks = options->traced,
-                                               .command = command,
-                                               .commit = zero_build_commit()};
-    ZERO_TRY(options->trace ? zero_simulation_trace_make(&trace, &options->request, &report)
-                            : zero_simulation_report_make(&report, &options->request));
-    if (report.plan.n == 1 && is_first)
-        zero_run_options_note(given, &report.plan.config, report.plan.collectives, 0);
-    zero_status st = zero_simulation_show(&report, options->json, stdout);
-    zero_simulation_report_destroy(&report);
-    return st;
-}
-
 static zero_status run(void *options, const zero_options *given)
 {
     zero_simulate_options *o = options;
     ZERO_AT_END(zero_bytes_destroy) zero_bytes command = {0};
+    zero_simulation_report report;
+    bool is_first = zero_launch_rank_hint() == 0; /* all ranks of a launcher do the same */
     if (o->machines) return zero_plan_machines_show(stdout);
     ZERO_TRY(zero_words_command("zero simulate", given->argc, given->argv, &command));
-    return simulate(o, given, (const char *)command.bytes);
+    const zero_simulation_trace_input trace = {.path = o->trace,
+                                               .ranks = o->traced,
+                                               .command = (const char *)command.bytes,
+                                               .commit = zero_build_commit()};
+    ZERO_TRY(o->trace && is_first ? zero_simulation_trace_make(&trace, &o->request, &report)
+                                  : zero_simulation_report_make(&report, &o->request));
+    if (report.plan.n == 1 && is_first)
+        zero_run_options_note(given, &report.plan.config, report.plan.collectives, 0);
+    zero_status st = zero_simulation_show(&report, o->json, stdout);
+    zero_simulation_report_destroy(&report);
+    return st;
 }
 
 const zero_command zero_command_simulate = {

@@ -130,36 +130,6 @@ static zero_status run_point(zero_sweep_study *study, const zero_sweep_options *
 
 /* ---- Slurm ---- */
 
-/* ZERO_ERR_ENV if the launch line is an srun's inside a Slurm job, and the job has fewer
- * tasks than a point that is still to be run. */
-static zero_status check_tasks(const zero_sweep_study *study,
-                               const zero_sweep_options *options)
-{
-    const char *text = getenv("SLURM_NTASKS");
-    int tasks = text && getenv("SLURM_JOB_ID") ? atoi(text) : 0, needed = 0;
-    ZERO_AT_END(zero_words_destroy) zero_words words = {0};
-    size_t i;
-    json_t *point;
-    json_array_foreach(json_object_get(study->tree, "points"), i, point)
-    {
-        int ranks = (int)zero_point_whole(point, "ranks");
-        if (!zero_point_is(point, "measured") && ranks > needed) needed = ranks;
-    }
-    ZERO_TRY(add_launch(options, needed, &words));
-    const char *slash = words.n > 0 ? strrchr(words.words[0], '/') : NULL;
-    bool is_srun = words.n > 0 && strcmp(slash ? slash + 1 : words.words[0], "srun") == 0;
-    bool is_enough = !is_srun || tasks <= 0 || needed <= tasks;
-    for (int64_t w = 1; w < words.n; w++) /* each task need not have a CPU of its own */
-        is_enough = is_enough || strcmp(words.words[w], "-O") == 0 ||
-                    strcmp(words.words[w], "--overcommit") == 0;
-    if (is_enough) return ZERO_OK;
-    return zero_fail(ZERO_ERR_ENV,
-                     "--launch '%.200s': a point needs %d ranks, and this Slurm job has %d "
-                     "tasks (SLURM_NTASKS): start the sweep in a job of --ntasks %d, leave "
-                     "larger numbers out of --ranks, or add --overcommit to the line",
-                     options->launch, needed, tasks, needed);
-}
-
 /* ---- the study ---- */
 
 static void say(const json_t *point, const char *what)
@@ -196,7 +166,32 @@ static zero_status run(void *options, const zero_options *given)
     (void)given; /* the options have it */
     ZERO_AT_END(zero_sweep_study_close) zero_sweep_study study = {.before = NULL};
     ZERO_TRY(zero_sweep_study_open(&study, o));
-    ZERO_TRY(check_tasks(&study, o));
+    /* ZERO_ERR_ENV if the launch line is an srun's inside a Slurm job, and the job has
+     * fewer tasks than a point that is still to be run. */
+    const char *text = getenv("SLURM_NTASKS");
+    int tasks = text && getenv("SLURM_JOB_ID") ? atoi(text) : 0, needed = 0;
+    ZERO_AT_END(zero_words_destroy) zero_words words = {0};
+    size_t i;
+    json_t *point;
+    json_array_foreach(json_object_get(study.tree, "points"), i, point)
+    {
+        int ranks = (int)zero_point_whole(point, "ranks");
+        if (!zero_point_is(point, "measured") && ranks > needed) needed = ranks;
+    }
+    ZERO_TRY(add_launch(o, needed, &words));
+    const char *slash = words.n > 0 ? strrchr(words.words[0], '/') : NULL;
+    bool is_srun = words.n > 0 && strcmp(slash ? slash + 1 : words.words[0], "srun") == 0;
+    bool is_enough = !is_srun || tasks <= 0 || needed <= tasks;
+    for (int64_t w = 1; w < words.n; w++) /* each task need not have a CPU of its own */
+        is_enough = is_enough || strcmp(words.words[w], "-O") == 0 ||
+                    strcmp(words.words[w], "--overcommit") == 0;
+    if (!is_enough)
+        return zero_fail(
+            ZERO_ERR_ENV,
+            "--launch '%.200s': a point needs %d ranks, and this Slurm job has %d tasks "
+            "(SLURM_NTASKS): start the sweep in a job of --ntasks %d, leave larger numbers "
+            "out of --ranks, or add --overcommit to the line",
+            o->launch, needed, tasks, needed);
     zero_child_expect_stop();
     zero_status st = run_missing(&study, o);
     zero_failure failure = zero_failure_keep(st);

@@ -49,41 +49,19 @@ static zero_status read_list(const char *option, const char *list, int least, in
                      option, list, room, least, most);
 }
 
-/* ---- what contradicts what ---- */
-
-/* {} is missing, or the line needs a shell. */
-static zero_status check_launch(const zero_sweep_options *o)
-{
-    ZERO_AT_END(zero_words_destroy) zero_words words = {0};
-    if (!o->launch) return ZERO_OK;
-    ZERO_TRY(zero_words_split(&words, "launch", o->launch));
-    int n = zero_words_fill(&words, 1);
-    if (n < 0) return zero_fail(ZERO_ERR_NOMEM, "no memory for --launch");
-    if (words.n > 0 && n > 0) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "--launch '%.200s': expected {} where the number of ranks goes, as in "
-                     "'mpirun -n {}'",
-                     o->launch);
-}
-
 /* ---- points ---- */
-
-/* The rows that the sweep itself decides. */
-static bool is_ours(const char *name)
-{
-    static const char *const ours[] = {"stage", "steps", "eval-every", "sample", "config"};
-    for (int i = 0; i < ZERO_COUNT(ours); i++)
-        if (strcmp(ours[i], name) == 0) return true;
-    return false;
-}
 
 zero_status zero_sweep_point_words(const zero_sweep_options *o, int stage,
                                    zero_words *words)
 {
+    static const char *const ours[] = {"stage", "steps", "eval-every", "sample", "config"};
     char value[ZERO_OPTION_TEXT_BYTES];
     for (const zero_option *row = zero_run_options; row->name; row++) {
         const char *text = zero_option_value(row, &o->request.config, value);
-        if (text && !is_ours(row->name) && zero_options_is_set(o->given, row->name))
+        bool is_ours = false; /* the sweep itself decides it */
+        for (int i = 0; i < ZERO_COUNT(ours); i++)
+            is_ours |= strcmp(ours[i], row->name) == 0;
+        if (text && !is_ours && zero_options_is_set(o->given, row->name))
             ZERO_TRY(zero_words_add(words, "--%s=%s", row->name, text));
     }
     ZERO_TRY(zero_words_add(words, "--stage=%d", stage));
@@ -155,7 +133,14 @@ zero_status zero_sweep_options_check(void *options, const zero_options *given)
                          "--ranks %.80s without --launch: only one rank needs no launcher; "
                          "give --launch 'mpirun -n {}'",
                          o->ranks_list);
-    ZERO_TRY(check_launch(o));
+    /* {} may be missing, or the line need a shell. */
+    ZERO_AT_END(zero_words_destroy) zero_words words = {0};
+    if (o->launch) ZERO_TRY(zero_words_split(&words, "launch", o->launch));
+    if (o->launch && (zero_words_fill(&words, 1) == 0 || words.n == 0))
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--launch '%.200s': expected {} where the number of ranks goes, "
+                         "as in 'mpirun -n {}'",
+                         o->launch);
     ZERO_TRY(zero_overwriting_check(&o->request.config, o->out));
     for (int s = 0; s < o->n_stages; s++)
         for (int r = 0; r < o->n_ranks; r++) {

@@ -53,12 +53,11 @@ zero_status zero_words_split(zero_words *words, const char *option, const char *
             quote = quote ? '\0' : *at;
             has_begun = true;
         } else if (quote != '\'' && strchr(quote ? "$`" : "$`*?[~|&;<>()", *at)) {
-            st = zero_fail(
-                ZERO_ERR_INVALID,
-                "--%s: %c would need a shell, and none reads this line: put it in "
-                "single quotes if it belongs to a word, or give sh -c 'exec LINE \"$@\"' "
-                "sh, where \"$@\" is what the line starts",
-                option, *at);
+            st = zero_fail(ZERO_ERR_INVALID,
+                           "--%s: %c would need a shell, and none reads this line: put it "
+                           "in single quotes if it belongs to a word, or give sh -c 'exec "
+                           "LINE \"$@\"' sh, where \"$@\" is what the line starts",
+                           option, *at);
         } else {
             bool escapes = *at == '\\' && at[1] &&
                            (!quote || (quote == '"' && strchr("\"\\$`", at[1])));
@@ -93,8 +92,8 @@ int zero_words_fill(zero_words *words, int number)
 
 zero_status zero_words_quote(const char *word, zero_bytes *text)
 {
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                "0123456789-_=+./:,@%";
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=+./:,@%";
     if (*word && strspn(word, plain) == strlen(word))
         return zero_bytes_append(text, word, strlen(word));
     ZERO_TRY(zero_bytes_append(text, "'", 1));

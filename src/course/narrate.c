@@ -130,15 +130,6 @@ static json_t *event_tree(const zero_narrator *n, const zero_tale *tale, const z
         "numbers", numbers, "own", json_array_get(numbers, (size_t)t->shard));
 }
 
-/* In stage 0 ranks gather sums of gradients: they all update everything. */
-static const char *meaning_of(const zero_told *t)
-{
-    if (!t->is_gradient) return zero_ops[t->op].meaning;
-    return t->op == ZERO_OP_GATHER
-               ? "begins to collect the sums of a group from their owners"
-               : "waits until the group's gradient is whole";
-}
-
 static json_t *instruction_tree(const zero_narrator *n, const zero_tale *tale, int at)
 {
     const zero_told *t = zero_tale_at(tale, zero_tale_leader(tale), at),
@@ -150,6 +141,11 @@ static json_t *instruction_tree(const zero_narrator *n, const zero_tale *tale, i
                    t->op != ZERO_OP_JOIN_WAIT;
     json_t *operand = is_part ? json_sprintf("%.20s.%" PRId64, unit, t->part)
                               : json_sprintf("%.20s", unit ? unit : group);
+    /* In stage 0 ranks gather sums of gradients: they all update everything. */
+    const char *meaning = !t->is_gradient ? zero_ops[t->op].meaning
+                          : t->op == ZERO_OP_GATHER
+                              ? "begins to collect the sums of a group from their owners"
+                              : "waits until the group's gradient is whole";
     json_t *ranks = json_array();
     int64_t tp = 0;
     for (int r = 0; r < tale->n_ranks; r++) {
@@ -159,8 +155,8 @@ static json_t *instruction_tree(const zero_narrator *n, const zero_tale *tale, i
     }
     json_t *tree = json_pack("{s:I,s:i,s:s,s:o,s:s,s:s,s:I,s:o,s:o}", "step", t->step,
                              "number", at + 1, "op", zero_op_name((zero_op)t->op),
-                             "operand", operand, "meaning", meaning_of(t), "group", group,
-                             "T", tp + 1, "lead", event_tree(n, tale, t), "ranks", ranks);
+                             "operand", operand, "meaning", meaning, "group", group, "T",
+                             tp + 1, "lead", event_tree(n, tale, t), "ranks", ranks);
     /* The bytes that ranks send to each other, by message or because the other reads
      * their memory. */
     json_t *senders = json_array();

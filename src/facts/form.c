@@ -64,25 +64,6 @@ static bool is_control(hole h)
 
 /* ---- values ---- */
 
-/* The last ':' outside of quotes and parentheses that belongs to no '?' divides expression
- * and unit. */
-static size_t expression_length(hole h)
-{
-    size_t at = h.length;
-    int depth = 0, choices = 0;
-    bool quoted = false;
-    for (size_t i = 0; i < h.length; i++) {
-        char c = h.text[i];
-        if (c == '"') quoted = !quoted;
-        if (quoted) continue;
-        depth += (c == '(') - (c == ')');
-        if (depth > 0) continue;
-        if (c == '?') choices++;
-        if (c == ':' && choices-- == 0) at = i;
-    }
-    return at;
-}
-
 /* Of ">20" 20, of "<20" -20, as printf() has it; 0 of nothing. */
 static zero_status find_width(const printer *p, hole h, int *width)
 {
@@ -94,7 +75,20 @@ static zero_status find_width(const printer *p, hole h, int *width)
 
 static zero_status print_value(const printer *p, hole h)
 {
-    size_t n = expression_length(h);
+    /* The last ':' outside of quotes and parentheses that belongs to no '?' divides
+     * expression and unit. */
+    size_t n = h.length;
+    int depth = 0, choices = 0;
+    bool quoted = false;
+    for (size_t i = 0; i < h.length; i++) {
+        char c = h.text[i];
+        if (c == '"') quoted = !quoted;
+        if (quoted) continue;
+        depth += (c == '(') - (c == ')');
+        if (depth > 0) continue;
+        if (c == '?') choices++;
+        if (c == ':' && choices-- == 0) n = i;
+    }
     char unit[80] = "", text[FIELD_BYTES];
     zero_fact fact, named;
     ZERO_TRY(evaluate(p, (hole){h.text, n}, &fact));

@@ -33,14 +33,6 @@ static double bytes_of(const json_t *instruction)
     return json_number_value(json_object_get(instruction, "bytes"));
 }
 
-static double bytes_up_to(const json_t *instruction, int c)
-{
-    const json_t *live = json_object_get(instruction, "live");
-    double sum = 0.0;
-    for (int k = 0; k <= c; k++) sum += json_number_value(json_array_get(live, (size_t)k));
-    return sum;
-}
-
 static int first_of(const stairs *s, int column)
 {
     return (int)((int64_t)column * s->n / s->columns);
@@ -58,7 +50,11 @@ static json_t *steps_of(const stairs *s, int c)
     json_t *steps = json_array();
     double before = NAN;
     for (int k = 0; k < s->columns; k++) {
-        double top = zero_axis_at(&s->y, bytes_up_to(s->worst[k], c) / s->unit);
+        const json_t *live = json_object_get(s->worst[k], "live");
+        double sum = 0.0;
+        for (int b = 0; b <= c; b++)
+            sum += json_number_value(json_array_get(live, (size_t)b));
+        double top = zero_axis_at(&s->y, sum / s->unit);
         if (k > 0 && fabs(top - before) < 0.05) continue;
         json_array_append_new(steps, json_pack("{s:f, s:f}", "x", left_of(s, k), "y", top));
         before = top;
@@ -146,12 +142,12 @@ json_t *zero_page_stairs(const json_t *program)
                                                    zero_class_name((zero_class)c), "steps",
                                                    steps_of(&s, c)));
     double from = left_of(&s, s.peak), to = left_of(&s, s.peak + 1);
-    return json_pack(
-        "{s:f, s:f, s:f, s:i, s:s, s:o, s:f, s:o, s:o, s:o, s:o, s:{s:O, s:f, s:f, "
-        "s:f, s:f}}",
-        "left", LEFT, "right", RIGHT, "bottom", BOTTOM, "n", s.n, "unit", unit, "areas",
-        areas, "last", left_of(&s, s.columns), "x", zero_axis_facts(&s.x), "y",
-        zero_axis_facts(&s.y), "passes", passes_of(&s), "hits", hits_of(&s), "peak", "of",
-        s.worst[s.peak], "from", from, "to", to, "middle", 0.5 * (from + to), "y",
-        zero_axis_at(&s.y, most / s.unit));
+    return json_pack("{s:f, s:f, s:f, s:i, s:s, s:o, s:f, s:o, s:o, s:o, s:o, s:{s:O, s:f, "
+                     "s:f, s:f, s:f}}",
+                     "left", LEFT, "right", RIGHT, "bottom", BOTTOM, "n", s.n, "unit", unit,
+                     "areas", areas, "last", left_of(&s, s.columns), "x",
+                     zero_axis_facts(&s.x), "y", zero_axis_facts(&s.y), "passes",
+                     passes_of(&s), "hits", hits_of(&s), "peak", "of", s.worst[s.peak],
+                     "from", from, "to", to, "middle", 0.5 * (from + to), "y",
+                     zero_axis_at(&s.y, most / s.unit));
 }

@@ -63,21 +63,6 @@ static int64_t count_wide(const timeline *t)
     return n;
 }
 
-/* ---- boxes ---- */
-
-static json_t *box_of(const timeline *t, const zero_traced_span *s)
-{
-    double from = at_time(t, s->begin), to = at_time(t, s->end);
-    char label[ZERO_KIND_SHORT];
-    zero_kind_shorten(s->name, label);
-    bool fits = t->row >= 12.0 && LETTER * (double)strlen(label) + 3.0 <= to - from;
-    return json_pack("{s:f, s:f, s:s, s:I, s:i, s:s, s:f, s:f, s:s}", "x", from, "width",
-                     to - from, "class", zero_kind_class(zero_kind_of(s->name)), "step",
-                     s->step, "at", s->at, "name", s->name, "took",
-                     (double)(s->end - s->begin) * 1e-9, "begun",
-                     (double)(s->begin - t->begin) * 1e-9, "label", fits ? label : "");
-}
-
 /* ---- columns ---- */
 
 static int column_of(const timeline *t, double x)
@@ -147,16 +132,6 @@ static json_t *columns_of(const timeline *t, const zero_traced_rank *rank, doubl
 
 /* ---- collectives in flight ---- */
 
-/* The first lane that is free, else the one that will be first. */
-static int choose_lane(double free_from[LANES], double from, double to)
-{
-    int lane = 0;
-    for (int k = 1; k < LANES && free_from[lane] > from; k++)
-        if (free_from[k] < free_from[lane]) lane = k;
-    free_from[lane] = fmax(free_from[lane], to);
-    return lane;
-}
-
 /* Wide ones as boxes; the others as strokes. */
 static void add_flights(const timeline *t, const zero_traced_rank *rank, double top,
                         json_t *flights, json_t *strokes)
@@ -167,7 +142,11 @@ static void add_flights(const timeline *t, const zero_traced_rank *rank, double 
         const zero_traced_span *f = &rank->flights[i];
         double from = at_time(t, f->begin), to = at_time(t, f->end);
         if (!has_step(t, f->step)) continue;
-        int lane = choose_lane(free_from, from, to);
+        /* The first lane that is free, else the one that will be first. */
+        int lane = 0;
+        for (int k = 1; k < LANES && free_from[lane] > from; k++)
+            if (free_from[k] < free_from[lane]) lane = k;
+        free_from[lane] = fmax(free_from[lane], to);
         if (to - from >= t->least)
             json_array_append_new(
                 flights, json_pack("{s:f, s:f, s:f, s:I, s:s, s:f, s:I}", "x", from, "y",
@@ -190,8 +169,20 @@ static json_t *rank_facts(const timeline *t, int64_t r)
     for (int64_t i = 0; i < rank->n_spans; i++) {
         const zero_traced_span *s = &rank->spans[i];
         double width = at_time(t, s->end) - at_time(t, s->begin);
-        if (has_step(t, s->step) && width >= t->least)
-            json_array_append_new(boxes, box_of(t, s));
+        if (has_step(t, s->step) && width >= t->least) {
+            double from = at_time(t, s->begin), to = at_time(t, s->end);
+            char label[ZERO_KIND_SHORT];
+            zero_kind_shorten(s->name, label);
+            bool fits = t->row >= 12.0 && LETTER * (double)strlen(label) + 3.0 <= to - from;
+            json_array_append_new(boxes,
+                                  json_pack("{s:f, s:f, s:s, s:I, s:i, s:s, s:f, s:f, s:s}",
+                                            "x", from, "width", to - from, "class",
+                                            zero_kind_class(zero_kind_of(s->name)), "step",
+                                            s->step, "at", s->at, "name", s->name, "took",
+                                            (double)(s->end - s->begin) * 1e-9, "begun",
+                                            (double)(s->begin - t->begin) * 1e-9, "label",
+                                            fits ? label : ""));
+        }
     }
     add_flights(t, rank, top + t->row + 1.0, flights, strokes);
     return json_pack("{s:i, s:f, s:o, s:o, s:o, s:{s:o}, s:b}", "rank", rank->rank, "top",

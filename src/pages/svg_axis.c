@@ -23,17 +23,6 @@ static double round_step(double raw)
     return power;
 }
 
-/* Room around a single value: a tenth of it, and never less than what doubles can tell
- * apart. */
-static void widen(double *least, double *most)
-{
-    double room = 0.1 * fmax(fabs(*least), fabs(*most));
-    if (*most - *least > 1e-9 * room) return;
-    if (room < 1e-290) room = 1.0;
-    *least -= room;
-    *most += room;
-}
-
 zero_axis zero_axis_make(zero_axis_kind kind, double least, double most, int ticks,
                          double from, double to)
 {
@@ -52,7 +41,14 @@ zero_axis zero_axis_make(zero_axis_kind kind, double least, double most, int tic
         if (least > 0.0) least = 0.0;
         if (most <= least) most = least < 0.0 ? 0.0 : 1.0;
     }
-    widen(&least, &most);
+    /* Room around a single value: a tenth of it, and never less than what doubles can tell
+     * apart. */
+    double room = 0.1 * fmax(fabs(least), fabs(most));
+    if (most - least <= 1e-9 * room) {
+        if (room < 1e-290) room = 1.0;
+        least -= room;
+        most += room;
+    }
     zero_axis axis = {kind, least, most, from, to, 0.0};
     axis.step = round_step((most - least) / ticks);
     if (kind == ZERO_AXIS_EXACT) return axis;

@@ -55,17 +55,6 @@ zero_paper_cell zero_paper_compare(const char *printed, double exact, int model_
     return cell;
 }
 
-/* Bytes of model states per rank; in a row without psi, the parameters whose states fit a
- * V100. */
-static double exact_of(const json_t *row, int stage)
-{
-    int64_t psi = whole(row, "psi");
-    int n = (int)whole(row, "ranks"), parts = (int)whole(row, "model_parallel");
-    if (psi > 0) return zero_formula_state_bytes(psi, n, stage, ZERO_FP16) / parts;
-    return (double)zero_formula_largest_model(ZERO_PAPER_DEVICE, n, stage, ZERO_FP16) *
-           parts;
-}
-
 static zero_status add_states(const json_t *data, json_t *tree)
 {
     json_t *cells = json_array(), *row, *printed, *worst = json_object();
@@ -78,10 +67,16 @@ static zero_status add_states(const json_t *data, json_t *tree)
         json_array_foreach(json_object_get(row, "printed"), stage, printed)
     {
         if (json_is_null(printed)) continue;
-        double exact = exact_of(row, (int)stage);
         int64_t psi = whole(row, "psi");
-        zero_paper_cell c = zero_paper_compare(json_string_value(printed), exact,
-                                               (int)whole(row, "model_parallel"));
+        int n = (int)whole(row, "ranks"), parts = (int)whole(row, "model_parallel");
+        /* Bytes of model states per rank; in a row without psi, the parameters whose states
+         * fit a V100. */
+        double exact = psi > 0
+                           ? zero_formula_state_bytes(psi, n, (int)stage, ZERO_FP16) / parts
+                           : (double)zero_formula_largest_model(ZERO_PAPER_DEVICE, n,
+                                                                (int)stage, ZERO_FP16) *
+                                 parts;
+        zero_paper_cell c = zero_paper_compare(json_string_value(printed), exact, parts);
         json_t *cell = json_object();
         if (psi > 0) put(cell, row, "psi");
         put(cell, row, "ranks; model_parallel");

@@ -160,15 +160,6 @@ static void show_micro_batch(const advice *a)
     measure_and_show(a, in, what);
 }
 
-/* As zero_algorithm_choose() on all ranks: a node has TP groups, so several ranks. */
-static zero_algorithm choose(const zero_plan_input *in, const zero_layout *layout)
-{
-    const char *why;
-    bool is_shared = in->model->share.ranks > 1 && layout->n_nodes > 1;
-    if (is_shared && in->collectives != ZERO_ALGORITHM_P2P) return ZERO_ALGORITHM_HIER;
-    return zero_algorithm_choose(layout, &why);
-}
-
 static bool has_replicas(const zero_plan_input *in)
 {
     return in->shard_ranks > 0 && in->shard_ranks < in->n_ranks;
@@ -185,12 +176,18 @@ static bool show_ranks(const advice *a, zero_plan_input in, const char *options)
         need needs[ZERO_STAGE_COUNT];
         zero_plan_input more = in;
         char what[64];
+        const char *why;
         zero_layout layout;
         if (zero_layout_init_blocks(&layout, times * ranks, times * nodes) != ZERO_OK)
             continue;
         more.n_ranks = layout.size;
         more.layout = &layout;
-        if (a->is_auto) more.collectives = choose(&more, &layout);
+        /* As on all ranks: a node has TP groups, so several ranks. */
+        bool is_shared = in.model->share.ranks > 1 && layout.n_nodes > 1;
+        if (a->is_auto)
+            more.collectives = is_shared && in.collectives != ZERO_ALGORITHM_P2P
+                                   ? ZERO_ALGORITHM_HIER
+                                   : zero_algorithm_choose(&layout, &why);
         bool fits = measure(a, more, false, needs);
         zero_layout_destroy(&layout);
         if (!fits) continue;
@@ -200,18 +197,6 @@ static bool show_ranks(const advice *a, zero_plan_input in, const char *options)
         return true;
     }
     return false;
-}
-
-/* Tries the plan as given, then with all that saves activations. */
-static void show_more_ranks(const advice *a)
-{
-    zero_plan_input plan = a->plan, least = with_micro_batch(a, 1);
-    plan.shard_ranks = least.shard_ranks = 0; /* more replicas are no smaller */
-    least.recompute = true;
-    if (has_replicas(&a->plan)) fputs("  also without --shard-ranks:\n", a->out);
-    if (show_ranks(a, plan, "")) return;
-    if (show_ranks(a, least, " --micro-batch 1 --recompute")) return;
-    fprintf(a->out, "  no number of ranks up to %d is known to help\n", MOST_RANKS);
 }
 
 void zero_advice_show(const zero_plan_input *plan, bool is_auto, zero_advice_room room,
@@ -241,7 +226,13 @@ void zero_advice_show(const zero_plan_input *plan, bool is_auto, zero_advice_roo
     if (has_replicas(&a.plan))
         measure_and_show(&a, in,
                          a.plan.node_parameters ? "without both" : "without --shard-ranks");
-    show_more_ranks(&a);
+    /* More ranks: the plan as given, then with all that saves activations. */
+    zero_plan_input given = a.plan, few = with_micro_batch(&a, 1);
+    given.shard_ranks = few.shard_ranks = 0; /* more replicas are no smaller */
+    few.recompute = true;
+    if (has_replicas(&a.plan)) fputs("  also without --shard-ranks:\n", out);
+    if (!show_ranks(&a, given, "") && !show_ranks(&a, few, " --micro-batch 1 --recompute"))
+        fprintf(out, "  no number of ranks up to %d is known to help\n", MOST_RANKS);
 }
 
 /* ---- the network ---- */

@@ -1,8 +1,7 @@
-#include "report/chart.h"
+#include "report/plan_facts.h"
 
 #include "base/fail.h"
 #include "report/json_put.h"
-#include "report/plan_facts.h"
 #include "report/plan_program.h"
 #include "sharding/schedule_memory.h"
 #include "sharding/stages.h"

@@ -1,4 +1,4 @@
-#include "report/models.h"
+#include "report/plan_facts.h"
 
 #include "nn/shape.h"
 #include "report/json_put.h"

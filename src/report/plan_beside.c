@@ -1,10 +1,9 @@
-#include "report/plan_beside.h"
+#include "report/plan_facts.h"
 
 #include "base/fail.h"
 #include "base/grow.h"
 #include "base/number.h"
 #include "report/json_put.h"
-#include "report/plan_facts.h"
 #include "report/plan_program.h"
 #include "sharding/schedule_exchange.h"
 
@@ -49,20 +48,6 @@ static size_t slot_of(const zero_plan_key *key, int n)
     return (hash * 31 + (size_t)key->when) % ((size_t)n + 1);
 }
 
-/* The first chain that does not end before this row. */
-static int chain_for(const pair *pairs, const int64_t *tails, int n_tails, int row)
-{
-    int low = 0, high = n_tails;
-    while (low < high) {
-        int middle = low + (high - low) / 2;
-        if (pairs[tails[middle]].row < row)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 /* match[entry] = its row in the longest chain, or -1. first[n + 1] and next[n] list the
  * rows of a slot, the highest first, so that no chain takes two pairs of one entry. */
 static zero_status find_matches(merger *m, const zero_plan_entries *program, int *match,
@@ -81,7 +66,15 @@ static zero_status find_matches(merger *m, const zero_plan_entries *program, int
         match[entry] = -1;
         for (int row = first[slot_of(key, m->n)]; row >= 0; row = next[row]) {
             if (memcmp(key, key_of(m, row), sizeof *key) != 0) continue;
-            int chain = chain_for(m->pairs, tails, n_tails, row);
+            /* The first chain that does not end before this row. */
+            int chain = 0, high = n_tails;
+            while (chain < high) {
+                int middle = chain + (high - chain) / 2;
+                if (m->pairs[tails[middle]].row < row)
+                    chain = middle + 1;
+                else
+                    high = middle;
+            }
             if (!zero_grow(m->pairs, m->n_pairs, &m->capacity))
                 return zero_fail(ZERO_ERR_NOMEM, "no memory to merge programs");
             m->pairs[m->n_pairs] = (pair){row, entry, chain > 0 ? tails[chain - 1] : -1};

@@ -3,7 +3,6 @@
 #include "base/fail.h"
 #include "base/number.h"
 #include "report/json_put.h"
-#include "report/plan_pipeline.h"
 #include "sharding/checks.h"
 #include "sharding/formula.h"
 #include "sharding/instruction_text.h"

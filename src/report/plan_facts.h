@@ -26,3 +26,135 @@ ZERO_NODISCARD zero_status zero_plan_show(const zero_plan_report *report, FILE *
 ZERO_NODISCARD zero_status zero_plan_show_memory(const zero_schedule *schedule,
                                                  const zero_plan_ledger *ledger,
                                                  size_t context, FILE *out);
+
+/* ---- chart.c ----
+ *
+ * The staircase of memory: bytes live at each instruction of a training step.
+ *
+ *     28.37 GiB|    oooooo.         ...
+ *              | oooooooooooo
+ *              |################   ################
+ *              |################   ################
+ *             0+-------^--------   ------^---------    ^ the peak
+ *               fffffffbbbbbbbbu   ffffffbbbbbbbbuu    forward, backward, update
+ *
+ * Stages stand side by side on one scale, so that the steps between them are seen. */
+
+#define ZERO_CHART_COLUMNS 80
+
+/* All stages of the report in plain ASCII. A column shows the worst of its instructions.
+ * Under each stage stand its peak, where it is, and what it consists of. */
+ZERO_NODISCARD zero_status zero_plan_show_chart(const zero_plan_report *report, FILE *out);
+
+/* ---- models.c ----
+ *
+ * The models that --model knows. */
+
+/* A table of every preset: shape, parameters, model states without ZeRO, and its source; at
+ * most 100 columns. */
+ZERO_NODISCARD zero_status zero_models_show(FILE *out);
+
+/* ---- plan_beside.c ----
+ *
+ * The step's programs of all stages side by side, an instruction per line.
+ *
+ *                              0 none        1 P_os        2 P_os+g      3 P_os+g+p
+ *                         micro bytes  live   bytes  live   bytes  live   bytes  live
+ *     GATHER      block 0                                                1.00K 2.02M
+ *     BACKWARD    block 0     0 1.50K 2.10M   1.50K 2.10M   1.50K 2.10M  1.50K 2.10M*
+ *     (freed)     block 0                                   1.50K        1.50K
+ *
+ * A stage has numbers where its program has the instruction, so that each line tells which
+ * stages need it. */
+
+/* In 80 columns, but where instructions have long names: up to 84. Then a legend.
+ * ZERO_ERR_NOMEM. */
+ZERO_NODISCARD zero_status zero_plan_show_beside(const zero_plan_report *report, FILE *out);
+
+/* ---- plan_machine.c ----
+ *
+ * What a machine file (--machine) gives a plan: whatever the user left
+ * open.
+ *
+ *     nodes           enough for the ranks, one device each
+ *     flops           products of the model's shape and micro batch (machine_file.h), in
+ *                     --dtype
+ *     network         on one node a device's link; on several its share of the node's link
+ *     node network    on several nodes: a device's link inside
+ *     memory          to hold the plan against: of a device, or with --device of
+ *                     --device-memory
+ *
+ * Numbers that the user gave stay as they are. */
+
+/* Fills in r->config and r->request.machine of a plan whose shape is known and whose layout
+ * is not; nothing without a machine file. ZERO_ERR_INVALID if the machine lacks the type,
+ * or has fewer devices than a node of --fake-nodes has ranks. */
+ZERO_NODISCARD zero_status zero_plan_machine_fill(zero_plan_report *report);
+
+/* All machines of the program, a few lines each, for --machine help. */
+ZERO_NODISCARD zero_status zero_plan_machines_show(FILE *out);
+
+/* ---- plan_nodes.c ----
+ *
+ * Few ranks of many threads beside many ranks of few, on the same cores.
+ *
+ *     cores of a node = ranks per node * threads of a rank        the same in every row
+ *     sequences of a node, arithmetic and links of a node         likewise
+ *
+ * Each row is a plan of its own. Its numbers are sums over the ranks of node 0. */
+
+#define ZERO_NODE_ROWS 8 /* that are asked for, at most */
+
+/* Plans the report's one stage with ranks[n] ranks per node: *facts, a new tree, has them
+ * after the report's own plan, "per_node". ZERO_ERR_INVALID if the nodes do not have
+ * equally many ranks, if such a number does not divide the cores of a node, or with tensor
+ * parallelism or a device, where threads do not stand for ranks. */
+ZERO_NODISCARD zero_status zero_plan_nodes_make(const zero_plan_report *report, int n,
+                                                const int *ranks, json_t **facts);
+
+/* ---- plan_peers.c ----
+ *
+ * Who sends how much to whom in a training step: a row per sender.
+ *
+ *             to    0      1      2   |  3          from 0   o # . .
+ *     from 0   .    8 KiB  8 KiB  4 KiB                  1   # o . .   squares of more
+ *
+ * Numbers are the matrix of lists/peers.h, of the data of one step; small messages are left
+ * out. */
+
+/* *matrix[n][n] = bytes of a step by sender and receiver, over the ranks' own programs of
+ * this stage; the caller frees it, also after a failure. ZERO_ERR_INVALID for more ranks
+ * than are counted by peer. */
+ZERO_NODISCARD zero_status zero_plan_peers_make(const zero_plan_report *report, int stage,
+                                                int64_t **matrix);
+
+/* The matrix as facts. */
+json_t *zero_plan_peers_json(const zero_plan_report *report, const zero_plan_stage *stage);
+
+/* ---- plan_pipeline.c ----
+ *
+ * Pipelines beside ZeRO, for the same model, ranks and global batch.
+ *
+ * N ranks are P pipeline stages of D = N / P replicas; rank s*D + d is stage s of
+ * replica d, so that the replicas of a stage, which reduce its gradients, are
+ * neighbours. With M microbatches per rank without pipelines a pipeline has m = P * M of
+ * them. Each rank has a node of its own. */
+
+/* ZERO_ERR_INVALID for ranks that P does not divide, and for options that pipelines do
+ * not have. */
+ZERO_NODISCARD zero_status zero_plan_pipelines_check(const zero_plan_report *report);
+
+/* Fills in report->pipelines; the stages are there. Fails as zero_pipeline_make(). */
+ZERO_NODISCARD zero_status zero_plan_pipelines_make(zero_plan_report *report);
+
+/* The table; or, if the request shows schedules, the programs of the rank's stage.
+ * ZERO_ERR_NOMEM. */
+ZERO_NODISCARD zero_status zero_plan_show_pipelines(const zero_plan_report *report,
+                                                    FILE *out);
+
+/* The member "pipelines", in which the request's rank has its programs if they are
+ * shown. */
+void zero_plan_put_pipelines(const zero_plan_report *report, json_t *object);
+
+/* The pipeline stage of the request's rank. */
+int zero_plan_pipeline_stage(const zero_plan_report *report);

@@ -1,25 +1,9 @@
-#include "report/plan_machine.h"
+#include "report/plan_facts.h"
 
 #include "base/fail.h"
 #include "report/json_put.h"
 
 /* ---- filling in ---- */
-
-static zero_status fill_flops(zero_plan_report *r, const zero_machine_file *m)
-{
-    const zero_config *c = &r->config;
-    double tokens = (double)c->plan.micro_batch * (double)r->shape.seq;
-    const zero_type type = c->plan.type;
-    if (r->request.machine.flops > 0.0) return ZERO_OK;
-    if (m->peak[type] <= 0.0)
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "--machine %s has no peak for %s; give another --dtype, or --flops", m->name,
-            zero_type_name(type));
-    r->filled.flops = true;
-    r->request.machine.flops = zero_machine_products(m, type, &r->shape, tokens);
-    return ZERO_OK;
-}
 
 zero_status zero_plan_machine_fill(zero_plan_report *r)
 {
@@ -39,7 +23,15 @@ zero_status zero_plan_machine_fill(zero_plan_report *r)
                          "--fake-nodes %d: %d ranks on a node; --machine %s has %d devices "
                          "there; give at least --fake-nodes %d",
                          (int)c->fake_nodes, sharers, m->name, devices, least_nodes);
-    ZERO_TRY(fill_flops(r, m));
+    double tokens = (double)c->plan.micro_batch * (double)r->shape.seq;
+    const zero_type type = c->plan.type;
+    r->filled.flops = to->flops <= 0.0;
+    if (r->filled.flops && m->peak[type] <= 0.0)
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "--machine %s has no peak for %s; give another --dtype, or --flops", m->name,
+            zero_type_name(type));
+    if (r->filled.flops) to->flops = zero_machine_products(m, type, &r->shape, tokens);
 
     const bool is_one_node = c->fake_nodes == 1;
     r->filled.network = !r->request.has_network;

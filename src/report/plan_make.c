@@ -5,8 +5,7 @@
 #include "data/corpus.h"
 #include "math/backends.h"
 #include "math/device.h"
-#include "report/plan_machine.h"
-#include "report/plan_pipeline.h"
+#include "report/plan_facts.h"
 #include "sharding/stages.h"
 
 /* ---- the plan asked for ---- */

@@ -1,9 +1,8 @@
-#include "report/plan_nodes.h"
+#include "report/plan_facts.h"
 
 #include "base/fail.h"
 #include "base/number.h"
 #include "report/json_put.h"
-#include "report/plan_facts.h"
 
 /* ---- planning ---- */
 

@@ -1,4 +1,4 @@
-#include "report/plan_peers.h"
+#include "report/plan_facts.h"
 
 #include "base/fail.h"
 #include "base/grow.h"

@@ -1,8 +1,7 @@
-#include "report/plan_pipeline.h"
+#include "report/plan_facts.h"
 
 #include "base/fail.h"
 #include "report/json_put.h"
-#include "report/plan_facts.h"
 #include "report/plan_program.h"
 #include "report/text.h"
 

@@ -28,16 +28,6 @@ static json_t *file_facts(const zero_plan_report *r)
     return machine;
 }
 
-/* Shard groups and TP groups whose ranks share a node, while other groups need the
- * network. */
-static bool exchanges_in_nodes(const zero_schedule *s)
-{
-    const zero_layout *tp = s->input.tp_layout;
-    if (zero_schedule_data_layout(s)->n_nodes == 1) return false;
-    return zero_schedule_layout(s)->n_nodes == 1 ||
-           (s->n_joins > 0 && (!tp || tp->n_nodes == 1));
-}
-
 json_t *zero_plan_setup_facts(const zero_plan_report *r)
 {
     const zero_config *c = &r->config;
@@ -98,7 +88,14 @@ json_t *zero_plan_setup_facts(const zero_plan_report *r)
         if (request->has_network) {
             put_real(machine, "latency_seconds", m->latency);
             put_real(machine, "bytes_per_second", m->bandwidth);
-            put_flag(machine, "used_in_nodes", exchanges_in_nodes(&r->stages[0].schedule));
+            /* Shard groups and TP groups whose ranks share a node, while other groups need
+             * the network. */
+            const zero_schedule *s = &r->stages[0].schedule;
+            const zero_layout *of_tp = in->tp_layout;
+            bool tp_shares = s->n_joins > 0 && (!of_tp || of_tp->n_nodes == 1);
+            put_flag(machine, "used_in_nodes",
+                     zero_schedule_data_layout(s)->n_nodes > 1 &&
+                         (zero_schedule_layout(s)->n_nodes == 1 || tp_shares));
             if (m->node_bandwidth > 0.0) {
                 put_real(machine, "node_latency_seconds", m->node_latency);
                 put_real(machine, "node_bytes_per_second", m->node_bandwidth);

@@ -6,7 +6,6 @@
 #include "plan/ablation.h"
 #include "report/json_put.h"
 #include "report/plan_facts.h"
-#include "report/plan_peers.h"
 #include "sharding/compile.h"
 #include "sharding/stages.h"
 

@@ -74,26 +74,25 @@ void zero_parts_post(zero_exchanges *x, zero_part *p, const zero_packed_step *st
     if (is_send && step->value <= EAGER && p->set->spec.kind != ZERO_REDUCE) travel(x, t);
 }
 
-static void transfer_arrived(zero_exchanges *x, transfer *t)
-{
-    zero_part *sender = t->sender, *receiver = t->receiver;
-    t->has_arrived = true;
-    sender->pending &= ~(1u << t->send_request);
-    if (receiver) {
-        receiver->pending &= ~(1u << t->receive_request);
-        zero_pool_give(&x->transfers, t);
-    }
-    zero_looks_notice(x, sender);
-    if (receiver) zero_looks_notice(x, receiver);
-}
-
 static void message_arrived(void *arg, int64_t cookie)
 {
     zero_exchanges *x = arg;
     void *of = (void *)(uintptr_t)(cookie & ~INT64_C(3));
     zero_part *reader = of;
     switch ((zero_cookie_kind)(cookie & 3)) {
-    case ZERO_COOKIE_TRANSFER: transfer_arrived(x, of); break;
+    case ZERO_COOKIE_TRANSFER: {
+        transfer *t = of;
+        zero_part *sender = t->sender, *receiver = t->receiver;
+        t->has_arrived = true;
+        sender->pending &= ~(1u << t->send_request);
+        if (receiver) {
+            receiver->pending &= ~(1u << t->receive_request);
+            zero_pool_give(&x->transfers, t);
+        }
+        zero_looks_notice(x, sender);
+        if (receiver) zero_looks_notice(x, receiver);
+        break;
+    }
     case ZERO_COOKIE_READ:
         reader->is_reading = false;
         reader->next_step++;

@@ -62,13 +62,6 @@ static bool link_take(zero_link *link, zero_served *message)
     return true;
 }
 
-/* The time when the next message ends if none comes; n > 0. */
-static double link_next(const zero_link *link)
-{
-    double left = (link->served.list[0].key - link->clock) * (double)link->served.n;
-    return fmax(link->at, rint((link->at + left) / GRID) * GRID);
-}
-
 #define LINK_KINDS (ZERO_LINK_DISK + 1)
 #define HOPS       6 /* rank, node, switch, and down again */
 
@@ -201,7 +194,9 @@ static void expect(zero_network *net, int32_t l)
 {
     zero_link *link = &net->links[l];
     if (link->served.n == 0) return;
-    double due = link_next(link);
+    /* The time when the next message ends if none comes; n > 0. */
+    double left = (link->served.list[0].key - link->clock) * (double)link->served.n;
+    double due = fmax(link->at, rint((link->at + left) / GRID) * GRID);
     if (link->event >= 0 && link->due <= due) return;
     link->event = net->events->added;
     link->due = due;

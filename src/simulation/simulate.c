@@ -9,14 +9,6 @@
 
 /* ---- programs ---- */
 
-/* Pieces of --partition owner differ in length, so a file has more blocks of one rank than
- * of another. All other programs differ only in what takes no time. */
-static bool has_own_programs(const zero_schedule *s)
-{
-    return s->input.partition == ZERO_PARTITION_OWNER && zero_plan_uses_file(&s->input) &&
-           s->input.n_ranks > 1;
-}
-
 /* All ranks begin the same collectives in the same order. */
 static zero_status add_program(zero_walkers *w, int rank)
 {
@@ -147,7 +139,12 @@ zero_status zero_simulate(const zero_schedule *s, const zero_simulate_input *inp
                           zero_simulated *result)
 {
     ZERO_AT_END(destroy) zero_walkers w = {.s = s, .input = input};
-    int n = has_own_programs(s) ? s->input.n_ranks : 1;
+    /* Pieces of --partition owner differ in length, so a file has more blocks of one rank
+     * than of another. All other programs differ only in what takes no time. */
+    int n = s->input.partition == ZERO_PARTITION_OWNER && zero_plan_uses_file(&s->input) &&
+                    s->input.n_ranks > 1
+                ? s->input.n_ranks
+                : 1;
     zero_simulation_cost cost;
     ZERO_TRY(zero_simulation_check(s, input));
     ZERO_TRY(zero_groups_init(&w.groups, s));

@@ -228,18 +228,6 @@ void zero_walkers_arrived(void *walkers, int64_t cookie)
     zero_walkers_stir(w, (int)(i / w->files));
 }
 
-static zero_status fail_stuck(const zero_walkers *w)
-{
-    int rank = 0;
-    while (w->list[rank].state == ZERO_WALKER_ENDED) rank++;
-    const zero_action *a = zero_walker_present(w, rank);
-    return zero_fail(ZERO_ERR_STALLED,
-                     "simulated rank %d of %d waits for ever at instruction %d of step %d, "
-                     "%s; %d ranks have ended. This is a defect; please report it",
-                     rank, w->ranks, w->list[rank].at, w->list[rank].step,
-                     zero_op_name(a->instruction->op), w->ended);
-}
-
 zero_status zero_walkers_run(zero_walkers *w)
 {
     zero_event event;
@@ -261,5 +249,12 @@ zero_status zero_walkers_run(zero_walkers *w)
     if (w->events.failed)
         return zero_fail(ZERO_ERR_NOMEM, "no memory for the events of %d simulated ranks",
                          w->ranks);
-    return w->ended == w->ranks ? ZERO_OK : fail_stuck(w);
+    if (w->ended == w->ranks) return ZERO_OK;
+    int rank = 0;
+    while (w->list[rank].state == ZERO_WALKER_ENDED) rank++;
+    return zero_fail(ZERO_ERR_STALLED,
+                     "simulated rank %d of %d waits for ever at instruction %d of step %d, "
+                     "%s; %d ranks have ended. This is a defect; please report it",
+                     rank, w->ranks, w->list[rank].at, w->list[rank].step,
+                     zero_op_name(zero_walker_present(w, rank)->instruction->op), w->ended);
 }

@@ -63,32 +63,24 @@ static zero_status compile_program(tracing *t, int data_rank)
 
 /* ---- size ---- */
 
-static bool may_wait(zero_op op)
-{
-    zero_work_kind kind = zero_ops[op].kind;
-    return kind == ZERO_WORK_EXCHANGE_WAIT || kind == ZERO_WORK_AGREE ||
-           kind == ZERO_WORK_TRANSFER_WAIT;
-}
-
-/* Collectives are begun at once unless their arithmetic takes time. */
-static bool may_take_time(const tracing *t, zero_op op)
-{
-    zero_work_kind kind = zero_ops[op].kind;
-    if (kind == ZERO_WORK_EXCHANGE) return isfinite(t->report->input.memory_bandwidth);
-    return kind == ZERO_WORK_COMPUTE || may_wait(op);
-}
-
-/* Counts one rank's events; memory changes at about three of four instructions. */
+/* Counts one rank's events; memory changes at about three of four instructions. Collectives
+ * are begun at once unless their arithmetic takes time. */
 static zero_trace_counts count_events(const tracing *t)
 {
     const zero_program *p = &schedule_of(t)->programs[ZERO_PROGRAM_STEP];
     zero_trace_counts n = {.samples = p->length * 3 / 4};
     for (int at = 0; at < p->length; at++) {
-        n.spans += may_take_time(t, p->code[at].op);
-        n.waits += may_wait(p->code[at].op);
-        if (zero_ops[p->code[at].op].kind == ZERO_WORK_EXCHANGE)
-            n.flights += zero_exchange_collectives(schedule_of(t), p->code[at].op,
-                                                   zero_exchange_number(&p->code[at]));
+        const zero_instruction *i = &p->code[at];
+        zero_work_kind kind = zero_ops[i->op].kind;
+        bool begins = kind == ZERO_WORK_EXCHANGE, waits = kind == ZERO_WORK_EXCHANGE_WAIT ||
+                                                          kind == ZERO_WORK_AGREE ||
+                                                          kind == ZERO_WORK_TRANSFER_WAIT;
+        n.waits += waits;
+        n.spans += waits || kind == ZERO_WORK_COMPUTE ||
+                   (begins && isfinite(t->report->input.memory_bandwidth));
+        if (begins)
+            n.flights +=
+                zero_exchange_collectives(schedule_of(t), i->op, zero_exchange_number(i));
     }
     return n;
 }

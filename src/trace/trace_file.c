@@ -250,26 +250,19 @@ void zero_trace_file_memory(zero_trace_file *f, int rank, double at,
     put(f, "}}");
 }
 
-/* The number of the row, from 0; -1 without memory. */
-static int find_row(zero_trace_file *f, const char *name)
-{
-    for (int k = 0; k < f->n_rows; k++)
-        if (strcmp(f->rows[k], name) == 0) return k;
-    char *copy = f->n_rows < ZERO_TRACE_ROWS ? strdup(name) : NULL;
-    if (copy) {
-        f->rows[f->n_rows] = copy;
-        return f->n_rows++;
-    }
-    zero_trace_file_fail(
-        f, zero_fail(ZERO_ERR_NOMEM, "no memory for row %d of a trace", f->n_rows + 1));
-    return -1;
-}
-
 void zero_trace_file_queue(zero_trace_file *f, int rank, const char *row,
                            const zero_trace_span *span)
 {
-    int k = find_row(f, row);
-    if (k < 0) return;
+    int k = 0;
+    while (k < f->n_rows && strcmp(f->rows[k], row) != 0) k++;
+    if (k == f->n_rows) {
+        char *copy = k < ZERO_TRACE_ROWS ? strdup(row) : NULL;
+        if (!copy)
+            zero_trace_file_fail(
+                f, zero_fail(ZERO_ERR_NOMEM, "no memory for row %d of a trace", k + 1));
+        if (!copy) return;
+        f->rows[f->n_rows++] = copy;
+    }
     if (!(f->named[rank] >> k & 1)) name_thread(f, rank, ZERO_TRACE_QUEUES + k, row);
     f->named[rank] |= 1u << k;
     put_span(f, thread_of(rank, ZERO_TRACE_QUEUES + k), span);

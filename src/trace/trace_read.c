@@ -69,36 +69,16 @@ static void sort(void *list, int64_t n, size_t item,
 static zero_status check_row(const zero_trace_reader *r, const zero_traced_rank *rank,
                              const zero_traced_span *s)
 {
-    const char *path = r->trace->path;
+    char row[32] = "";
     if (s->row != s[-1].row || s->begin >= s[-1].end) return ZERO_OK;
-    if (s->row > 0 && s->row < ZERO_TRACE_QUEUES)
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%.500s, line %" PRId64
-                         ": row %d of rank %d: expected a collective from %" PRId64
-                         " ns on, where the one of line %" PRId64
-                         " ends, found one from %" PRId64 " ns on",
-                         path, s->line, s->row, rank->rank, s[-1].end, s[-1].line,
-                         s->begin);
+    bool is_flight = s->row > 0 && s->row < ZERO_TRACE_QUEUES;
+    if (is_flight) snprintf(row, sizeof row, "row %d of ", s->row);
     return zero_fail(ZERO_ERR_FORMAT,
-                     "%.500s, line %" PRId64 ": rank %d: expected a span from %" PRId64
+                     "%.500s, line %" PRId64 ": %srank %d: expected a %s from %" PRId64
                      " ns on, where the one of line %" PRId64
                      " ends, found one from %" PRId64 " ns on",
-                     path, s->line, rank->rank, s[-1].end, s[-1].line, s->begin);
-}
-
-/* The last span that begins at `time`, or NULL. */
-static zero_traced_span *span_from(const zero_traced_rank *rank, int64_t time)
-{
-    int64_t low = 0, high = rank->n_spans;
-    while (low < high) {
-        int64_t middle = low + (high - low) / 2;
-        if (rank->spans[middle].begin <= time)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == 0 || rank->spans[low - 1].begin != time) return NULL;
-    return &rank->spans[low - 1];
+                     r->trace->path, s->line, row, rank->rank,
+                     is_flight ? "collective" : "span", s[-1].end, s[-1].line, s->begin);
 }
 
 /* Sorts, divides a rank's spans, flights and queues, finds the instructions of waits, and
@@ -138,8 +118,17 @@ static zero_status order(zero_trace_reader *r)
     for (int64_t i = 0; i < r->n_waits; i++) {
         const zero_trace_wait *wait = &r->waits[i];
         const zero_traced_rank *rank = &r->trace->ranks[wait->rank];
-        zero_traced_span *span = span_from(rank, wait->begin);
-        if (!span || span->end < wait->end || span->waited > 0)
+        int64_t low = 0, high = rank->n_spans; /* of spans from the first later one on */
+        while (low < high) {
+            int64_t middle = low + (high - low) / 2;
+            if (rank->spans[middle].begin <= wait->begin)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        zero_traced_span *span = low > 0 ? &rank->spans[low - 1] : NULL;
+        if (!span || span->begin != wait->begin || span->end < wait->end ||
+            span->waited > 0)
             return zero_fail(
                 ZERO_ERR_FORMAT,
                 "%.500s, line %" PRId64 ": rank %d: expected a wait at the beginning of an "

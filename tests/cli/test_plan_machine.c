@@ -6,7 +6,6 @@
 
 #include "report/json_put.h"
 #include "report/plan_facts.h"
-#include "report/plan_machine.h"
 #include "support/plan_words.h"
 
 #define DGX2   "--model gpt2 --dtype fp16 --micro-batch 2 --machine v100-dgx2 "

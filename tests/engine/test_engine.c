@@ -175,6 +175,56 @@ TEST(evaluating_and_generating_do_not_change_the_training)
     }
 }
 
+/* ---- the contest of kernels ---- */
+
+static int64_t times[3]; /* of this rank's kernels */
+static int taken;
+
+static int64_t time_of(const zero_math *math, int i)
+{
+    (void)math;
+    return times[i];
+}
+
+static void take(zero_math *math, int i)
+{
+    (void)math;
+    taken = i;
+}
+
+/* The kernel that all ranks take; -1: none. */
+static int winner(zero_type type, zero_bits bits, int64_t first, int64_t second,
+                  int64_t third)
+{
+    static const zero_contest contest = {3, time_of, take};
+    zero_backend backend = zero_backend_cpu;
+    test_setup setup = test_standard;
+    test_run run;
+    backend.contest = &contest;
+    setup.backend = &backend;
+    setup.plan.type = type;
+    setup.bits = bits;
+    memcpy(times, (int64_t[]){first, second, third}, sizeof times);
+    taken = -1;
+    test_run_open(&run, &setup, test_size);
+    test_run_close(&run);
+    assert_all(same_everywhere(&taken, sizeof taken));
+    return taken;
+}
+
+TEST(all_ranks_take_the_kernel_that_is_fastest_where_it_is_slowest)
+{
+    const bool am_last = test_rank == test_size - 1;
+    assert_all(winner(ZERO_BF16, ZERO_BITS_AUTO, 100, 74, 60) == 1); /* 60 > 3/4 of 74 */
+    assert_all(winner(ZERO_BF16, ZERO_BITS_AUTO, 100, 76, 74) == 2);
+    assert_all(winner(ZERO_BF16, ZERO_BITS_AUTO, INT64_MAX, 100, 90) == 1);
+    /* Each is the fastest on some rank. */
+    assert_all(winner(ZERO_BF16, ZERO_BITS_AUTO, 100, am_last ? 200 : 10, 60) == 2);
+    assert_all(winner(ZERO_BF16, ZERO_BITS_AUTO, 100, am_last ? INT64_MAX : 10, 90) == 0);
+    assert_all(winner(ZERO_BF16, ZERO_BITS_PORTABLE, 100, 10, 1) == -1);
+    assert_all(winner(ZERO_FP32, ZERO_BITS_AUTO, 100, 10, 1) == -1);
+}
+
 TEST(an_engine_refuses_the_plan_of_another_rank)
 {
     test_run run;

@@ -4,7 +4,7 @@
 
 #include "nn/shape.h"
 #include "paper/paper_tree.h"
-#include "report/models.h"
+#include "report/plan_facts.h"
 #include "sharding/formula.h"
 #include "support/laws.h"
 #include "support/table.h"

@@ -3,7 +3,7 @@
 #include "support/test.h"
 
 #include "base/number.h"
-#include "report/chart.h"
+#include "report/plan_facts.h"
 #include "report/text.h"
 #include "sharding/stages.h"
 #include "support/plan_request.h"

@@ -3,7 +3,7 @@
 
 #include "support/test.h"
 
-#include "report/plan_beside.h"
+#include "report/plan_facts.h"
 #include "report/plan_program.h"
 #include "sharding/freed.h"
 #include "sharding/schedule_memory.h"

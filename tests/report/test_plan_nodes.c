@@ -3,7 +3,7 @@
 #include "support/test.h"
 
 #include "facts/facts.h"
-#include "report/plan_nodes.h"
+#include "report/plan_facts.h"
 #include "support/plan_request.h"
 
 static const int choices[] = {1, 2, 3, 6};

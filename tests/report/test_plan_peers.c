@@ -5,7 +5,6 @@
 #include "lists/peers.h"
 #include "report/json_put.h"
 #include "report/plan_facts.h"
-#include "report/plan_peers.h"
 #include "support/plan_request.h"
 
 static const char *const algorithms[] = {"p2p", "hier", "mpi"};

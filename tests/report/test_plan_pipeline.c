@@ -2,7 +2,7 @@
 
 #include "support/test.h"
 
-#include "report/plan_pipeline.h"
+#include "report/plan_facts.h"
 #include "report/text.h"
 #include "support/plan_request.h"
 

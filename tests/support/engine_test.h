@@ -18,6 +18,7 @@ typedef struct {
     zero_plan_input plan; /* the model, its T, ranks and nodes are filled in */
     int64_t seed, eval_batches;
     const zero_backend *backend;
+    zero_bits bits;
     double lr, weight_decay, clip;
     int fake_nodes;        /* 0: the real ones */
     int tp, slices;        /* of zero_share; 0 count as 1 */
@@ -103,6 +104,7 @@ static inline zero_status test_run_init(test_run *run)
     ZERO_TRY(test_run_share(run, &model));
     zero_engine_spec spec = {.plan = zero_engine_place(setup->plan, model, run->comm),
                              .backend = setup->backend,
+                             .bits = setup->bits,
                              .seed = setup->seed,
                              .awaits_states = setup->awaits_states,
                              .eval_batches = setup->eval_batches,
