@@ -95,7 +95,7 @@ static zero_status try_lock(void *arg, zero_lock *lock,
 static zero_status write_part(const zero_storage_dir *probe, int rank)
 {
     char name[ZERO_CHECKPOINT_NAME];
-    snprintf(name, sizeof name, "rank-%d", rank);
+    zero_print(name, "rank-%d", rank);
     return zero_storage_put(probe, name, name, strlen(name));
 }
 

@@ -55,8 +55,7 @@ static zero_status read_some(zero_hugging_face *f, int tensor, int64_t begin, in
         if (!isfinite(out[i])) {
             const zero_tensor *t = &f->model->tensors[tensor];
             char row[32] = "";
-            if (t->decays)
-                snprintf(row, sizeof row, "%" PRId64 ", ", (begin + i) / t->cols);
+            if (t->decays) zero_print(row, "%" PRId64 ", ", (begin + i) / t->cols);
             return zero_fail(
                 ZERO_ERR_FORMAT, "%s: %s[%s%" PRId64 "] is %g: expected finite numbers",
                 file->path, t->name, row, (begin + i) % t->cols, (double)out[i]);

@@ -218,7 +218,7 @@ static json_t *value_of(const zero_config_member *row, const zero_hugging_face_e
     case ZERO_CONFIG_TYPE: return json_string(zero_hugging_face_types[e->type].config);
     case ZERO_CONFIG_SEQ: return json_integer(s->seq);
     case ZERO_CONFIG_DROPOUT: /* a float has 9 digits */
-        snprintf(text, sizeof text, "%.9g", (double)s->dropout);
+        zero_print(text, "%.9g", (double)s->dropout);
         return json_real(strtod(text, NULL));
     case ZERO_CONFIG_TOKEN:
         if (zero_hugging_face_special(e->kept, e->tokenizer, s, row->values[0], &id) !=

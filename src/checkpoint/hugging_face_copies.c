@@ -112,9 +112,8 @@ static zero_status describe(const struct copies *c, int block, const double *run
     for (int k = 0; k < 2 && !where[0]; k++) {
         const double *run = runs + 3 * (k == 0 ? rank : model);
         if (run[0] >= 0.0)
-            snprintf(where, sizeof where,
-                     ", where %s has zeros from element %" PRId64 " to %" PRId64,
-                     k == 0 ? "it" : "the other", (int64_t)run[1], (int64_t)run[2] - 1);
+            zero_print(where, ", where %s has zeros from element %" PRId64 " to %" PRId64,
+                       k == 0 ? "it" : "the other", (int64_t)run[1], (int64_t)run[2] - 1);
     }
     return zero_fail(ZERO_ERR_FORMAT,
                      "%s differs from rank %d's copy in %s, elements %" PRId64

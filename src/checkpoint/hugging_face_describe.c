@@ -79,7 +79,7 @@ zero_status zero_hugging_face_write_tokenizer(const zero_hugging_face_export *e,
      * if the model has fewer positions than it began with. */
     static const char key[] = "\"model_max_length\"";
     char number[32];
-    size_t len = 0, n = (size_t)snprintf(number, sizeof number, "%" PRId64, s->seq);
+    size_t len = 0, n = (size_t)zero_print(number, "%" PRId64, s->seq);
     /* Quotes within texts have a backslash before them, so they do not end the key. */
     const char *at = began > 0 ? strstr(text, key) : NULL;
     if (at) {

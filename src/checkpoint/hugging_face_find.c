@@ -99,7 +99,7 @@ zero_status zero_hugging_face_find(const char *path, zero_hugging_face_found *fo
     if (kind == ZERO_PATH_OF_DIRECTORY) {
         size_t n = strlen(path);
         while (n > 1 && path[n - 1] == '/') n--;
-        snprintf(f.folder, sizeof f.folder, "%.*s", (int)n, path);
+        zero_print(f.folder, "%.*s", (int)n, path);
         if (has(&f, "snapshots") && !has(&f, ZERO_HUGGING_FACE_CONFIG)) {
             /* models--NAME/refs/main has the name of a folder in models--NAME/snapshots. */
             char main[ZERO_STORAGE_FILE_PATH];
@@ -115,8 +115,8 @@ zero_status zero_hugging_face_find(const char *path, zero_hugging_face_found *fo
             int k = (int)strcspn((const char *)text.bytes, "/\r\n");
             bool is_name = k > 0 && text.bytes[0] != '.' && text.bytes[k] != '/';
             if (is_name)
-                is_name = snprintf(folder, sizeof folder, "%s/snapshots/%.*s", f.folder, k,
-                                   (const char *)text.bytes) < (int)sizeof f.folder;
+                is_name = zero_print(folder, "%s/snapshots/%.*s", f.folder, k,
+                                     (const char *)text.bytes) < (int)sizeof f.folder;
             ZERO_FAIL_IF(!is_name, ZERO_ERR_FORMAT, "%s: expected the name of a snapshot",
                          main);
             memcpy(f.folder, folder, sizeof f.folder);
@@ -127,8 +127,8 @@ zero_status zero_hugging_face_find(const char *path, zero_hugging_face_found *fo
     } else {
         const char *slash = strrchr(path, '/');
         int n = slash ? (int)(slash - path) : 1;
-        snprintf(f.folder, sizeof f.folder, "%.*s", n > 0 ? n : 1, slash ? path : ".");
-        snprintf(f.weights, sizeof f.weights, "%s", path);
+        zero_print(f.folder, "%.*s", n > 0 ? n : 1, slash ? path : ".");
+        zero_print(f.weights, "%s", path);
         f.is_index = zero_ends_in(path, INDEX_END);
     }
     *found = f;

@@ -130,7 +130,7 @@ static zero_status write_all(const zero_storage_dir *parent, const char *tempora
     for (int first = 0; first < m->n_tensors; first = file_end(e, first)) n++;
     for (int first = 0, end; first < m->n_tensors; first = end) {
         end = file_end(e, first);
-        if (n > 1) snprintf(file, sizeof file, "model-%05d-of-%05d.safetensors", ++k, n);
+        if (n > 1) zero_print(file, "model-%05d-of-%05d.safetensors", ++k, n);
         ZERO_TRY(write_file(dir, e, first, end, file, map));
     }
     if (n > 1) {
@@ -184,7 +184,7 @@ zero_status zero_hugging_face_write(const char *path, const zero_hugging_face_ex
     if (start > 1) start--; /* without its slash */
     snprintf(folder, ZERO_STORAGE_PATH, "%.*s", (int)start, path);
     if (start == 0) snprintf(folder, ZERO_STORAGE_PATH, ".");
-    snprintf(temporary, sizeof temporary, ".tmp-%s", name);
+    zero_print(temporary, ".tmp-%s", name);
     ZERO_TRY(zero_storage_open(folder, &parent));
     /* A name that is taken is found before gigabytes are written. */
     if (zero_storage_has(&parent, name)) {

@@ -68,7 +68,7 @@ static zero_status take_tensors(const char *path, const json_t *list, zero_manif
         *t = (zero_tensor){.rows = json_integer_value(numbers[0]),
                            .cols = json_integer_value(numbers[1]),
                            .group = (int)group};
-        snprintf(t->name, sizeof t->name, "%s", name);
+        zero_print(t->name, "%s", name);
         if (!is_shared) continue;
         /* Only columns have several parts. */
         const char *cut_name = json_string_value(json_array_get(value, 4));

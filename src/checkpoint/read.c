@@ -31,7 +31,7 @@ zero_status zero_checkpoint_open(const char *path, const zero_bytes *text,
     char name[ZERO_STORAGE_PATH + 64];
     ZERO_TRY(zero_storage_open(path, &made.dir));
     if (!made.text.bytes) ZERO_TRY(read_file(&made, ZERO_MANIFEST_NAME, &made.text));
-    snprintf(name, sizeof name, "%s/" ZERO_MANIFEST_NAME, path);
+    zero_print(name, "%s/" ZERO_MANIFEST_NAME, path);
     ZERO_TRY(zero_manifest_parse(name, made.text.bytes, made.text.len, &made.manifest));
     /* The path's last name; trailing slashes (shell completion) are ignored. */
     size_t end = strlen(path);
@@ -219,7 +219,7 @@ zero_status zero_checkpoint_tokenizer(zero_checkpoint *c, zero_tokenizer *tokeni
     ZERO_AT_END(zero_bytes_destroy) zero_bytes text = {0};
     ZERO_FAIL_IF(!c->manifest.has_tokenizer, ZERO_ERR_INVALID,
                  "%s has no tokenizer: the run was trained on tokens", c->dir.path);
-    snprintf(path, sizeof path, "%s/" ZERO_TOKENIZER_NAME, c->dir.path);
+    zero_print(path, "%s/" ZERO_TOKENIZER_NAME, c->dir.path);
     ZERO_TRY(read_file(c, ZERO_TOKENIZER_NAME, &text));
     zero_checksum(text.bytes, text.len, found);
     if (text.len == known->bytes && strcmp(found, known->checksum) == 0)

@@ -145,9 +145,8 @@ static zero_status describe(struct save *s)
     if (in->shape) m->shape = *in->shape;
     if (in->options) m->options = json_incref(in->options);
     if (in->kept) m->kept = json_incref(in->kept);
-    snprintf(m->data, sizeof m->data, "%s", in->data ? in->data : "");
-    snprintf(m->arithmetic, sizeof m->arithmetic, "%s",
-             in->arithmetic ? in->arithmetic : "");
+    zero_print(m->data, "%s", in->data ? in->data : "");
+    zero_print(m->arithmetic, "%s", in->arithmetic ? in->arithmetic : "");
     /* The manifest's tensors are whole, whatever part of them this rank has. */
     const zero_plan_input *plan = &s->e->schedule.input;
     const zero_model *model = plan->model;

@@ -30,9 +30,9 @@ zero_status zero_shard_prepare(const zero_shard_source *source,
     ZERO_TRY(zero_state_table_extents(&m->table, &s.local, rank / tp, &s.extents, &s.n));
     ZERO_TRY(zero_new(&s.room, ZERO_STATES * ZERO_EXTENT_MAX, "numbers of a shard"));
     ZERO_TRY(zero_new(&entries, s.n + 1, "extents of a shard"));
-    snprintf(step, sizeof step, "%" PRId64, m->step);
-    snprintf(number, sizeof number, "%d", rank);
-    snprintf(ranks, sizeof ranks, "%d", m->table.layout.n_ranks);
+    zero_print(step, "%" PRId64, m->step);
+    zero_print(number, "%d", rank);
+    zero_print(ranks, "%d", m->table.layout.n_ranks);
     json_auto_t *texts =
         json_pack("{s:s, s:s, s:s, s:s, s:s}", "format", "zero checkpoint shard", "step",
                   step, "rank", number, "ranks", ranks, "digest", m->digest);

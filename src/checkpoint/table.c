@@ -211,7 +211,7 @@ void zero_extent_name(const zero_state_table *table, int p, const zero_extent *e
     static const char *const parts[] = {"master", "momentum", "variance"};
     char of[24] = "";
     if (table->layout.tp > 1 && !zero_tensor_is_replicated(t))
-        snprintf(of, sizeof of, "@%d/%d", p, table->layout.tp);
+        zero_print(of, "@%d/%d", p, table->layout.tp);
     snprintf(name, ZERO_EXTENT_NAME, "%s%s[%" PRId64 ":%" PRId64 "].%s", t->name, of,
              extent->begin, extent->end, parts[extent->part]);
 }

@@ -23,7 +23,7 @@ zero_status zero_comm_kinds(zero_comm *comm, const char *mine, zero_kind **kinds
         if (class_of[rank] != rank) continue;
         zero_kind *kind = &all[k++];
         zero_sentence_add_ranks(&kind->ranks, comm->size, class_of, rank);
-        if (rank == comm->rank) snprintf(kind->text, sizeof kind->text, "%s", mine);
+        if (rank == comm->rank) zero_print(kind->text, "%s", mine);
         ZERO_TRY(zero_comm_broadcast(comm, rank, kind->text, sizeof kind->text));
     }
     ZERO_GIVE(kinds, all);

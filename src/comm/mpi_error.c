@@ -8,7 +8,7 @@ zero_status zero_mpi_check(int mpi_code, const char *call)
     char text[MPI_MAX_ERROR_STRING] = "";
     int len = 0;
     if (MPI_Error_string(mpi_code, text, &len) != MPI_SUCCESS)
-        snprintf(text, sizeof text, "no description");
+        zero_print(text, "no description");
     return zero_fail(ZERO_ERR_MPI, "%.*s failed: %s (MPI error %d)",
                      (int)strcspn(call, "("), call, text, mpi_code);
 }

@@ -76,7 +76,7 @@ static zero_status open_first_ranks(const zero_window *w, const ticket *t, int *
     char path[64];
     struct stat info;
     if (t->process < 0) return ZERO_OK; /* the first rank says why */
-    snprintf(path, sizeof path, "/proc/%" PRId64 "/fd/%" PRId64, t->process, t->file);
+    zero_print(path, "/proc/%" PRId64 "/fd/%" PRId64, t->process, t->file);
     *file = open(path, O_RDWR | O_CLOEXEC);
     if (*file < 0) return no_sharing(w, path, errno);
     if (fstat(*file, &info) != 0) return no_sharing(w, "fstat", errno);

@@ -99,7 +99,7 @@ void zero_corpus_checksum(const zero_corpus *c, char hex[ZERO_CHECKSUM])
     zero_checksum(c->tokens, (size_t)n * (size_t)c->width, hex);
     if (!c->has_validation) return;
     char text[ZERO_CHECKSUM + 32];
-    snprintf(text, sizeof text, "all for training: %s", hex);
+    zero_print(text, "all for training: %s", hex);
     zero_checksum(text, strlen(text), hex);
 }
 

@@ -90,10 +90,10 @@ static zero_status finish(zero_opening *o, const char *name, zero_corpus *corpus
         zero_opening_adopt(o, &tokens, zero_encode_width(tok), corpus);
     }
     ZERO_TRY(zero_opening_widen(o, corpus));
-    snprintf(corpus->description, sizeof corpus->description,
-             "%.100s, %zu bytes, %" PRId64 " tokens (%s)", o->from->data, bytes,
-             corpus->has_validation ? corpus->n_train : corpus->n_tokens,
-             corpus->tokenizer->name);
+    zero_print(corpus->description, "%.100s, %zu bytes, %" PRId64 " tokens (%s)",
+               o->from->data, bytes,
+               corpus->has_validation ? corpus->n_train : corpus->n_tokens,
+               corpus->tokenizer->name);
     return ZERO_OK;
 }
 
@@ -158,10 +158,9 @@ zero_status zero_opening_take_text(zero_opening *o, zero_corpus *corpus)
             corpus->tokenizer->n_patterns == 0 && !corpus->tokenizer->has_marks;
         if (corpus->has_entropy)
             corpus->entropy = zero_stories_measure(&stories, corpus->tokenizer);
-        snprintf(corpus->description, sizeof corpus->description,
-                 "%" PRId64 " stories, %" PRId64 " tokens (%s)", n_stories,
-                 corpus->has_validation ? corpus->n_train : corpus->n_tokens,
-                 corpus->tokenizer->name);
+        zero_print(corpus->description, "%" PRId64 " stories, %" PRId64 " tokens (%s)",
+                   n_stories, corpus->has_validation ? corpus->n_train : corpus->n_tokens,
+                   corpus->tokenizer->name);
         return ZERO_OK;
     }
     ZERO_TRY(begin(o,

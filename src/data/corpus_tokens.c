@@ -106,7 +106,7 @@ zero_status zero_opening_take_tokens(zero_opening *o, zero_corpus *corpus)
         zero_tokens_vocab(format, path, tok ? corpus->vocab : r->vocab, &corpus->vocab));
     zero_tokens_limit limit = {tok ? tok->vocab : corpus->vocab, NULL};
     if (tok) {
-        snprintf(whose, sizeof whose, "the tokenizer %s", tok->name);
+        zero_print(whose, "the tokenizer %s", tok->name);
         limit.whose = whose;
     }
     zero_material *m = &o->read;
@@ -118,10 +118,9 @@ zero_status zero_opening_take_tokens(zero_opening *o, zero_corpus *corpus)
     ZERO_TRY(zero_material_read(m, &o->data, n_train, o->data.files.n, limit));
     ZERO_TRY(zero_opening_read_validation(o, limit));
     zero_opening_adopt(o, &o->read, zero_tokens_width(format), corpus);
-    snprintf(corpus->description, sizeof corpus->description,
-             "%.100s, %" PRId64 " tokens (%s%s%s), vocabulary %" PRId64, r->data,
-             corpus->has_validation ? corpus->n_train : corpus->n_tokens,
-             zero_tokens_name(format), tok ? ", " : "", tok ? tok->name : "",
-             corpus->vocab);
+    zero_print(
+        corpus->description, "%.100s, %" PRId64 " tokens (%s%s%s), vocabulary %" PRId64,
+        r->data, corpus->has_validation ? corpus->n_train : corpus->n_tokens,
+        zero_tokens_name(format), tok ? ", " : "", tok ? tok->name : "", corpus->vocab);
     return ZERO_OK;
 }

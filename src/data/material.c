@@ -19,7 +19,7 @@ zero_status zero_material_list(const char *option, const char *others, const cha
         ZERO_TRY(zero_file_open(path, &file));
         ZERO_TRY(zero_tokens_detect(&file, token_bytes, &format, &is_binary));
         if (is_binary && !f->has_directory) return zero_stranger_refuse_binary(path);
-        if (is_binary && n == i) snprintf(first, sizeof first, "%s", path);
+        if (is_binary && n == i) zero_print(first, "%s", path);
         f->paths[i] = f->paths[n];
         f->paths[n] = path;
         if (is_binary) continue;

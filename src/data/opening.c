@@ -93,7 +93,7 @@ void zero_opening_adopt(const zero_opening *o, zero_material *m, int width,
                                   : corpus->n_tokens - corpus->n_tokens / 10;
     *m = (zero_material){.is_split = false};
     if (!corpus->has_validation) return;
-    snprintf(corpus->validation, sizeof corpus->validation, "%.100s, %" PRId64 " tokens",
-             validation ? validation : "the files named val",
-             corpus->n_tokens - corpus->n_train);
+    zero_print(corpus->validation, "%.100s, %" PRId64 " tokens",
+               validation ? validation : "the files named val",
+               corpus->n_tokens - corpus->n_train);
 }

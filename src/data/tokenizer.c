@@ -48,7 +48,7 @@ zero_status zero_tokenizer_from_merges(zero_tokenizer *tok, const zero_merge *me
     ZERO_AT_END(zero_tokenizer_destroy)
     zero_tokenizer made = {.vocab = ZERO_VOCAB_BYTES + n, .end_of_text = -1};
     for (int i = 0; i < ZERO_VOCAB_BYTES; i++) made.byte_ids[i] = i;
-    snprintf(made.name, sizeof made.name, n > 0 ? "bpe:%" PRId32 : "byte", made.vocab);
+    zero_print(made.name, n > 0 ? "bpe:%" PRId32 : "byte", made.vocab);
     ZERO_TRY(zero_merges_init(&made.table, n));
     ZERO_TRY(zero_new(&made.merges, n, "merges"));
     ZERO_TRY(zero_new(&made.starts, made.vocab + 1, "tokens"));

@@ -243,8 +243,7 @@ zero_status zero_tokenizer_refuse_byte(const zero_tokenizer *tok, const char *wh
 {
     const char letter[] = {' ', '(', (char)byte, ')', '\0'};
     char place[40] = ""; /* that in a normalized text is not the place in the text */
-    if (!tok->composes && !tok->has_marks)
-        snprintf(place, sizeof place, ", at byte %zu", at);
+    if (!tok->composes && !tok->has_marks) zero_print(place, ", at byte %zu", at);
     return zero_fail(
         ZERO_ERR_INVALID,
         "%s: the tokenizer %s has no token for the byte 0x%02x%s%s: its alphabet is that "

@@ -15,8 +15,7 @@ zero_status zero_tokenizer_from_gpt2(const char *vocab_path, const zero_bytes *v
 {
     char both[600];
     const char *slash = strrchr(merges_path, '/');
-    snprintf(both, sizeof both, "%.500s and %.60s", vocab_path,
-             slash ? slash + 1 : merges_path);
+    zero_print(both, "%.500s and %.60s", vocab_path, slash ? slash + 1 : merges_path);
     json_auto_t *words = NULL, *list = json_array();
     ZERO_TRY(zero_json_parse(vocab_path, vocab->bytes, vocab->len, &words));
     ZERO_FAIL_IF(!json_is_object(words), ZERO_ERR_FORMAT,

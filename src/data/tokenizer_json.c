@@ -268,7 +268,7 @@ zero_status zero_tokenizer_from_json(const char *path, const json_t *root,
     ZERO_AT_END(zero_tokenizer_destroy)
     zero_tokenizer made = {.is_foreign = true, .end_of_text = -1};
     const char *slash = strrchr(path, '/');
-    snprintf(made.name, sizeof made.name, "%s", slash ? slash + 1 : path);
+    zero_print(made.name, "%s", slash ? slash + 1 : path);
     ZERO_TRY(zero_tokenizer_take_parts(r.path, r.root, &made));
     ZERO_TRY(zero_json_object(r.path, r.root, "model", &r.model));
     ZERO_TRY(zero_json_object(r.path, r.model, "vocab", &r.vocab));
@@ -301,7 +301,7 @@ zero_status zero_tokenizer_from_json(const char *path, const json_t *root,
     char name[8];
     r.is_own = made.cuts_as_own;
     for (int byte = 0; byte < ZERO_VOCAB_BYTES; byte++) {
-        snprintf(name, sizeof name, "<0x%02X>", byte);
+        zero_print(name, "<0x%02X>", byte);
         if (!made.has_marks) zero_alphabet_letter((unsigned char)byte, name);
         const json_t *id = json_object_get(r.vocab, name);
         made.byte_ids[byte] = id ? (int32_t)json_integer_value(id) : -1 - byte;

@@ -108,7 +108,7 @@ zero_status zero_tokens_detect(const zero_file *file, int token_bytes,
     ZERO_AT_END(zero_file_close) zero_file beside = {0};
     size_t n = 0;
     int indexed = 0;
-    snprintf(name, sizeof name, "%.*s.idx", (int)strlen(file->path) - 4, file->path);
+    zero_print(name, "%.*s.idx", (int)strlen(file->path) - 4, file->path);
     if (zero_path_look(name) == ZERO_PATH_OF_NOTHING) return ZERO_OK;
     zero_status st = zero_file_open(name, &beside);
     if (st == ZERO_OK) st = zero_file_read_some(&beside, 0, index, sizeof index, &n);

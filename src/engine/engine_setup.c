@@ -117,7 +117,7 @@ static zero_status share_memory(zero_engine *e, zero_comm *comm)
 {
     zero_status st = zero_runner_share(&e->schedule, comm, &e->window, &e->tp_window);
     if (st != ZERO_ERR_ENV || !e->spec.may_use_p2p) return st;
-    snprintf(e->why_p2p, sizeof e->why_p2p, "%s", zero_last_error());
+    zero_print(e->why_p2p, "%s", zero_last_error());
     end_sharing(e);
     zero_plan_input plan = e->schedule.input;
     plan.collectives = ZERO_ALGORITHM_P2P;
@@ -140,7 +140,7 @@ static zero_status open_runner(zero_engine *e, zero_comm *comm)
     ZERO_FAIL_IF(!spec->may_stage, ZERO_ERR_ENV,
                  "--device-exchange %s: %s; use --device-exchange auto or staged",
                  zero_plan_device_exchange(plan), zero_last_error());
-    snprintf(e->why_staged, sizeof e->why_staged, "%s", zero_last_error());
+    zero_print(e->why_staged, "%s", zero_last_error());
     end_sharing(e);
     zero_plan_input staged = *plan;
     staged.ipc = 0;

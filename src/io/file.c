@@ -60,7 +60,7 @@ static zero_status open_at(int at, const char *name, int flags, zero_file *file)
 zero_status zero_file_open(const char *path, zero_file *file)
 {
     *file = (zero_file){0};
-    snprintf(file->path, sizeof file->path, "%s", path);
+    zero_print(file->path, "%s", path);
     return open_at(AT_FDCWD, path, 0, file);
 }
 

@@ -141,7 +141,7 @@ static bool find_place(const char *path, place *p)
     size_t n = strlen(path);
     if (n >= sizeof p->path) return false;
     while (n > 1 && path[n - 1] == '/') n--;
-    snprintf(p->path, sizeof p->path, "%.*s", (int)n, path);
+    zero_print(p->path, "%.*s", (int)n, path);
     char *slash = strrchr(p->path, '/');
     p->name = slash ? slash + 1 : p->path;
     const char *folder = !slash ? "." : slash == p->path ? "/" : p->path, *whole;
@@ -157,7 +157,7 @@ static bool leads_to(const char *directory, const place *p)
     struct stat root, at;
     char folder[PATH_MAX];
     bool is_hidden = p->name[0] == '.';
-    snprintf(folder, sizeof folder, "%s", p->folder);
+    zero_print(folder, "%s", p->folder);
     if (!zero_examine(directory, &root) || !S_ISDIR(root.st_mode)) return false;
     for (;;) {
         if (zero_examine(folder, &at) && zero_is_one_file(&at, &root)) return !is_hidden;
@@ -178,8 +178,7 @@ static bool matches(const char *pattern, const place *p)
     bool is_in = false;
     int failed = 1;
     if (strlen(pattern) >= sizeof folders || !zero_examine(p->folder, &own)) return false;
-    if (slash)
-        snprintf(folders, sizeof folders, "%.*s", (int)(slash - pattern) + 1, pattern);
+    if (slash) zero_print(folders, "%.*s", (int)(slash - pattern) + 1, pattern);
     if (fnmatch(names, p->name, FNM_PERIOD) == 0)
         ZERO_WATCHED(folders, "listed", failed = glob(folders, 0, NULL, &found));
     for (size_t i = 0; !failed && i < found.gl_pathc && !is_in; i++)

@@ -121,7 +121,7 @@ static zero_status take_member(const char *path, const char *name, json_t *value
         }
         return ZERO_OK;
     }
-    snprintf(where, sizeof where, "%.480s: tensor \"%s\"", path, ZERO_SHOWN_SHORT(name));
+    zero_print(where, "%.480s: tensor \"%s\"", path, ZERO_SHOWN_SHORT(name));
     ZERO_FAIL_IF(!json_is_object(value), ZERO_ERR_FORMAT,
                  "%s: expected an object of dtype, shape and data_offsets", where);
     zero_safetensors_entry entry = {.name = name};

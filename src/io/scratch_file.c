@@ -33,7 +33,7 @@ static bool is_aligned(uint64_t n)
 static int make_with_name(const char *directory)
 {
     char path[ZERO_SCRATCH_PATH + 32];
-    snprintf(path, sizeof path, "%s/.zero-scratch-XXXXXX", directory);
+    zero_print(path, "%s/.zero-scratch-XXXXXX", directory);
     int fd, failed = 0;
     ZERO_FILE_CALL(fd, path, "created", mkostemp(path, O_CLOEXEC));
     if (fd >= 0) ZERO_FILE_CALL(failed, path, "removed", unlink(path));

@@ -20,7 +20,7 @@ static zero_status adopt(int fd, const char *path, zero_storage_dir *dir)
 {
     if (fd < 0) return zero_cannot_open(path, "opened as a directory");
     *dir = (zero_storage_dir){.fd = fd, .is_open = true};
-    snprintf(dir->path, sizeof dir->path, "%.*s", ZERO_STORAGE_PATH - 1, path);
+    zero_print(dir->path, "%.*s", ZERO_STORAGE_PATH - 1, path);
     return ZERO_OK;
 }
 
@@ -135,7 +135,7 @@ zero_status zero_storage_open_or_make(const char *path, zero_storage_dir *dir)
         char name[ZERO_STORAGE_PATH];
         size_t n = strlen(path);
         while (n > 1 && path[n - 1] == '/') n--;
-        snprintf(name, sizeof name, "%.*s", (int)n, path);
+        zero_print(name, "%.*s", (int)n, path);
         ZERO_TRY(make_private(AT_FDCWD, name, path, dir));
     } else {
         ZERO_TRY(zero_storage_open(path, dir));
@@ -185,7 +185,7 @@ zero_status zero_storage_sync_parent(const zero_storage_dir *dir)
     zero_storage_dir parent;
     char path[ZERO_STORAGE_FILE_PATH];
     int fd;
-    snprintf(path, sizeof path, "%s/..", dir->path);
+    zero_print(path, "%s/..", dir->path);
     ZERO_FILE_CALL(fd, path, "opened as a directory",
                    openat(dir->fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     /* A directory that cannot be read cannot be synced. */

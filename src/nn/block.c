@@ -96,7 +96,7 @@ static zero_unit_sizes sizes(const zero_unit *u, int64_t B, int64_t T)
 
 void zero_block_unit(zero_unit *unit)
 {
-    snprintf(unit->name, sizeof unit->name, "block %d", unit->index);
+    zero_print(unit->name, "block %d", unit->index);
     unit->sizes = sizes;
     unit->part = part;
     unit->forward = zero_block_forward;

@@ -76,7 +76,7 @@ static void add_group(zero_model *m, const zero_shape *s, const char *name,
 {
     const float residual = s->kind->scales_leaving ? sqrtf(2.0f * (float)s->layers) : 1.0f;
     zero_group *g = &m->groups[m->n_groups++];
-    snprintf(g->name, sizeof g->name, "%s", name);
+    zero_print(g->name, "%s", name);
     for (const zero_tensor_row *row = rows; row->name; row++) {
         if (!is_there(row, s)) continue;
         const bool is_normal = row->init == ZERO_INIT_NORMAL;
@@ -91,7 +91,7 @@ static void add_group(zero_model *m, const zero_shape *s, const char *name,
                            .cut_parts = row->cut_parts,
                            .out_in = row->out_in};
         if (row->leaves) t->init_std = 0.02f / residual;
-        snprintf(t->name, sizeof t->name, "%s%s", prefix, row->name);
+        zero_print(t->name, "%s%s", prefix, row->name);
     }
 }
 
@@ -129,8 +129,8 @@ zero_status zero_model_build(const zero_shape *shape, zero_model *model)
     add_group(&m, &s, "embedding", kind->embedding, "");
     for (int64_t i = 0; i < s.layers; i++) {
         char name[32], prefix[32];
-        snprintf(name, sizeof name, "block %" PRId64, i);
-        snprintf(prefix, sizeof prefix, "%s%" PRId64 ".", kind->layer, i);
+        zero_print(name, "block %" PRId64, i);
+        zero_print(prefix, "%s%" PRId64 ".", kind->layer, i);
         add_group(&m, &s, name, kind->block, prefix);
     }
     add_group(&m, &s, "final", kind->final, "");

@@ -251,11 +251,9 @@ zero_status zero_shape_check_share(const zero_shape *given, int ranks, int slice
     while (ranks > 1 && 2 * fits <= zero_max(most, 1) && divides(&s, 2 * fits)) fits *= 2;
     if (fits == slices) return ZERO_OK;
     char multiple[64] = "a number", inner[64] = "";
-    if (ranks > 1)
-        snprintf(multiple, sizeof multiple, "%d, or that times 2, 4, 8, ...,", ranks);
+    if (ranks > 1) zero_print(multiple, "%d, or that times 2, 4, 8, ...,", ranks);
     if (s.kind->has & ZERO_HAS_MORE)
-        snprintf(inner, sizeof inner, " for keys, and the %" PRId64 " inner channels,",
-                 s.inner);
+        zero_print(inner, " for keys, and the %" PRId64 " inner channels,", s.inner);
     return zero_fail(ZERO_ERR_INVALID,
                      "--tp-slices %d with --tp %d: expected %s which divides the %" PRId64
                      " heads%s and is at most %" PRId64 "%s; give --tp-slices %" PRId64,

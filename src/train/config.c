@@ -143,11 +143,11 @@ zero_status zero_config_complete(zero_config *c, int n_ranks)
         int64_t below = c->global_batch / at_once * at_once;
         int T = zero_tp_ranks(&c->tp);
         char lower[32] = "", ranks[64];
-        if (below > 0) snprintf(lower, sizeof lower, "%" PRId64 " or ", below);
-        snprintf(ranks, sizeof ranks, "%d ranks", c->plan.n_ranks);
+        if (below > 0) zero_print(lower, "%" PRId64 " or ", below);
+        zero_print(ranks, "%d ranks", c->plan.n_ranks);
         if (T > 1)
-            snprintf(ranks, sizeof ranks, "%d (%d ranks / --tp %d)", c->plan.n_ranks,
-                     c->plan.n_ranks * T, T);
+            zero_print(ranks, "%d (%d ranks / --tp %d)", c->plan.n_ranks,
+                       c->plan.n_ranks * T, T);
         return zero_fail(
             ZERO_ERR_INVALID,
             "--global-batch %" PRId64 " is not a multiple of --micro-batch %" PRId64
@@ -238,9 +238,9 @@ static zero_status refuse_shard_ranks(int64_t R, int N, int T, const char *why)
     char ranks[64], remedy[48] = "";
     int good = 1; /* the largest power of two up to R that divides N */
     while (2 * good <= R && zero_can_shard(N, 2 * good)) good *= 2;
-    snprintf(ranks, sizeof ranks, "%d rank%s", N, N == 1 ? "" : "s");
-    if (T > 1) snprintf(ranks, sizeof ranks, "%d (%d ranks / --tp %d)", N, N * T, T);
-    if (good < N) snprintf(remedy, sizeof remedy, "%d, or ", good);
+    zero_print(ranks, "%d rank%s", N, N == 1 ? "" : "s");
+    if (T > 1) zero_print(ranks, "%d (%d ranks / --tp %d)", N, N * T, T);
+    if (good < N) zero_print(remedy, "%d, or ", good);
     return zero_fail(ZERO_ERR_INVALID,
                      "--shard-ranks %" PRId64 " of %s: %s; give %s%d (all)", R, ranks, why,
                      remedy, N);
@@ -255,9 +255,8 @@ zero_status zero_config_check_shard_ranks(const zero_config *c, int n_ranks)
     if (R > N)
         return refuse_shard_ranks(R, N, T, "there are not that many ranks to shard over");
     if (N % R != 0) {
-        snprintf(why, sizeof why,
-                 "it does not divide them (%" PRId64 " x %" PRId64 " + %" PRId64 ")", R,
-                 N / R, N % R);
+        zero_print(why, "it does not divide them (%" PRId64 " x %" PRId64 " + %" PRId64 ")",
+                   R, N / R, N % R);
         return refuse_shard_ranks(R, N, T, why);
     }
     return refuse_shard_ranks(R, N, T,
@@ -301,7 +300,7 @@ zero_status zero_config_check(const zero_config *config)
     char where[128];
     int32_t vocab;
     ZERO_TRY(zero_config_check_given(config));
-    snprintf(where, sizeof where, "--device %s", c.device);
+    zero_print(where, "--device %s", c.device);
     ZERO_TRY(zero_device_read(c.device, where, &choice));
     ZERO_TRY(complete_numbers(&c));
     ZERO_TRY(zero_activations_choose(c.activations, c.plan.type, c.device, &activations));

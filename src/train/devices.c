@@ -60,8 +60,8 @@ static void describe(zero_device_place *p, const zero_comm *comm, const card *ca
     }
     size_t at = 0;
     if (used < comm->size)
-        at = (size_t)snprintf(p->note, sizeof p->note, "%d ranks share %d device%s",
-                              comm->size, used, used == 1 ? "" : "s");
+        at = (size_t)zero_print(p->note, "%d ranks share %d device%s", comm->size, used,
+                                used == 1 ? "" : "s");
     if (idle > 0)
         snprintf(p->note + at, sizeof p->note - at, "%s%d device%s: start more ranks%s",
                  at > 0 ? ", and there are idle: " : "idle: ", idle, idle == 1 ? "" : "s",

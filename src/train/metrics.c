@@ -96,7 +96,7 @@ static void put(json_t *entry, const char *before, json_t *members)
     json_object_foreach(members, name, value)
     {
         char key[64];
-        snprintf(key, sizeof key, "%s%s", before, name);
+        zero_print(key, "%s%s", before, name);
         json_object_set(entry, key, value);
     }
     json_decref(members);

@@ -58,7 +58,7 @@ zero_status zero_trainer_open(const zero_trainer_spec *spec, zero_comm *comm,
     char where[128];
     zero_device_place found;
     const char *device = zero_trainer_device(spec);
-    snprintf(where, sizeof where, "device '%s'", device);
+    zero_print(where, "device '%s'", device);
     ZERO_TRY(zero_devices_place(device, where, comm, &found));
     e.device = found.device;
     ZERO_FREED zero_trainer *t = NULL;

@@ -204,7 +204,7 @@ static zero_status visit(comparison *c, const char *kind, const char *name, int 
                          const zero_field *fields, const void *of)
 {
     char what[96];
-    snprintf(what, sizeof what, "%s '%s'", kind, name);
+    zero_print(what, "%s '%s'", kind, name);
     if (c->comm) return zero_compare_fields(c->comm, what, n, fields, of);
     for (int i = 0; i < n; i++) {
         char text[ZERO_FIELD_TEXT_BYTES] = "";

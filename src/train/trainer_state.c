@@ -217,8 +217,8 @@ zero_status zero_trainer_write(zero_trainer *trainer, const char *tensor, int64_
     zero_status st = find_tensor(trainer, tensor, values, &found);
     if (st == ZERO_OK) st = check_values(found, begin, end, values);
     if (st == ZERO_OK)
-        snprintf(hash, sizeof hash, "%016" PRIx64,
-                 (uint64_t)XXH3_64bits(values, (size_t)(end - begin) * sizeof *values));
+        zero_print(hash, "%016" PRIx64,
+                   (uint64_t)XXH3_64bits(values, (size_t)(end - begin) * sizeof *values));
     /* After this vote no rank reads parameters of another. */
     ZERO_TRY(agree_on(trainer, st, &(struct access){tensor, begin, end, hash}));
     ZERO_TRY(zero_engine_settle(&trainer->engine));

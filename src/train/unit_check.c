@@ -209,7 +209,7 @@ static zero_status compare(zero_probe *p, const direction *d, const float *from,
         found->deviation = deviation;
         if (deviation < 1e-3) break;
     }
-    snprintf(found->tensor, sizeof found->tensor, "%s", d->o->name);
+    zero_print(found->tensor, "%s", d->o->name);
     return ZERO_OK;
 }
 
@@ -250,8 +250,7 @@ static zero_status check_operand(zero_probe *p, const operand *o,
     }
     if (worst->deviation <= spec->tolerance) return ZERO_OK;
     char where[48] = "in a random direction";
-    if (worst->element >= 0)
-        snprintf(where, sizeof where, "of element %" PRId64, worst->element);
+    if (worst->element >= 0) zero_print(where, "of element %" PRId64, worst->element);
     return zero_fail(ZERO_ERR_DIFFERENT,
                      "unit '%s': the gradient of '%s' is wrong: %s the unit says %.6g, and "
                      "finite differences say %.6g (%.2g of it apart)",
