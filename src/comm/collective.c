@@ -15,6 +15,16 @@
 
 /* ---- set-up ---- */
 
+uint32_t zero_collective_hash(const zero_collective_spec *spec)
+{
+    const int64_t common[] = {
+        spec->kind,      spec->algorithm,
+        spec->type,      spec->result,
+        spec->reduction, spec->count,
+        spec->tail,      zero_collective_has_root(spec->kind) ? spec->root : spec->stride};
+    return (uint32_t)XXH3_64bits(common, sizeof common);
+}
+
 static zero_status build(zero_collective *op, zero_comm *comm,
                          const zero_collective_spec *spec, const zero_copier *copier)
 {
