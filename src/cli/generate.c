@@ -54,23 +54,6 @@ static zero_type type_of(const job *j)
     return type;
 }
 
-static zero_plan_input plan_of(job *j, zero_algorithm collectives)
-{
-    const char *why;
-    zero_plan_input in = zero_plan_input_standard(j->s.part, 1, 0);
-    in = zero_engine_place(in, j->s.part, &j->s.world);
-    in.stage = (int)j->options.stage;
-    in.type = type_of(j);
-    in.forward_only = true;
-    in.texts = zero_min(j->prompts.n, j->options.batch);
-    in.threads = j->s.config.plan.threads;
-    in.collectives = collectives;
-    in.device = j->s.backend->memory != NULL;
-    in.ipc = in.device && j->s.backend->memory->sharing &&
-             zero_plan_can_reach_devices(&in, &why);
-    return in;
-}
-
 /* ---- the prompts ---- */
 
 /* Nodes may have tokenizers of their own. */
@@ -144,16 +127,26 @@ static zero_status prepare_engine(job *j)
     const char *why;
     zero_weights weights = j->is_imported ? zero_hugging_face_weights(&j->file)
                                           : zero_checkpoint_weights(&j->checkpoint);
-    zero_engine_spec spec = {
-        .plan = plan_of(j, zero_algorithm_choose(&j->s.world.layout, &why)),
-        .backend = j->s.backend,
-        .device = j->s.place.device,
-        .device_limit = j->s.place.room,
-        .weights = &weights,
-        .eval_batches = 1,
-        .may_use_p2p = true,
-        .may_stage = true,
-        .memory_limit = zero_session_room(&j->s)};
+    zero_plan_input in = zero_plan_input_standard(j->s.part, 1, 0);
+    in = zero_engine_place(in, j->s.part, &j->s.world);
+    in.stage = (int)j->options.stage;
+    in.type = type_of(j);
+    in.forward_only = true;
+    in.texts = zero_min(j->prompts.n, j->options.batch);
+    in.threads = j->s.config.plan.threads;
+    in.collectives = zero_algorithm_choose(&j->s.world.layout, &why);
+    in.device = j->s.backend->memory != NULL;
+    in.ipc = in.device && j->s.backend->memory->sharing &&
+             zero_plan_can_reach_devices(&in, &why);
+    zero_engine_spec spec = {.plan = in,
+                             .backend = j->s.backend,
+                             .device = j->s.place.device,
+                             .device_limit = j->s.place.room,
+                             .weights = &weights,
+                             .eval_batches = 1,
+                             .may_use_p2p = true,
+                             .may_stage = true,
+                             .memory_limit = zero_session_room(&j->s)};
     ZERO_TRY(zero_engine_init(&j->s.engine, &spec, &j->s.world));
     return j->is_imported ? zero_importing_check_weights(&j->s.world, &j->file) : ZERO_OK;
 }

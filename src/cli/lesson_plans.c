@@ -8,11 +8,29 @@
 #include "report/plan_facts.h"
 #include "report/plan_program.h"
 
-/* The groups of parameters: {name, parameters, padded, shard, own: padding included, of
- * this rank; shards: the parameters of each rank}. */
-static json_t *groups_tree(const zero_schedule *s)
+/* The plan's text and its facts, with the members of its stage beside them, and the groups
+ * of parameters: {name, parameters, padded, shard, own: padding included, of this rank;
+ * shards: the parameters of each rank}. */
+static zero_status make_plan(const char *words, char **text, json_t **facts)
 {
-    json_t *groups = json_array();
+    ZERO_AT_END(zero_words_destroy) zero_words cut = {0};
+    ZERO_AT_END(zero_options_destroy) zero_options given = {0};
+    ZERO_AT_END(zero_plan_report_destroy) zero_plan_report report = {0};
+    zero_plan_options options;
+    size_t n;
+    ZERO_TRY(zero_words_split(&cut, "lesson", words));
+    ZERO_TRY(
+        zero_options_read(&zero_command_plan, (int)cut.n, cut.words, &options, &given));
+    ZERO_TRY(zero_plan_report_make(&report, &options.request));
+    FILE *out = open_memstream(text, &n);
+    if (!out) return zero_fail(ZERO_ERR_NOMEM, "no memory for a plan of the lesson");
+    zero_status st = options.request.show_schedule ? zero_plan_show_programs(&report, out)
+                                                   : zero_plan_show(&report, out);
+    fclose(out);
+    ZERO_TRY(st);
+    const zero_schedule *s = &report.stages[0].schedule;
+    json_t *plan = zero_plan_facts(&report), *groups = json_array();
+    json_object_update_missing(plan, json_array_get(json_object_get(plan, "stages"), 0));
     for (int g = 0; g < s->input.model->n_groups; g++) {
         const zero_partition *p = &s->groups[g].partition;
         json_t *shards = json_array();
@@ -26,39 +44,9 @@ static json_t *groups_tree(const zero_schedule *s)
                       "own", zero_range_len(zero_partition_piece(p, s->input.rank)),
                       "shards", shards));
     }
-    return groups;
-}
-
-/* The plan's text and its facts, with the members of its stage beside them. */
-static zero_status take_plan(const zero_plan_report *report, char **text, json_t **facts)
-{
-    size_t n;
-    FILE *out = open_memstream(text, &n);
-    if (!out) return zero_fail(ZERO_ERR_NOMEM, "no memory for a plan of the lesson");
-    zero_status st = report->request.show_schedule ? zero_plan_show_programs(report, out)
-                                                   : zero_plan_show(report, out);
-    fclose(out);
-    ZERO_TRY(st);
-    json_t *plan = zero_plan_facts(report);
-    json_object_update_missing(plan, json_array_get(json_object_get(plan, "stages"), 0));
-    json_object_set_new(plan, "groups", groups_tree(&report->stages[0].schedule));
+    json_object_set_new(plan, "groups", groups);
     *facts = plan;
     return plan ? ZERO_OK : zero_fail(ZERO_ERR_NOMEM, "no memory for a plan's facts");
-}
-
-static zero_status make_plan(const char *words, char **text, json_t **facts)
-{
-    ZERO_AT_END(zero_words_destroy) zero_words cut = {0};
-    ZERO_AT_END(zero_options_destroy) zero_options given = {0};
-    zero_plan_options options;
-    zero_plan_report report;
-    ZERO_TRY(zero_words_split(&cut, "lesson", words));
-    ZERO_TRY(
-        zero_options_read(&zero_command_plan, (int)cut.n, cut.words, &options, &given));
-    ZERO_TRY(zero_plan_report_make(&report, &options.request));
-    zero_status st = take_plan(&report, text, facts);
-    zero_plan_report_destroy(&report);
-    return st;
 }
 
 /* ---- runs ---- */

@@ -75,31 +75,6 @@ static zero_status check(void *options, const zero_options *given)
     return zero_job_options_read(&o->job, r);
 }
 
-static zero_status show(const zero_plan_report *r, const zero_plan_options *options)
-{
-    json_t *nodes;
-    const zero_plan_request *asked = &r->request;
-    if (options->n_per_node > 0) {
-        ZERO_TRY(
-            zero_plan_nodes_make(r, options->n_per_node, options->ranks_per_node, &nodes));
-        return options->json ? zero_json_print(nodes, JSON_INDENT(2), stdout)
-                             : zero_report_print("nodes", nodes, stdout);
-    }
-    if (options->json) return zero_json_print(zero_plan_facts(r), JSON_INDENT(2), stdout);
-    if (asked->ablation) return zero_plan_show(r, stdout);
-    if (asked->pipeline > 0) return zero_plan_show_pipelines(r, stdout);
-    if (asked->peers) return zero_report_print("peers", zero_plan_facts(r), stdout);
-    if (options->chart || asked->show_schedule) {
-        /* A step's memory, its instructions, or both. */
-        if (options->chart) ZERO_TRY(zero_plan_show_chart(r, stdout));
-        if (!r->request.show_schedule) return ZERO_OK;
-        if (options->chart) fputc('\n', stdout);
-        return r->n > 1 ? zero_plan_show_beside(r, stdout)
-                        : zero_plan_show_programs(r, stdout);
-    }
-    return zero_plan_show(r, stdout);
-}
-
 static zero_status run(void *options, const zero_options *given)
 {
     const zero_plan_options *o = options;
@@ -107,13 +82,27 @@ static zero_status run(void *options, const zero_options *given)
     if (o->paper) return zero_paper_show(o->paper, o->json, stdout);
     if (o->machines) return zero_plan_machines_show(stdout);
     if (o->models) return zero_models_show(stdout);
-    zero_plan_report report;
-    ZERO_TRY(zero_plan_report_make(&report, &o->request));
-    if (!o->request.all_stages && zero_launch_rank_hint() == 0)
+    const zero_plan_request *asked = &o->request;
+    ZERO_AT_END(zero_plan_report_destroy) zero_plan_report report = {0};
+    json_t *nodes;
+    ZERO_TRY(zero_plan_report_make(&report, asked));
+    if (!asked->all_stages && zero_launch_rank_hint() == 0)
         zero_run_options_note(given, &report.config, report.collectives, 0);
-    zero_status st = show(&report, o);
-    zero_plan_report_destroy(&report);
-    return st;
+    if (o->n_per_node > 0) {
+        ZERO_TRY(zero_plan_nodes_make(&report, o->n_per_node, o->ranks_per_node, &nodes));
+        return o->json ? zero_json_print(nodes, JSON_INDENT(2), stdout)
+                       : zero_report_print("nodes", nodes, stdout);
+    }
+    if (o->json) return zero_json_print(zero_plan_facts(&report), JSON_INDENT(2), stdout);
+    if (asked->ablation) return zero_plan_show(&report, stdout);
+    if (asked->pipeline > 0) return zero_plan_show_pipelines(&report, stdout);
+    if (asked->peers) return zero_report_print("peers", zero_plan_facts(&report), stdout);
+    /* A step's memory, its instructions, or both. */
+    if (o->chart) ZERO_TRY(zero_plan_show_chart(&report, stdout));
+    if (o->chart && asked->show_schedule) fputc('\n', stdout);
+    if (!asked->show_schedule) return o->chart ? ZERO_OK : zero_plan_show(&report, stdout);
+    return report.n > 1 ? zero_plan_show_beside(&report, stdout)
+                        : zero_plan_show_programs(&report, stdout);
 }
 
 const zero_command zero_command_plan = {

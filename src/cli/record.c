@@ -198,27 +198,6 @@ static void put_plan(const zero_session *session, json_t *facts)
                                       zero_compared_in(s, ZERO_ARRAY_MOMENTUM)));
 }
 
-/* How the file works depends on the file system, so a run says it. Rank 0 speaks for
- * all. */
-static void put_offload(const zero_session *session, json_t *facts)
-{
-    const zero_schedule *s = &session->engine.schedule;
-    const zero_scratch *scratch = session->engine.runner.tier.scratch;
-    if (zero_plan_updates_beside(&s->input)) {
-        zero_copied_bytes step = zero_schedule_copies(s, ZERO_PROGRAM_STEP);
-        json_object_set_new(facts, "beside",
-                            json_pack("{s:b, s:I, s:I}", "is_host", s->input.offload_host,
-                                      "gradients", step.gradients, "parameters",
-                                      step.parameters));
-    }
-    if (!scratch) return;
-    const zero_scratch_file *file = zero_scratch_get_file(scratch);
-    json_object_set_new(facts, "scratch",
-                        json_pack("{s:o, s:b, s:b}", "directory",
-                                  json_string_nocheck(session->config.offload), "is_direct",
-                                  file->is_direct, "had_no_name", file->had_no_name));
-}
-
 /* What is about to run. Its first four lines say what the run is. */
 static void show_head(const zero_session *s, json_t *facts)
 {
@@ -256,7 +235,23 @@ static void show_head(const zero_session *s, json_t *facts)
                                          zero_plan_device_exchange(in), "why_exchange", why,
                                          "mpi_cuda", zero_launch_cuda()));
     }
-    put_offload(s, facts);
+    const zero_scratch *scratch = s->engine.runner.tier.scratch;
+    if (zero_plan_updates_beside(in)) {
+        zero_copied_bytes step =
+            zero_schedule_copies(&s->engine.schedule, ZERO_PROGRAM_STEP);
+        json_object_set_new(facts, "beside",
+                            json_pack("{s:b, s:I, s:I}", "is_host", in->offload_host,
+                                      "gradients", step.gradients, "parameters",
+                                      step.parameters));
+    }
+    if (scratch) {
+        /* How the file works depends on the file system. Rank 0 speaks for all. */
+        const zero_scratch_file *file = zero_scratch_get_file(scratch);
+        json_object_set_new(facts, "scratch",
+                            json_pack("{s:o, s:b, s:b}", "directory", raw(c->offload),
+                                      "is_direct", file->is_direct, "had_no_name",
+                                      file->had_no_name));
+    }
     print("run", facts);
 }
 

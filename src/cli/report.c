@@ -28,18 +28,6 @@ typedef struct {
 
 /* ---- forms ---- */
 
-static zero_status print_text(const sources *s, FILE *out)
-{
-    if (s->n_runs > 0) ZERO_TRY(zero_runs_print(s->runs, s->n_runs, out));
-    for (int i = 0; i < s->n_studies; i++) {
-        if (i > 0 || s->n_runs > 0) fputc('\n', out);
-        ZERO_TRY(zero_study_print(s->studies[i], out));
-    }
-    if (!s->has_trace) return ZERO_OK;
-    if (s->n_studies > 0 || s->n_runs > 0) fputc('\n', out);
-    return zero_breakdown_print(s->breakdown, out);
-}
-
 static zero_status print(const sources *s, const report_options *o, FILE *out)
 {
     zero_page page = {s->runs, s->n_runs, s->studies, s->n_studies,
@@ -68,7 +56,15 @@ static zero_status print(const sources *s, const report_options *o, FILE *out)
             zero_runs_print_csv(s->runs, s->n_runs, out);
         return ZERO_OK;
     }
-    return o->out ? zero_page_print(&page, out) : print_text(s, out);
+    if (o->out) return zero_page_print(&page, out);
+    if (s->n_runs > 0) ZERO_TRY(zero_runs_print(s->runs, s->n_runs, out));
+    for (int i = 0; i < s->n_studies; i++) {
+        if (i > 0 || s->n_runs > 0) fputc('\n', out);
+        ZERO_TRY(zero_study_print(s->studies[i], out));
+    }
+    if (!s->has_trace) return ZERO_OK;
+    if (s->n_studies > 0 || s->n_runs > 0) fputc('\n', out);
+    return zero_breakdown_print(s->breakdown, out);
 }
 
 /* ---- --out ---- */

@@ -113,7 +113,7 @@ static zero_status run(void *options, const zero_options *given)
 {
     zero_simulate_options *o = options;
     ZERO_AT_END(zero_bytes_destroy) zero_bytes command = {0};
-    zero_simulation_report report;
+    ZERO_AT_END(zero_simulation_report_destroy) zero_simulation_report report = {0};
     bool is_first = zero_launch_rank_hint() == 0; /* all ranks of a launcher do the same */
     if (o->machines) return zero_plan_machines_show(stdout);
     ZERO_TRY(zero_words_command("zero simulate", given->argc, given->argv, &command));
@@ -125,9 +125,7 @@ static zero_status run(void *options, const zero_options *given)
                                   : zero_simulation_report_make(&report, &o->request));
     if (report.plan.n == 1 && is_first)
         zero_run_options_note(given, &report.plan.config, report.plan.collectives, 0);
-    zero_status st = zero_simulation_show(&report, o->json, stdout);
-    zero_simulation_report_destroy(&report);
-    return st;
+    return zero_simulation_show(&report, o->json, stdout);
 }
 
 const zero_command zero_command_simulate = {

@@ -110,12 +110,11 @@ static zero_status plan(const zero_sweep_options *options, const json_t *point,
                         json_t **planned)
 {
     zero_plan_request request;
-    zero_plan_report report;
+    ZERO_AT_END(zero_plan_report_destroy) zero_plan_report report = {0};
     ZERO_TRY(describe_job(options, point, &request));
     ZERO_TRY(zero_plan_report_make(&report, &request));
     const zero_plan_time *time = &report.stages[0].time;
     if (report.request.has_time) *planned = model(time->step, time->exposed);
-    zero_plan_report_destroy(&report);
     return ZERO_OK;
 }
 
@@ -124,12 +123,11 @@ static zero_status simulate(const zero_sweep_options *options, const json_t *poi
                             json_t **simulated)
 {
     zero_simulation_request request = {.input = options->simulation};
-    zero_simulation_report report;
+    ZERO_AT_END(zero_simulation_report_destroy) zero_simulation_report report = {0};
     ZERO_TRY(describe_job(options, point, &request.plan));
     ZERO_TRY(zero_simulation_report_make(&report, &request));
     const zero_simulated *s = &report.results[0];
     *simulated = model(s->step, s->mean.exposed + s->mean.waiting);
-    zero_simulation_report_destroy(&report);
     return ZERO_OK;
 }
 

@@ -68,16 +68,6 @@ const zero_told *zero_tale_reduce(const zero_tale *tale, int rank, const zero_to
 
 /* ---- the tree ---- */
 
-/* NULL, which JSON has for it, if the number is not finite. */
-static json_t *number_tree(const zero_told *t, int k)
-{
-    const zero_told_number *n = &t->numbers[k];
-    bool is_agreed = t->op == ZERO_OP_LOSS || t->op == ZERO_OP_OVERFLOW;
-    if (n->at < 0) return json_null();
-    return json_pack("{s:I,s:o*,s:o}", "at", n->at, "value", json_real(n->value), "said",
-                     json_sprintf(is_agreed ? "%.6g" : "%.4g", n->value));
-}
-
 /* "abca"; other tokens than letters are shown as numbers, since their texts may have any
  * bytes. */
 static json_t *tokens_tree(const zero_tokenizer *tok, const zero_told *t)
@@ -120,8 +110,17 @@ static json_t *terms_tree(const zero_tale *tale, const zero_told *t)
 static json_t *event_tree(const zero_narrator *n, const zero_tale *tale, const zero_told *t)
 {
     json_t *numbers = json_array();
-    for (int k = 0; k < ZERO_TOLD_RANKS; k++)
-        json_array_append_new(numbers, number_tree(t, k));
+    bool is_agreed = t->op == ZERO_OP_LOSS || t->op == ZERO_OP_OVERFLOW;
+    for (int k = 0; k < ZERO_TOLD_RANKS; k++) {
+        const zero_told_number *x = &t->numbers[k];
+        /* No value, which is NULL here, if the number is not finite. */
+        json_array_append_new(
+            numbers,
+            x->at < 0
+                ? json_null()
+                : json_pack("{s:I,s:o*,s:o}", "at", x->at, "value", json_real(x->value),
+                            "said", json_sprintf(is_agreed ? "%.6g" : "%.4g", x->value)));
+    }
     return json_pack(
         "{s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:o,s:b,s:b,s:b,s:o,s:o,s:O}", "rank", t->rank, "tp",
         t->tp, "begin", t->begin, "last", (t->end - 1), "real", t->real, "bytes", t->bytes,

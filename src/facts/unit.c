@@ -2,15 +2,6 @@
 
 #include "facts/facts.h"
 
-static void write_bytes(double bytes, char *text, size_t size)
-{
-    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-    size_t unit = 0;
-    for (; fabs(bytes) >= 1024.0 && unit + 1 < sizeof units / sizeof units[0]; unit++)
-        bytes /= 1024.0;
-    snprintf(text, size, "%.*f %s", unit > 0 ? 2 : 0, bytes, units[unit]);
-}
-
 /* Four digits, without an exponent; `unit` follows them. */
 static void write_digits(double value, const char *unit, char *text, size_t size)
 {
@@ -19,24 +10,6 @@ static void write_digits(double value, const char *unit, char *text, size_t size
     bool is_extreme = all > 1e15 || (all > 0.0 && all < 0.001);
     snprintf(text, size, is_extreme ? "%.*e%s" : "%.*f%s", is_extreme ? 3 : digits, value,
              unit);
-}
-
-static void write_seconds(double value, char *text, size_t size)
-{
-    if (value >= 1.0)
-        write_digits(value, " s", text, size);
-    else if (value > 0.0 && value < 1e-3)
-        write_digits(1e6 * value, " us", text, size);
-    else
-        write_digits(1e3 * value, " ms", text, size);
-}
-
-/* Milliseconds without their name: four digits, and as many decimals below 1. */
-static void write_ms(double value, char *text, size_t size)
-{
-    double ms = 1e3 * value;
-    int digits = ms < 1.0 ? 4 : ms < 10.0 ? 3 : ms < 100.0 ? 2 : ms < 1000.0 ? 1 : 0;
-    snprintf(text, size, "%.*f", digits, ms);
 }
 
 /* Whole numbers and large ones in groups of three digits, with narrow blanks that do not
@@ -60,19 +33,33 @@ static void write_grouped(double value, char *text, size_t size)
 /* False: there is no such unit. */
 static bool write_named(double value, const char *unit, char *text, size_t size)
 {
+    static const char *const prefixes[] = {"", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"};
     bool is_known = true;
-    if (strcmp(unit, "bytes") == 0)
-        write_bytes(value, text, size);
-    else if (strcmp(unit, "whole") == 0)
+    double ms = 1e3 * value;
+    size_t n = 0;
+    if (strcmp(unit, "bytes") == 0) {
+        for (; fabs(value) >= 1024.0 && n + 1 < sizeof prefixes / sizeof prefixes[0]; n++)
+            value /= 1024.0;
+        snprintf(text, size, "%.*f %sB", n > 0 ? 2 : 0, value, prefixes[n]);
+    } else if (strcmp(unit, "whole") == 0)
         snprintf(text, size, "%.0f", value);
     else if (strcmp(unit, "number") == 0)
         write_digits(value, "", text, size);
+    else if (strcmp(unit, "seconds") == 0 && value >= 1.0)
+        write_digits(value, " s", text, size);
     else if (strcmp(unit, "seconds") == 0)
-        write_seconds(value, text, size);
+        write_digits(value > 0.0 && value < 1e-3 ? 1e6 * value : ms,
+                     value > 0.0 && value < 1e-3 ? " us" : " ms", text, size);
     else if (strcmp(unit, "share") == 0)
         snprintf(text, size, "%.1f %%", 100.0 * value);
-    else if (strcmp(unit, "ms") == 0)
-        write_ms(value, text, size);
+    else if (strcmp(unit, "ms") == 0) /* without their name: four digits */
+        snprintf(text, size, "%.*f",
+                 ms < 1.0      ? 4
+                 : ms < 10.0   ? 3
+                 : ms < 100.0  ? 2
+                 : ms < 1000.0 ? 1
+                               : 0,
+                 ms);
     else if (strcmp(unit, "s") == 0 || strcmp(unit, "es") == 0)
         snprintf(text, size, "%s", value == 1.0 ? "" : unit);
     else if (strcmp(unit, "grouped") == 0)

@@ -128,15 +128,6 @@ static double delay_of(const json_t *list, size_t i)
     return json_number_value(json_object_get(json_array_get(list, i), "delay_seconds"));
 }
 
-static void add_latest(json_t *latest, json_t *collectives, size_t i)
-{
-    const double delay = delay_of(collectives, i);
-    size_t at = json_array_size(latest);
-    while (at > 0 && delay_of(latest, at - 1) < delay) at--;
-    if (delay > 0.0) json_array_insert(latest, at, json_array_get(collectives, i));
-    json_array_remove(latest, MOST_LATEST);
-}
-
 zero_status zero_breakdown_of(const zero_traced *t, json_t **breakdown)
 {
     json_auto_t *tree =
@@ -168,7 +159,12 @@ zero_status zero_breakdown_of(const zero_traced *t, json_t **breakdown)
              end < n && compare_collectives(parts[begin].flight, parts[end].flight) == 0;)
             end++;
         json_array_append_new(all, take_collective(t, &parts[begin], end - begin, of));
-        add_latest(latest, all, json_array_size(all) - 1);
+        const size_t i = json_array_size(all) - 1;
+        size_t place = json_array_size(latest);
+        while (place > 0 && delay_of(latest, place - 1) < delay_of(all, i)) place--;
+        if (delay_of(all, i) > 0.0)
+            json_array_insert(latest, place, json_array_get(all, i));
+        json_array_remove(latest, MOST_LATEST);
     }
     for (int64_t r = 0; r < t->n_ranks; r++)
         json_array_append_new(late,

@@ -302,24 +302,6 @@ static json_t *trillion(const json_t *rows, const json_t *data, const zero_machi
 
 /* ---- a figure ---- */
 
-/* A run without a rate does not fit: `paper` and, if ours does not fit either, `ours` are
- * null. */
-static json_t *cell_of(const json_t *run)
-{
-    json_t *cell = pick(run, "model; system; psi; layers; hidden; heads; devices; "
-                             "model_parallel; batch; stage; bytes = all; ours = or(paper, "
-                             "0) != 0 || fits ? rate : unknown; paper = or(paper, 0) > 0 ? "
-                             "or(paper, 0) * 1e12 : unknown");
-    json_t *ratio = json_object_get(run, "ratio"), *note = json_object_get(run, "note");
-    if (ratio) json_object_set(cell, "ratio", ratio);
-    json_object_set_new(cell, "seconds",
-                        pick(run, "step; compute; tensor; data; data_links; host; update"));
-    if (note) json_object_set(cell, "note", note);
-    json_object_update_new(cell,
-                           pick(run, "fits? = fits; paper_fits? = or(paper, 0) != 0"));
-    return cell;
-}
-
 json_t *zero_paper_speed(const json_t *data, const zero_machine_file *m)
 {
     static const struct {
@@ -337,7 +319,22 @@ json_t *zero_paper_speed(const json_t *data, const zero_machine_file *m)
     {
         json_t *run = zero_paper_run(row, m);
         double ratio = zero_fact_number(run, "ratio");
-        json_array_append_new(cells, cell_of(run));
+        /* A run without a rate does not fit: `paper` and, if ours does not fit either,
+         * `ours` are null. */
+        json_t *cell =
+            pick(run, "model; system; psi; layers; hidden; heads; devices; "
+                      "model_parallel; batch; stage; bytes = all; ours = or(paper, "
+                      "0) != 0 || fits ? rate : unknown; paper = or(paper, 0) > 0 ? "
+                      "or(paper, 0) * 1e12 : unknown");
+        json_t *shown = json_object_get(run, "ratio"), *note = json_object_get(run, "note");
+        if (shown) json_object_set(cell, "ratio", shown);
+        json_object_set_new(
+            cell, "seconds",
+            pick(run, "step; compute; tensor; data; data_links; host; update"));
+        if (note) json_object_set(cell, "note", note);
+        json_object_update_new(cell,
+                               pick(run, "fits? = fits; paper_fits? = or(paper, 0) != 0"));
+        json_array_append_new(cells, cell);
         json_decref(run);
         if (isnan(ratio)) continue;
         rates++;

@@ -97,17 +97,6 @@ static void begin_exchange(struct clocks *c, const zero_instruction *i)
     if (i->op == ZERO_OP_COLLECT) c->spent.collects += seconds;
 }
 
-static void end_exchange(struct clocks *c, const zero_instruction *i)
-{
-    zero_op begun_by = zero_ops[i->op].begun_by;
-    double end = *end_of(c, begun_by, zero_exchange_number(i));
-    if (end <= c->now) return;
-    c->spent.exposed += end - c->now;
-    if (begun_by == ZERO_OP_JOIN) c->spent.join_exposed += end - c->now;
-    if (begun_by == ZERO_OP_COLLECT) c->spent.collect_exposed += end - c->now;
-    c->now = end;
-}
-
 /* ---- the disk ---- */
 
 /* When the last transfer of an instruction's block, or of its group's parameters, ends. */
@@ -168,6 +157,7 @@ static void run_ahead(struct clocks *c, int at)
 static void execute(struct clocks *c, const zero_instruction *i)
 {
     double seconds;
+    zero_op begun_by;
     switch (zero_ops[i->op].kind) {
     case ZERO_WORK_COMPUTE:
         seconds = c->work * zero_work_flops(c->s, i, &c->part) / c->machine->flops;
@@ -177,7 +167,14 @@ static void execute(struct clocks *c, const zero_instruction *i)
         c->has_computed = c->has_computed || i->op == ZERO_OP_FORWARD;
         break;
     case ZERO_WORK_EXCHANGE: begin_exchange(c, i); break;
-    case ZERO_WORK_EXCHANGE_WAIT: end_exchange(c, i); break;
+    case ZERO_WORK_EXCHANGE_WAIT:
+        begun_by = zero_ops[i->op].begun_by;
+        seconds = fmax(*end_of(c, begun_by, zero_exchange_number(i)) - c->now, 0.0);
+        c->spent.exposed += seconds;
+        if (begun_by == ZERO_OP_JOIN) c->spent.join_exposed += seconds;
+        if (begun_by == ZERO_OP_COLLECT) c->spent.collect_exposed += seconds;
+        c->now = fmax(*end_of(c, begun_by, zero_exchange_number(i)), c->now);
+        break;
     case ZERO_WORK_TRANSFER: transfer(c, i, c->now); break;
     case ZERO_WORK_TRANSFER_WAIT: wait_for_disk(c, *moved_at(c, i)); break;
     case ZERO_WORK_SEND: /* of pipelines: below */

@@ -194,25 +194,21 @@ static zero_call *find_call(const zero_exchange_group *g, int64_t number)
     return g->calls[number & (g->capacity - 1)];
 }
 
-static bool grow_calls(zero_exchange_group *g)
-{
-    int64_t capacity = g->capacity > 0 ? 2 * g->capacity : 8;
-    zero_call **calls = malloc((size_t)capacity * sizeof *calls);
-    if (!calls) return false;
-    for (int64_t i = g->oldest; i < g->next; i++)
-        calls[i & (capacity - 1)] = g->calls[i & (g->capacity - 1)];
-    free(g->calls);
-    g->calls = calls;
-    g->capacity = capacity;
-    return true;
-}
-
 /* The call, made if no member has begun it; NULL: no memory. */
 static zero_call *take_call(zero_exchanges *x, zero_exchange_group *g, int64_t number)
 {
     if (number < g->next) return find_call(g, number);
     assert(number == g->next); /* members begin calls in order */
-    if (g->next - g->oldest >= g->capacity && !grow_calls(g)) return NULL;
+    if (g->next - g->oldest >= g->capacity) {
+        int64_t capacity = g->capacity > 0 ? 2 * g->capacity : 8;
+        zero_call **calls = malloc((size_t)capacity * sizeof *calls);
+        if (!calls) return NULL;
+        for (int64_t i = g->oldest; i < g->next; i++)
+            calls[i & (capacity - 1)] = g->calls[i & (g->capacity - 1)];
+        free(g->calls);
+        g->calls = calls;
+        g->capacity = capacity;
+    }
     zero_call *call =
         calloc(1, sizeof *call + (size_t)g->layout->size * sizeof *call->members);
     if (!call) return NULL;

@@ -31,21 +31,18 @@ zero_queue *zero_queues_find(const zero_queues *q, uint64_t key)
     return found && found->first ? found : NULL;
 }
 
-static bool grow(zero_queues *q)
-{
-    zero_queues larger = {.n = q->n, .capacity = q->capacity > 0 ? 2 * q->capacity : 256};
-    larger.table = calloc((size_t)larger.capacity, sizeof *larger.table);
-    if (!larger.table) return false;
-    for (int64_t i = 0; i < q->capacity; i++)
-        if (q->table[i].first) *find_place(&larger, q->table[i].key) = q->table[i];
-    free(q->table);
-    *q = larger;
-    return true;
-}
-
 bool zero_queues_append(zero_queues *q, uint64_t key, zero_queued *last)
 {
-    if (2 * q->n >= q->capacity && !grow(q)) return false;
+    if (2 * q->n >= q->capacity) {
+        zero_queues larger = {.n = q->n,
+                              .capacity = q->capacity > 0 ? 2 * q->capacity : 256};
+        larger.table = calloc((size_t)larger.capacity, sizeof *larger.table);
+        if (!larger.table) return false;
+        for (int64_t i = 0; i < q->capacity; i++)
+            if (q->table[i].first) *find_place(&larger, q->table[i].key) = q->table[i];
+        free(q->table);
+        *q = larger;
+    }
     zero_queue *queue = find_place(q, key);
     last->next = NULL;
     if (queue->first)

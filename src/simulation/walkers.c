@@ -175,21 +175,6 @@ static void act(zero_walkers *w, int rank)
     }
 }
 
-/* A rank that waits goes on if it can, after the arithmetic of its last look. */
-static void try_to_go_on(zero_walkers *w, int rank)
-{
-    zero_walker *k = &w->list[rank];
-    const zero_action *a = zero_walker_present(w, rank);
-    if (!wait_is_over(w, rank, a)) return;
-    if (k->busy > w->events.now) {
-        zero_walker_order(w, rank, k->busy);
-        return;
-    }
-    note_wait(w, rank, a);
-    pass(w, rank);
-    act(w, rank);
-}
-
 static void rank_happens(zero_walkers *w, int rank)
 {
     zero_walker *k = &w->list[rank];
@@ -198,7 +183,15 @@ static void rank_happens(zero_walkers *w, int rank)
         look(w, rank);
     }
     if (k->state == ZERO_WALKER_WAITS) {
-        try_to_go_on(w, rank);
+        const zero_action *a = zero_walker_present(w, rank);
+        bool is_over = wait_is_over(w, rank, a);
+        if (is_over && k->busy > w->events.now) {
+            zero_walker_order(w, rank, k->busy);
+        } else if (is_over) {
+            note_wait(w, rank, a);
+            pass(w, rank);
+            act(w, rank);
+        }
     } else if (k->state == ZERO_WALKER_COMPUTES && w->events.now >= k->until) {
         k->spent.compute += k->seconds;
         k->spent.sums += k->sums;

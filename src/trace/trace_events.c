@@ -49,19 +49,6 @@ typedef struct {
 
 #define MOST_MEMBERS 16
 
-static zero_status take_time(const zero_trace_reader *r, const json_t *object,
-                             const member *m)
-{
-    double time, unit = m->kind == SECONDS ? 1e9 : 1e3;
-    ZERO_TRY(zero_json_real(r->where, object, m->key, &time));
-    if (!(time >= 0.0 && time * unit <= 1e9 * MOST_SECONDS))
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%s: \"%s\": expected a time from 0 to %g s, found %g", r->where,
-                         m->key, MOST_SECONDS, time * unit * 1e-9);
-    *(int64_t *)m->to = llround(time * unit);
-    return ZERO_OK;
-}
-
 /* Texts are kept once each, as the keys of an object. */
 static zero_status keep_text(const zero_trace_reader *r, const char *text,
                              const char **kept)
@@ -81,6 +68,7 @@ static zero_status take(const zero_trace_reader *r, const json_t *object, int n,
 {
     const char *keys[MOST_MEMBERS], *text;
     int64_t whole;
+    double time, unit;
     for (int k = 0; k < n; k++) keys[k] = members[k].key;
     ZERO_TRY(zero_json_only(r->where, object, n, keys));
     for (const member *m = members; m < members + n; m++) {
@@ -102,7 +90,15 @@ static zero_status take(const zero_trace_reader *r, const json_t *object, int n,
                 *(int64_t *)m->to = whole;
             break;
         case MICROSECONDS:
-        case SECONDS: ZERO_TRY(take_time(r, object, m)); break;
+        case SECONDS:
+            unit = m->kind == SECONDS ? 1e9 : 1e3;
+            ZERO_TRY(zero_json_real(r->where, object, m->key, &time));
+            if (!(time >= 0.0 && time * unit <= 1e9 * MOST_SECONDS))
+                return zero_fail(ZERO_ERR_FORMAT,
+                                 "%s: \"%s\": expected a time from 0 to %g s, found %g",
+                                 r->where, m->key, MOST_SECONDS, time * unit * 1e-9);
+            *(int64_t *)m->to = llround(time * unit);
+            break;
         case FLAG: ZERO_TRY(zero_json_flag(r->where, object, m->key, m->to)); break;
         }
     }

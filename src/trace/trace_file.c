@@ -188,38 +188,34 @@ void zero_trace_file_span(zero_trace_file *f, const zero_trace_span *span)
     put_span(f, thread_of(span->rank, 0), span);
 }
 
-/* The row in which the last flight ended last of those that ended before `begin`, or a new
- * one; -1 without memory, or with too many in flight. */
-static int find_lane(zero_trace_file *f, int rank, int64_t begin)
-{
-    struct lanes *l = &f->lanes[rank];
-    int best = -1;
-    for (int k = 0; k < l->n; k++)
-        if (l->end[k] <= begin && (best < 0 || l->end[k] > l->end[best])) best = k;
-    if (best >= 0) return best;
-    if (l->n + 1 >= ZERO_TRACE_QUEUES || !zero_grow(l->end, l->n, &l->room)) {
-        zero_trace_file_fail(
-            f, l->n + 1 < ZERO_TRACE_QUEUES
-                   ? zero_fail(ZERO_ERR_NOMEM, "no memory for row %d of rank %d in a trace",
-                               l->n + 1, rank)
-                   : zero_fail(ZERO_ERR_INVALID,
-                               "--trace: rank %d has more than %d collectives in flight at "
-                               "once, for which a trace has no rows: trace a job of fewer "
-                               "ranks, or --partition slice",
-                               rank, l->n));
-        return -1;
-    }
-    l->end[l->n] = 0;
-    name_thread(f, rank, l->n + 1, "in flight");
-    return l->n++;
-}
-
 void zero_trace_file_flight(zero_trace_file *f, const zero_trace_flight *g)
 {
     int64_t begin = nano(f, g->begin), end = nano(f, g->end);
-    int lane = find_lane(f, g->rank, begin);
-    if (lane < 0) return;
-    f->lanes[g->rank].end[lane] = end;
+    struct lanes *l = &f->lanes[g->rank];
+    /* The row in which the last flight ended last of those that ended before, or a new
+     * one. */
+    int lane = -1;
+    for (int k = 0; k < l->n; k++)
+        if (l->end[k] <= begin && (lane < 0 || l->end[k] > l->end[lane])) lane = k;
+    if (lane < 0) {
+        lane = l->n;
+        bool has_room = lane + 1 < ZERO_TRACE_QUEUES;
+        if (!has_room || !zero_grow(l->end, lane, &l->room)) {
+            zero_trace_file_fail(
+                f, has_room ? zero_fail(ZERO_ERR_NOMEM,
+                                        "no memory for row %d of rank %d in a trace",
+                                        lane + 1, g->rank)
+                            : zero_fail(
+                                  ZERO_ERR_INVALID,
+                                  "--trace: rank %d has more than %d collectives in flight "
+                                  "at once, for which a trace has no rows: trace a job of "
+                                  "fewer ranks, or --partition slice",
+                                  g->rank, lane));
+            return;
+        }
+        name_thread(f, g->rank, ++l->n, "in flight");
+    }
+    l->end[lane] = end;
     put(f,
         ",\n{\"name\":\"%s\",\"cat\":\"collective\",\"ph\":\"X\",\"pid\":%d,\"tid\":%d,"
         "\"ts\":" TIME ",\"dur\":" TIME ",\"args\":{\"step\":%" PRId64
