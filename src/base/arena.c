@@ -2,8 +2,6 @@
 
 #include <sys/mman.h>
 
-#include "base/fail.h"
-
 #define HUGE_PAGE ((size_t)2 << 20)
 
 #if defined(__SANITIZE_ADDRESS__)

@@ -5,7 +5,6 @@
 #include <hwloc.h>
 
 #include "base/claim.h"
-#include "base/fail.h"
 #include "base/number.h"
 #include "base/topology.h"
 
@@ -54,7 +53,7 @@ static void say(zero_binding *b, const char *what, hwloc_const_bitmap_t set)
 {
     char list[64] = "";
     if (set) hwloc_bitmap_list_snprintf(list, sizeof list, set);
-    snprintf(b->text, sizeof b->text, "%s%s%s", what, set ? " " : "", list);
+    zero_print(b->text, "%s%s%s", what, set ? " " : "", list);
 }
 
 /* ---- cores that no other run keeps ---- */
@@ -142,9 +141,9 @@ static void choose_cores(zero_binding *b, int threads, int local_rank, int node_
         say(b, "each on a core of its own: CPUs", b->set);
     } else {
         b->binds = true;
-        snprintf(what, sizeof what, "%s NUMA node %d%s, CPUs",
-                 has_cores ? "each on a core of its own," : "on", node,
-                 has_cores ? "" : ", whose cores other runs keep");
+        zero_print(what, "%s NUMA node %d%s, CPUs",
+                   has_cores ? "each on a core of its own," : "on", node,
+                   has_cores ? "" : ", whose cores other runs keep");
         say(b, what, b->set);
     }
 }

@@ -1,7 +1,5 @@
 #include "base/cpu_level.h"
 
-#include "base/fail.h"
-
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif

@@ -20,6 +20,9 @@
 
 #include "zero/status.h"
 
+/* snprintf() into an array, all of it. */
+#define zero_print(array, ...) snprintf((array), sizeof(array), __VA_ARGS__)
+
 /* Records the message for this thread, with the place it came from, and returns the code.
  * The last error may be among the arguments. */
 #define zero_fail(code, ...) zero_fail_at(__FILE__, __LINE__, (code), __VA_ARGS__)

@@ -1,7 +1,5 @@
 #include "base/field.h"
 
-#include "base/fail.h"
-
 static void write_real(double real, char *text, size_t size)
 {
     for (int digits = 1; digits <= 17; digits++) {

@@ -1,7 +1,5 @@
 #include "base/grow.h"
 
-#include "base/fail.h"
-
 zero_status zero_new_at(const char *file, int line, void *pointer, size_t n, size_t item,
                         const char *what)
 {

@@ -20,7 +20,7 @@ static bool read_number(const char *folder, const char *name, const char *key,
                         uint64_t *out)
 {
     char path[PATH_SIZE + 64], line[256];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
+    zero_print(path, "%s/%s", folder, name);
     FILE *file = fopen(path, "r");
     if (!file) return false;
     bool found = false;
@@ -63,7 +63,7 @@ static void apply_ancestors(const char *root, char *path, const hierarchy *h,
 {
     char folder[PATH_SIZE];
     for (;;) {
-        snprintf(folder, sizeof folder, "%s%s%s", root, h->mount, path);
+        zero_print(folder, "%s%s%s", root, h->mount, path);
         apply_group(folder, h, least);
         char *slash = strrchr(path, '/');
         if (!slash) return;
@@ -75,7 +75,7 @@ void zero_memory_limit_read(const char *root, zero_memory_limit *limit)
 {
     char path[PATH_SIZE], line[PATH_SIZE];
     zero_memory_limit least = {0};
-    snprintf(path, sizeof path, "%s/proc/self/cgroup", root);
+    zero_print(path, "%s/proc/self/cgroup", root);
     FILE *file = fopen(path, "r");
     while (file && fgets(line, sizeof line, file)) {
         /* "5:memory,hugetlb:/group" in version 1, "0::/group" in version 2 */

@@ -1,6 +1,5 @@
 #include "base/quantity.h"
 
-#include "base/fail.h"
 #include "base/number.h"
 
 #define FRACTION_DIGITS 6 /* at most: times 1024^4 they fit 63 bits */

@@ -1,6 +1,5 @@
 #include "base/reduction.h"
 
-#include "base/fail.h"
 #include "base/number.h"
 
 #define TILE 512 /* numbers */
@@ -14,11 +13,12 @@ zero_status zero_reduction_check(zero_reduction reduction, zero_number number)
                  "reduction %d of numbers of type %d: expected those of zero/number.h",
                  (int)reduction, (int)number);
     bool is_float = number <= ZERO_NUMBER_FP64;
-    if (is_float ? reduction < ZERO_AND : reduction != ZERO_MEAN) return ZERO_OK;
-    return zero_fail(ZERO_ERR_UNSUPPORTED, "the %s of %s: expected sum, %s",
-                     names[reduction], zero_number_name(number),
-                     is_float ? "mean, product, least or greatest"
-                              : "product, least, greatest, and, or, xor");
+    ZERO_FAIL_IF(!(is_float ? reduction < ZERO_AND : reduction != ZERO_MEAN),
+                 ZERO_ERR_UNSUPPORTED, "the %s of %s: expected sum, %s", names[reduction],
+                 zero_number_name(number),
+                 is_float ? "mean, product, least or greatest"
+                          : "product, least, greatest, and, or, xor");
+    return ZERO_OK;
 }
 
 /* ---- in double ---- */

@@ -4,7 +4,6 @@
 
 #include <hwloc.h>
 
-#include "base/fail.h"
 #include "base/memory_limit.h"
 
 static size_t shm_available(void)
@@ -37,7 +36,7 @@ static void read_machine(hwloc_topology_t machine, hwloc_cpuset_t set, zero_topo
     hwloc_obj_t package = hwloc_get_next_obj_by_type(machine, HWLOC_OBJ_PACKAGE, NULL);
     hwloc_obj_t holder = package ? package : hwloc_get_root_obj(machine);
     const char *name = hwloc_obj_get_info_by_name(holder, "CPUModel");
-    snprintf(t->cpu, sizeof t->cpu, "%s", name ? name : "");
+    zero_print(t->cpu, "%s", name ? name : "");
     t->machine_cores = count_objects(machine, HWLOC_OBJ_CORE, NULL);
     t->machine_threads = count_objects(machine, HWLOC_OBJ_PU, NULL);
     /* Usable is allowed and bound; allowed if the system does not tell the binding. */
@@ -90,10 +89,9 @@ zero_status zero_topology_read(zero_topology *topology)
     if (ok) read_machine(machine, set, topology);
     hwloc_bitmap_free(set);
     hwloc_topology_destroy(machine);
-    if (ok) return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_ENV,
-        "hwloc cannot read this machine's topology: %s. `lstopo` shows whether hwloc works "
-        "here; HWLOC_XMLFILE can name a topology saved elsewhere.",
-        strerror(error));
+    ZERO_FAIL_IF(!ok, ZERO_ERR_ENV,
+                 "hwloc cannot read this machine's topology: %s. `lstopo` shows whether "
+                 "hwloc works here; HWLOC_XMLFILE can name a topology saved elsewhere.",
+                 strerror(error));
+    return ZERO_OK;
 }

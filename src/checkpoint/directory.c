@@ -3,11 +3,9 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "base/fail.h"
 #include "base/grow.h"
 #include "checkpoint/list.h"
 #include "checkpoint/manifest.h"
-#include "comm/control.h"
 
 /* ---- rank 0 ---- */
 
@@ -23,9 +21,9 @@ static zero_status open_first(const char *path, zero_directory_wish wish,
     if (must_exist) ZERO_TRY(zero_storage_sync_parent(&d->dir));
     /* Elsewhere a checkpoint may be given by its path; here it would get checkpoints
      * inside. */
-    if (!zero_storage_has(&d->dir, ZERO_MANIFEST_NAME)) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "%s is a checkpoint: give the directory that it is in", d->dir.path);
+    ZERO_FAIL_IF(zero_storage_has(&d->dir, ZERO_MANIFEST_NAME), ZERO_ERR_INVALID,
+                 "%s is a checkpoint: give the directory that it is in", d->dir.path);
+    return ZERO_OK;
 }
 
 /* ---- the lock ---- */
@@ -97,7 +95,7 @@ static zero_status try_lock(void *arg, zero_lock *lock,
 static zero_status write_part(const zero_storage_dir *probe, int rank)
 {
     char name[ZERO_CHECKPOINT_NAME];
-    snprintf(name, sizeof name, "rank-%d", rank);
+    zero_print(name, "rank-%d", rank);
     return zero_storage_put(probe, name, name, strlen(name));
 }
 
@@ -162,22 +160,6 @@ static zero_status find_probe(const char *path, const char *probe, int rank,
     return say_no(write_part(&inner, rank));
 }
 
-static zero_status compare_directories(zero_comm *comm, const char *path,
-                                       const zero_directory_opening *how,
-                                       zero_checkpoint_directory *d)
-{
-    bool is_root = zero_comm_is_root(comm);
-    char probe[ZERO_CHECKPOINT_NAME] = "";
-    ZERO_TRY(zero_agree_after_files(comm, is_root ? begin(how, d, probe) : ZERO_OK));
-    ZERO_TRY(zero_comm_broadcast(comm, 0, probe, sizeof probe));
-    zero_status seen = zero_agree_after_files(
-        comm, is_root ? ZERO_OK : find_probe(path, probe, comm->rank, &d->dir));
-    zero_failure failure = zero_failure_keep(seen);
-    zero_status removed = is_root ? zero_storage_remove(&d->dir, probe) : ZERO_OK;
-    ZERO_TRY(zero_failure_restore(&failure));
-    return zero_agree_after_files(comm, removed);
-}
-
 static zero_status open_all(zero_comm *comm, const char *path,
                             const zero_directory_opening *how, zero_checkpoint_directory *d)
 {
@@ -191,7 +173,15 @@ static zero_status open_all(zero_comm *comm, const char *path,
                                                      .option = "--checkpoint",
                                                      .patience = how->patience,
                                                      .listener = how->listener}));
-    ZERO_TRY(compare_directories(comm, path, how, d));
+    char probe[ZERO_CHECKPOINT_NAME] = "";
+    ZERO_TRY(zero_agree_after_files(comm, is_root ? begin(how, d, probe) : ZERO_OK));
+    ZERO_TRY(zero_comm_broadcast(comm, 0, probe, sizeof probe));
+    zero_status seen = zero_agree_after_files(
+        comm, is_root ? ZERO_OK : find_probe(path, probe, comm->rank, &d->dir));
+    zero_failure failure = zero_failure_keep(seen);
+    zero_status removed = is_root ? zero_storage_remove(&d->dir, probe) : ZERO_OK;
+    ZERO_TRY(zero_failure_restore(&failure));
+    ZERO_TRY(zero_agree_after_files(comm, removed));
     ZERO_TRY(zero_comm_broadcast(comm, 0, &d->n, sizeof d->n));
     if (d->n == 0) return ZERO_OK;
     size_t bytes = (size_t)d->n * sizeof *d->steps;

@@ -2,10 +2,7 @@
 
 #include <xxhash.h>
 
-#include "base/fail.h"
 #include "base/grow.h"
-#include "base/number.h"
-#include "io/file.h"
 
 #define PIECE ZERO_HUGGING_FACE_PIECE
 
@@ -58,8 +55,7 @@ static zero_status read_some(zero_hugging_face *f, int tensor, int64_t begin, in
         if (!isfinite(out[i])) {
             const zero_tensor *t = &f->model->tensors[tensor];
             char row[32] = "";
-            if (t->decays)
-                snprintf(row, sizeof row, "%" PRId64 ", ", (begin + i) / t->cols);
+            if (t->decays) zero_print(row, "%" PRId64 ", ", (begin + i) / t->cols);
             return zero_fail(
                 ZERO_ERR_FORMAT, "%s: %s[%s%" PRId64 "] is %g: expected finite numbers",
                 file->path, t->name, row, (begin + i) % t->cols, (double)out[i]);
@@ -109,23 +105,11 @@ static zero_status check_head(const zero_hugging_face *f, zero_hugging_face_plac
         ZERO_TRY(zero_file_read(&f->files[head.file], head.at + k, b, n));
         same = memcmp(a, b, n) == 0;
     }
-    if (same) return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_UNSUPPORTED, "%s: %s is not %s: the model has one matrix for both",
+    ZERO_FAIL_IF(
+        !same, ZERO_ERR_UNSUPPORTED, "%s: %s is not %s: the model has one matrix for both",
         f->files[head.file].path,
         zero_hugging_face_head(((const zero_shape *)f->model->shape)->kind), wte->name);
-}
-
-/* The shape in the config.json of the folder; without one that of an unknown GPT-2. */
-static zero_status read_config(const zero_hugging_face_found *found,
-                               char path[ZERO_STORAGE_FILE_PATH], zero_shape *shape)
-{
-    ZERO_AT_END(zero_bytes_destroy) zero_bytes text = {0};
-    *shape = (zero_shape){.kind = &zero_architectures[ZERO_GPT2]};
-    zero_hugging_face_beside(found, ZERO_HUGGING_FACE_CONFIG, path);
-    if (zero_path_look(path) == ZERO_PATH_OF_NOTHING) return ZERO_OK;
-    ZERO_TRY(zero_bytes_read(&text, path));
-    return zero_hugging_face_read_config(path, &text, shape);
+    return ZERO_OK;
 }
 
 /* Adds a file and its tensors. */
@@ -170,9 +154,16 @@ static zero_status open_model(const char *path, zero_hugging_face_found *found,
                               zero_shape *shape)
 {
     char config[ZERO_STORAGE_FILE_PATH];
-    zero_shape said;
+    zero_shape said = {.kind = &zero_architectures[ZERO_GPT2]};
     ZERO_TRY(zero_hugging_face_find(path, found));
-    ZERO_TRY(read_config(found, config, &said));
+    /* The shape in the config.json of the folder; without one that of an unknown
+     * GPT-2. */
+    ZERO_AT_END(zero_bytes_destroy) zero_bytes text = {0};
+    zero_hugging_face_beside(found, ZERO_HUGGING_FACE_CONFIG, config);
+    if (zero_path_look(config) != ZERO_PATH_OF_NOTHING) {
+        ZERO_TRY(zero_bytes_read(&text, config));
+        ZERO_TRY(zero_hugging_face_read_config(config, &text, &said));
+    }
     ZERO_TRY(open_files(found, f, all));
     zero_shape shown = {.kind = said.kind};
     ZERO_TRY(zero_hugging_face_shape(found->weights, all, &shown));

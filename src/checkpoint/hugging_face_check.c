@@ -87,7 +87,7 @@ static const zero_safetensors_entry *find(const struct names *names, const char 
     if (strcmp(name, zero_hugging_face_head(names->kind)) == 0 &&
         zero_ends_in(names->prefix, own))
         n -= strlen(own);
-    snprintf(prefixed, sizeof prefixed, "%.*s%s", (int)n, names->prefix, name);
+    zero_print(prefixed, "%.*s%s", (int)n, names->prefix, name);
     return zero_safetensors_find(names->table, prefixed);
 }
 
@@ -175,15 +175,14 @@ static void check_tensor(const zero_architecture *kind, const zero_tensor *t,
     if (e && fits(kind, t, e) && find_type(e, &place->type)) return;
     /* nn.Linear has [out, in], the Conv1D of a GPT-2 [in, out]. */
     if (!e)
-        snprintf(text, sizeof text, "%s %s is missing", name, ours);
+        zero_print(text, "%s %s is missing", name, ours);
     else if (!fits(kind, t, e))
-        snprintf(text, sizeof text, "%s is %s and should be %s%s", name, theirs, ours,
-                 !t->decays || !has_dims(e, 2, (const int64_t[]){t->cols, t->rows}) ? ""
-                 : t->out_in ? ", transposed: this is Conv1D's order"
-                             : ", transposed: this is nn.Linear's order");
+        zero_print(text, "%s is %s and should be %s%s", name, theirs, ours,
+                   !t->decays || !has_dims(e, 2, (const int64_t[]){t->cols, t->rows}) ? ""
+                   : t->out_in ? ", transposed: this is Conv1D's order"
+                               : ", transposed: this is nn.Linear's order");
     else
-        snprintf(text, sizeof text, "%s has type %.16s: expected F32, F16 or BF16", name,
-                 e->type);
+        zero_print(text, "%s has type %.16s: expected F32, F16 or BF16", name, e->type);
     add(p, text);
 }
 
@@ -216,13 +215,13 @@ zero_status zero_hugging_face_match(const char *path, const zero_safetensors *ta
         e = &table->entries[i];
         if (used[i] || is_ignored(&names, e->name)) continue;
         print_dims(e->n_dims, e->dims, dims);
-        snprintf(text, sizeof text, "%.160s %s is not one of the model's",
-                 ZERO_SHOWN_SHORT(e->name), dims);
+        zero_print(text, "%.160s %s is not one of the model's", ZERO_SHOWN_SHORT(e->name),
+                   dims);
         add(&p, text);
     }
     char more[32] = "";
     if (p.n == 0) return ZERO_OK;
-    if (p.n > p.n_named) snprintf(more, sizeof more, "; and %d more", p.n - p.n_named);
+    if (p.n > p.n_named) zero_print(more, "; and %d more", p.n - p.n_named);
     return zero_fail(ZERO_ERR_FORMAT, "%s does not hold this model: %s%s", path, p.text,
                      more);
 }
@@ -293,11 +292,11 @@ zero_status zero_hugging_face_compare(const char *path, const zero_shape *found,
                  "--architecture %s, or leave it out",
                  path, found->kind->name, wanted->kind->name, found->kind->name);
     if (wanted->seq < read.seq) read.seq = 0; /* the first positions are read */
-    if (!differ(&read, wanted, &d)) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "%s holds a %s of another shape than this run's (%s): give%s%s the "
-                     "--model that has all of it",
-                     path, found->kind->about, d.wanted, d.found, d.found[0] ? ", or" : "");
+    ZERO_FAIL_IF(differ(&read, wanted, &d), ZERO_ERR_INVALID,
+                 "%s holds a %s of another shape than this run's (%s): give%s%s the "
+                 "--model that has all of it",
+                 path, found->kind->about, d.wanted, d.found, d.found[0] ? ", or" : "");
+    return ZERO_OK;
 }
 
 zero_status zero_hugging_face_check_config(const char *path, const char *weights,
@@ -308,9 +307,9 @@ zero_status zero_hugging_face_check_config(const char *path, const char *weights
     zero_shape found = {.kind = said->kind, .layers = said->layers, .hidden = said->hidden};
     found.vocab = said->vocab;
     found.seq = tensors->seq > 0 ? said->seq : 0;
-    if (!differ(&found, tensors, &d)) return ZERO_OK;
-    return zero_fail(ZERO_ERR_FORMAT,
-                     "%s describes another model (%s) than that of the tensors in %s (%s): "
-                     "files of two models, or not all files of one",
-                     path, d.found + 1, weights, d.wanted);
+    ZERO_FAIL_IF(differ(&found, tensors, &d), ZERO_ERR_FORMAT,
+                 "%s describes another model (%s) than that of the tensors in %s (%s): "
+                 "files of two models, or not all files of one",
+                 path, d.found + 1, weights, d.wanted);
+    return ZERO_OK;
 }

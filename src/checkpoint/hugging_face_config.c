@@ -132,12 +132,12 @@ static zero_status read_rotary(const char *path, const json_t *root, zero_shape 
         return zero_json_whole(path, rope, "original_max_position_embeddings", 1,
                                INT64_C(1) << 24, &s->scaling.seq);
     }
-    if (strcmp(type, "default") == 0) return ZERO_OK;
-    return zero_fail(ZERO_ERR_UNSUPPORTED,
-                     "%s: \"%s\" is of the type \"%s\": this program computes \"default\" "
-                     "and \"llama3\"; for texts of the length that the model was first "
-                     "trained on, take it out of the file",
-                     path, key, ZERO_SHOWN_SHORT(type));
+    ZERO_FAIL_IF(strcmp(type, "default") != 0, ZERO_ERR_UNSUPPORTED,
+                 "%s: \"%s\" is of the type \"%s\": this program computes \"default\" and "
+                 "\"llama3\"; for texts of the length that the model was first trained on, "
+                 "take it out of the file",
+                 path, key, ZERO_SHOWN_SHORT(type));
+    return ZERO_OK;
 }
 
 static zero_status read_root(const char *path, const json_t *root, zero_shape *shape)
@@ -218,7 +218,7 @@ static json_t *value_of(const zero_config_member *row, const zero_hugging_face_e
     case ZERO_CONFIG_TYPE: return json_string(zero_hugging_face_types[e->type].config);
     case ZERO_CONFIG_SEQ: return json_integer(s->seq);
     case ZERO_CONFIG_DROPOUT: /* a float has 9 digits */
-        snprintf(text, sizeof text, "%.9g", (double)s->dropout);
+        zero_print(text, "%.9g", (double)s->dropout);
         return json_real(strtod(text, NULL));
     case ZERO_CONFIG_TOKEN:
         if (zero_hugging_face_special(e->kept, e->tokenizer, s, row->values[0], &id) !=

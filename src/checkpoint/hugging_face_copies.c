@@ -2,9 +2,7 @@
 
 #include <xxhash.h>
 
-#include "base/fail.h"
 #include "base/grow.h"
-#include "base/number.h"
 
 struct copies {
     zero_hugging_face *f;
@@ -114,9 +112,8 @@ static zero_status describe(const struct copies *c, int block, const double *run
     for (int k = 0; k < 2 && !where[0]; k++) {
         const double *run = runs + 3 * (k == 0 ? rank : model);
         if (run[0] >= 0.0)
-            snprintf(where, sizeof where,
-                     ", where %s has zeros from element %" PRId64 " to %" PRId64,
-                     k == 0 ? "it" : "the other", (int64_t)run[1], (int64_t)run[2] - 1);
+            zero_print(where, ", where %s has zeros from element %" PRId64 " to %" PRId64,
+                       k == 0 ? "it" : "the other", (int64_t)run[1], (int64_t)run[2] - 1);
     }
     return zero_fail(ZERO_ERR_FORMAT,
                      "%s differs from rank %d's copy in %s, elements %" PRId64
@@ -126,13 +123,19 @@ static zero_status describe(const struct copies *c, int block, const double *run
 
 /* ---- all of it ---- */
 
-static zero_status compare(struct copies *c)
+zero_status zero_hugging_face_compare_copies(zero_hugging_face *file, zero_comm *world)
 {
+    ZERO_FREED uint64_t *of = NULL;
+    ZERO_FREED uint64_t *words = NULL;
+    zero_status st = zero_new(&of, world->size, "ranks");
+    if (st == ZERO_OK) st = zero_new(&words, 2 * (size_t)file->n_blocks + 1, "blocks");
+    ZERO_TRY(zero_agree(world, st));
+    struct copies *c =
+        &(struct copies){.f = file, .world = world, .of = of, .words = words};
     zero_hugging_face *f = c->f;
     int size = c->world->size, b;
     bool is_one_copy = true;
     ZERO_FREED double *runs = NULL;
-    zero_status st = ZERO_OK;
     ZERO_TRY(zero_agree(c->world, name_copies(c)));
     ZERO_TRY(zero_comm_or(c->world, size, c->of));
     for (int r = 1; r < size; r++) is_one_copy &= c->of[r] == c->of[0];
@@ -164,35 +167,6 @@ static zero_status compare(struct copies *c)
     return zero_agree(c->world, describe(c, b, runs));
 }
 
-zero_status zero_hugging_face_compare_copies(zero_hugging_face *file, zero_comm *world)
-{
-    ZERO_FREED uint64_t *of = NULL;
-    ZERO_FREED uint64_t *words = NULL;
-    zero_status st = zero_new(&of, world->size, "ranks");
-    if (st == ZERO_OK) st = zero_new(&words, 2 * (size_t)file->n_blocks + 1, "blocks");
-    ZERO_TRY(zero_agree(world, st));
-    return compare(&(struct copies){.f = file, .world = world, .of = of, .words = words});
-}
-
-/* Each rank has seen a part, so runs that adjoin are one. */
-static void join(int size, const double *runs, zero_hugging_face_zeros *z)
-{
-    for (int r = 0; r < size; r++) {
-        const double *run = runs + 3 * r;
-        int tensor = (int)run[0];
-        int64_t begin = (int64_t)run[1];
-        bool is_earlier = z->tensor < 0 || tensor < z->tensor ||
-                          (tensor == z->tensor && begin < z->begin);
-        if (tensor >= 0 && is_earlier)
-            *z = (zero_hugging_face_zeros){tensor, begin, (int64_t)run[2]};
-    }
-    for (int r = 0; r < size; r++) {
-        const double *run = runs + 3 * r;
-        if ((int)run[0] == z->tensor && (int64_t)run[1] <= z->end)
-            z->end = zero_max(z->end, (int64_t)run[2]);
-    }
-}
-
 zero_status zero_hugging_face_tell_zeros(const zero_hugging_face *f, zero_comm *world,
                                          char text[ZERO_HUGGING_FACE_TEXT])
 {
@@ -200,7 +174,21 @@ zero_status zero_hugging_face_tell_zeros(const zero_hugging_face *f, zero_comm *
     ZERO_FREED double *runs = NULL;
     text[0] = '\0';
     ZERO_TRY(gather_zeros(f, world, &runs));
-    join(world->size, runs, &z);
+    /* Each rank has seen a part, so runs that adjoin are one. */
+    for (int r = 0; r < world->size; r++) {
+        const double *run = runs + 3 * r;
+        int tensor = (int)run[0];
+        int64_t begin = (int64_t)run[1];
+        bool is_earlier =
+            z.tensor < 0 || tensor < z.tensor || (tensor == z.tensor && begin < z.begin);
+        if (tensor >= 0 && is_earlier)
+            z = (zero_hugging_face_zeros){tensor, begin, (int64_t)run[2]};
+    }
+    for (int r = 0; r < world->size; r++) {
+        const double *run = runs + 3 * r;
+        if ((int)run[0] == z.tensor && (int64_t)run[1] <= z.end)
+            z.end = zero_max(z.end, (int64_t)run[2]);
+    }
     if (z.tensor < 0) return ZERO_OK;
     const zero_tensor *t = &f->model->tensors[z.tensor];
     snprintf(text, ZERO_HUGGING_FACE_TEXT,

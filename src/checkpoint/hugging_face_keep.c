@@ -62,7 +62,7 @@ zero_status zero_hugging_face_parse_kept(const json_t *kept, const char *name,
     char path[64];
     json_t *parsed = NULL;
     const char *text = json_string_value(json_object_get(kept, name));
-    snprintf(path, sizeof path, "the kept %s", name);
+    zero_print(path, "the kept %s", name);
     if (text) ZERO_TRY(zero_json_parse_wide(path, text, strlen(text), &parsed));
     *root = parsed;
     return ZERO_OK;
@@ -72,56 +72,35 @@ zero_status zero_hugging_face_parse_kept(const json_t *kept, const char *name,
 
 enum { GPT2_END = 50256 }; /* <|endoftext|> in the vocabulary of GPT-2 */
 
-/* The token whose text a kept file calls by this name: "</s>", or {"content": "</s>",
- * ...}; -1: none. */
-static zero_status find_named(const json_t *kept, const zero_tokenizer *tok,
-                              const char *name, int32_t *id)
-{
-    static const char *const files[] = {ZERO_HUGGING_FACE_TOKENIZER,
-                                        "special_tokens_map.json"};
-    *id = -1;
-    for (int i = 0; *id < 0 && i < ZERO_COUNT(files); i++) {
-        json_auto_t *root = NULL;
-        int32_t tokens[64];
-        int64_t n = 0;
-        ZERO_TRY(zero_hugging_face_parse_kept(kept, files[i], &root));
-        const json_t *value = json_object_get(root, name);
-        const char *text = json_string_value(
-            json_is_object(value) ? json_object_get(value, "content") : value);
-        const size_t len = text ? strlen(text) : 0;
-        if (len == 0 || zero_tokenizer_most(tok, len) > sizeof tokens / sizeof *tokens)
-            continue;
-        ZERO_TRY(zero_tokenizer_encode(tok, (const unsigned char *)text, len, tokens, &n));
-        if (n == 1) *id = tokens[0];
-    }
-    return ZERO_OK;
-}
-
 zero_status zero_hugging_face_special(const json_t *kept, const zero_tokenizer *tok,
                                       const zero_shape *shape, const char *name,
                                       int32_t *id)
 {
     const bool is_gpt2 = shape->kind == &zero_architectures[ZERO_GPT2];
     *id = -1;
-    if (tok) ZERO_TRY(find_named(kept, tok, name, id));
+    if (tok) {
+        /* The token whose text a kept file calls by this name: "</s>", or {"content":
+         * "</s>", ...}; -1: none. */
+        static const char *const files[] = {ZERO_HUGGING_FACE_TOKENIZER,
+                                            "special_tokens_map.json"};
+        for (int i = 0; *id < 0 && i < ZERO_COUNT(files); i++) {
+            json_auto_t *root = NULL;
+            int32_t tokens[64];
+            int64_t n = 0;
+            ZERO_TRY(zero_hugging_face_parse_kept(kept, files[i], &root));
+            const json_t *value = json_object_get(root, name);
+            const char *text = json_string_value(
+                json_is_object(value) ? json_object_get(value, "content") : value);
+            const size_t len = text ? strlen(text) : 0;
+            if (len == 0 || zero_tokenizer_most(tok, len) > sizeof tokens / sizeof *tokens)
+                continue;
+            ZERO_TRY(
+                zero_tokenizer_encode(tok, (const unsigned char *)text, len, tokens, &n));
+            if (n == 1) *id = tokens[0];
+        }
+    }
     if (*id >= 0 || strcmp(name, "pad_token") == 0) return ZERO_OK;
     *id = tok ? tok->end_of_text : is_gpt2 && shape->vocab > GPT2_END ? GPT2_END : -1;
-    return ZERO_OK;
-}
-
-static zero_status take_ends(const char *name, const json_t *value, zero_ends *ends)
-{
-    size_t n = json_is_array(value) ? json_array_size(value) : 1;
-    for (size_t i = 0; i < n; i++) {
-        const json_t *id = json_is_array(value) ? json_array_get(value, i) : value;
-        int64_t token = json_integer_value(id);
-        ZERO_FAIL_IF(
-            !json_is_integer(id) || token < 0 || token > INT32_MAX || n > ZERO_ENDS,
-            ZERO_ERR_FORMAT,
-            "the kept %s: \"eos_token_id\": expected a token or a list of at most %d", name,
-            ZERO_ENDS);
-        ends->id[ends->n++] = (int32_t)token;
-    }
     return ZERO_OK;
 }
 
@@ -137,7 +116,20 @@ zero_status zero_hugging_face_ends(const json_t *kept, const zero_tokenizer *tok
         json_auto_t *root = NULL;
         ZERO_TRY(zero_hugging_face_parse_kept(kept, files[i], &root));
         const json_t *value = json_object_get(root, "eos_token_id");
-        if (value && !json_is_null(value)) ZERO_TRY(take_ends(files[i], value, ends));
+        if (value && !json_is_null(value)) {
+            size_t n = json_is_array(value) ? json_array_size(value) : 1;
+            for (size_t k = 0; k < n; k++) {
+                const json_t *id = json_is_array(value) ? json_array_get(value, k) : value;
+                int64_t token = json_integer_value(id);
+                ZERO_FAIL_IF(!json_is_integer(id) || token < 0 || token > INT32_MAX ||
+                                 n > ZERO_ENDS,
+                             ZERO_ERR_FORMAT,
+                             "the kept %s: \"eos_token_id\": expected a token or a list of "
+                             "at most %d",
+                             files[i], ZERO_ENDS);
+                ends->id[ends->n++] = (int32_t)token;
+            }
+        }
     }
     if (ends->n == 0 && own >= 0) ends->id[ends->n++] = own;
     return ZERO_OK;

@@ -1,6 +1,5 @@
 #include "checkpoint/list.h"
 
-#include "base/fail.h"
 #include "base/grow.h"
 #include "checkpoint/manifest.h"
 #include "io/file.h"
@@ -95,7 +94,7 @@ static bool is_leftover(const char *name)
     if (strncmp(name, TEMPORARY, sizeof TEMPORARY - 1) != 0 &&
         strncmp(name, DELETED, sizeof DELETED - 1) != 0)
         return false;
-    snprintf(plain, sizeof plain, "%s", name + sizeof TEMPORARY - 1);
+    zero_print(plain, "%s", name + sizeof TEMPORARY - 1);
     if (zero_checkpoint_is_name(plain, &step)) return true;
     char *end = strrchr(plain, '-');
     if (!end || end[1] < '2' || end[1] > '0' + MOST_ALIKE || end[2] != '\0') return false;
@@ -157,9 +156,9 @@ zero_status zero_checkpoint_set_aside(const zero_storage_dir *dir, int64_t step)
 {
     char name[ZERO_CHECKPOINT_NAME], aside[2 * ZERO_CHECKPOINT_NAME];
     zero_checkpoint_name(step, name);
-    snprintf(aside, sizeof aside, "broken-%s", name);
+    zero_print(aside, "broken-%s", name);
     for (int i = 2; zero_storage_has(dir, aside); i++)
-        snprintf(aside, sizeof aside, "broken-%s-%d", name, i);
+        zero_print(aside, "broken-%s-%d", name, i);
     ZERO_TRY(zero_storage_rename(dir, name, aside));
     return zero_storage_sync(dir);
 }

@@ -1,6 +1,5 @@
 #include "checkpoint/load.h"
 
-#include "base/fail.h"
 #include "base/grow.h"
 #include "checkpoint/list.h"
 
@@ -112,8 +111,8 @@ zero_status zero_checkpoint_load(zero_engine *e, zero_checkpoint *c)
     ZERO_TRY(zero_engine_publish(e));
     char digest[ZERO_CHECKSUM];
     ZERO_TRY(zero_engine_digest(e, digest));
-    if (strcmp(digest, c->manifest.digest) == 0) return ZERO_OK;
-    return zero_fail(ZERO_ERR_FORMAT,
-                     "%s: the loaded state has the digest %s, but the saved one had %s",
-                     c->dir.path, digest, c->manifest.digest);
+    ZERO_FAIL_IF(strcmp(digest, c->manifest.digest) != 0, ZERO_ERR_FORMAT,
+                 "%s: the loaded state has the digest %s, but the saved one had %s",
+                 c->dir.path, digest, c->manifest.digest);
+    return ZERO_OK;
 }

@@ -78,7 +78,7 @@ static zero_status append_member(zero_bytes *out, const char *key, const json_t 
 {
     char name[64];
     size_t n = json_array_size(value);
-    int len = snprintf(name, sizeof name, n > 0 ? " \"%s\": [\n" : " \"%s\": ", key);
+    int len = zero_print(name, n > 0 ? " \"%s\": [\n" : " \"%s\": ", key);
     ZERO_TRY(zero_bytes_append(out, name, (size_t)len));
     if (n == 0) return append_value(out, value, ",\n");
     for (size_t i = 0; i < n; i++) {
@@ -102,12 +102,12 @@ zero_status zero_manifest_write(const zero_manifest *m, zero_bytes *out)
                                   [IF_KEPT] = m->kept != NULL};
     char text[128];
     ZERO_AT_END(zero_bytes_destroy) zero_bytes made = {0};
-    int n = snprintf(text, sizeof text, "{\n \"format\": \"%s\",\n \"version\": %d,\n",
-                     ZERO_MANIFEST_FORMAT,
-                     is_other    ? 4
-                     : m->kept   ? 3
-                     : is_shared ? 2
-                                 : 1);
+    int n = zero_print(text, "{\n \"format\": \"%s\",\n \"version\": %d,\n",
+                       ZERO_MANIFEST_FORMAT,
+                       is_other    ? 4
+                       : m->kept   ? 3
+                       : is_shared ? 2
+                                   : 1);
     ZERO_TRY(zero_bytes_append(&made, text, (size_t)n));
     for (const field *f = members; f->key; f++) {
         json_auto_t *value = is_there[f->when] ? value_of(f, m, m) : NULL;

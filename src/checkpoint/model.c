@@ -1,6 +1,5 @@
 #include "checkpoint/model.h"
 
-#include "base/fail.h"
 #include "base/grow.h"
 #include "checkpoint/hugging_face.h"
 

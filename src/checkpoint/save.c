@@ -1,6 +1,5 @@
 #include "checkpoint/save.h"
 
-#include "base/fail.h"
 #include "base/grow.h"
 #include "checkpoint/list.h"
 #include "checkpoint/shard.h"
@@ -54,25 +53,6 @@ static zero_status view(void *arg, int group, zero_range range, float *room,
 }
 _Static_assert(ZERO_EXTENT_MAX <= ZERO_STATES_VIEW, "a view holds an extent");
 
-/* Lengths and checksums of all shards, on every rank. */
-static zero_status gather_shards(struct save *s)
-{
-    size_t size = (size_t)s->comm->size;
-    ZERO_FREED uint64_t *words = NULL; /* the length, 32 digits */
-    ZERO_TRY(zero_agree(s->comm, zero_new(&words, 5 * size, "words of shards")));
-    uint64_t *mine = words + 5 * own_shard(s);
-    mine[0] = s->shard.file.bytes;
-    memcpy(mine + 1, s->shard.file.checksum, ZERO_CHECKSUM - 1);
-    ZERO_TRY(zero_comm_or(s->comm, (int64_t)(5 * size), words));
-    for (size_t r = 0; r < size; r++) {
-        zero_manifest_file *shard = &s->manifest.shards[r];
-        shard->bytes = words[5 * r];
-        memcpy(shard->checksum, words + 5 * r + 1, ZERO_CHECKSUM - 1);
-        s->bytes += shard->bytes;
-    }
-    return ZERO_OK;
-}
-
 /* ---- rank 0 ---- */
 
 /* A checkpoint must not be announced under a path where it is not. Leftovers of an
@@ -113,19 +93,6 @@ static zero_status put(struct save *s, const char *name, zero_status made, zero_
     return made;
 }
 
-/* The rename publishes the checkpoint, and the last sync makes that durable. If that
- * sync fails its durability is unknown, so the rename is undone. */
-static zero_status rename_to_final(struct save *s)
-{
-    ZERO_TRY(zero_storage_sync(&s->temporary));
-    ZERO_TRY(zero_storage_rename(s->dir, s->temporary_name, s->name));
-    zero_failure failure = zero_failure_keep(zero_storage_sync(s->dir));
-    if (failure.status == ZERO_OK) return ZERO_OK;
-    if (zero_storage_rename(s->dir, s->name, s->temporary_name) == ZERO_OK)
-        return zero_failure_restore(&failure);
-    return zero_fail(failure.status, "%s; and %s", failure.text, zero_last_error());
-}
-
 static zero_status publish(struct save *s)
 {
     if (!zero_comm_is_root(s->comm)) return ZERO_OK;
@@ -149,22 +116,17 @@ static zero_status publish(struct save *s)
         ZERO_TRY(put(s, ZERO_TOKENIZER_NAME, made, &text));
     }
     ZERO_TRY(put(s, ZERO_MANIFEST_NAME, zero_manifest_write(m, &text), &text));
-    ZERO_TRY(rename_to_final(s));
+    /* The rename publishes the checkpoint, and the last sync makes that durable. If
+     * that sync fails its durability is unknown, so the rename is undone. */
+    ZERO_TRY(zero_storage_sync(&s->temporary));
+    ZERO_TRY(zero_storage_rename(s->dir, s->temporary_name, s->name));
+    zero_failure failure = zero_failure_keep(zero_storage_sync(s->dir));
+    if (failure.status != ZERO_OK) {
+        if (zero_storage_rename(s->dir, s->name, s->temporary_name) == ZERO_OK)
+            return zero_failure_restore(&failure);
+        return zero_fail(failure.status, "%s; and %s", failure.text, zero_last_error());
+    }
     return zero_storage_check_place(s->dir);
-}
-
-static zero_status clear_away(struct save *s, zero_status st)
-{
-    bool has_nothing = s->temporary_name[0] == '\0';
-    if (!zero_comm_is_root(s->comm) || has_nothing || st == ZERO_ERR_MPI ||
-        st == ZERO_ERR_STALLED)
-        return st;
-    zero_failure failure = zero_failure_keep(st);
-    zero_storage_close(&s->temporary);
-    if (zero_storage_remove(s->dir, s->temporary_name) == ZERO_OK)
-        return zero_failure_restore(&failure);
-    return zero_fail(st, "%s; and its files cannot be removed: %s", failure.text,
-                     zero_last_error());
 }
 
 /* ---- all of it ---- */
@@ -183,9 +145,8 @@ static zero_status describe(struct save *s)
     if (in->shape) m->shape = *in->shape;
     if (in->options) m->options = json_incref(in->options);
     if (in->kept) m->kept = json_incref(in->kept);
-    snprintf(m->data, sizeof m->data, "%s", in->data ? in->data : "");
-    snprintf(m->arithmetic, sizeof m->arithmetic, "%s",
-             in->arithmetic ? in->arithmetic : "");
+    zero_print(m->data, "%s", in->data ? in->data : "");
+    zero_print(m->arithmetic, "%s", in->arithmetic ? in->arithmetic : "");
     /* The manifest's tensors are whole, whatever part of them this rank has. */
     const zero_plan_input *plan = &s->e->schedule.input;
     const zero_model *model = plan->model;
@@ -208,7 +169,20 @@ static zero_status save_all(struct save *s)
 {
     ZERO_TRY(zero_engine_digest(s->e, s->manifest.digest));
     ZERO_TRY(zero_agree_after_files(s->comm, describe(s)));
-    ZERO_TRY(gather_shards(s));
+    /* Lengths and checksums of all shards, on every rank. */
+    size_t size = (size_t)s->comm->size;
+    ZERO_FREED uint64_t *words = NULL; /* the length, 32 digits */
+    ZERO_TRY(zero_agree(s->comm, zero_new(&words, 5 * size, "words of shards")));
+    uint64_t *mine = words + 5 * own_shard(s);
+    mine[0] = s->shard.file.bytes;
+    memcpy(mine + 1, s->shard.file.checksum, ZERO_CHECKSUM - 1);
+    ZERO_TRY(zero_comm_or(s->comm, (int64_t)(5 * size), words));
+    for (size_t r = 0; r < size; r++) {
+        zero_manifest_file *shard = &s->manifest.shards[r];
+        shard->bytes = words[5 * r];
+        memcpy(shard->checksum, words + 5 * r + 1, ZERO_CHECKSUM - 1);
+        s->bytes += shard->bytes;
+    }
     zero_status st = zero_agree_after_files(s->comm, make_temporary(s));
     if (st == ZERO_OK)
         st = zero_comm_broadcast(s->comm, 0, s->temporary_name, sizeof s->temporary_name);
@@ -216,7 +190,16 @@ static zero_status save_all(struct save *s)
     if (st == ZERO_OK)
         st = zero_agree_after_files(s->comm, zero_shard_write(&s->shard, &s->temporary));
     if (st == ZERO_OK) st = zero_agree_after_files(s->comm, publish(s));
-    return st == ZERO_OK ? ZERO_OK : clear_away(s, st);
+    bool has_nothing = s->temporary_name[0] == '\0';
+    if (st == ZERO_OK || !zero_comm_is_root(s->comm) || has_nothing || st == ZERO_ERR_MPI ||
+        st == ZERO_ERR_STALLED)
+        return st;
+    zero_failure failure = zero_failure_keep(st);
+    zero_storage_close(&s->temporary);
+    if (zero_storage_remove(s->dir, s->temporary_name) == ZERO_OK)
+        return zero_failure_restore(&failure);
+    return zero_fail(st, "%s; and its files cannot be removed: %s", failure.text,
+                     zero_last_error());
 }
 
 zero_status zero_checkpoint_save(zero_engine *e, const zero_storage_dir *dir,

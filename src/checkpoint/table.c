@@ -1,9 +1,6 @@
 #include "checkpoint/table.h"
 
-#include "base/fail.h"
 #include "base/grow.h"
-#include "base/range.h"
-#include "nn/model.h"
 
 static const int64_t most_params = INT64_C(1) << 62;
 
@@ -115,22 +112,6 @@ void zero_state_table_destroy(zero_state_table *table)
 
 /* ---- the parts of one p ---- */
 
-/* Sets params[n_groups], too. */
-static zero_status cut_tensors(const zero_state_table *t, zero_state_local *l,
-                               int64_t *params)
-{
-    zero_share share = {t->layout.tp, l->p, t->layout.slices};
-    for (int i = 0; i < t->n_tensors; i++) {
-        zero_tensor *tensor = &l->tensors[i];
-        *tensor = t->tensors[i];
-        ZERO_TRY(zero_share_cut(&share, tensor));
-        tensor->offset = params[tensor->group];
-        params[tensor->group] += tensor->rows * tensor->cols;
-    }
-    return zero_partition_cut(t->layout.scheme, t->layout.n_ranks / t->layout.tp, 1,
-                              t->n_groups, params, l->partitions);
-}
-
 zero_status zero_state_local_init(zero_state_local *local, const zero_state_table *table,
                                   int p)
 {
@@ -139,7 +120,18 @@ zero_status zero_state_local_init(zero_state_local *local, const zero_state_tabl
     ZERO_TRY(zero_new(&params, table->n_groups, "groups"));
     ZERO_TRY(zero_new(&l.tensors, table->n_tensors, "tensors"));
     ZERO_TRY(zero_new(&l.partitions, table->n_groups, "groups"));
-    ZERO_TRY(cut_tensors(table, &l, params));
+    /* Sets params[n_groups], too. */
+    zero_share share = {table->layout.tp, l.p, table->layout.slices};
+    for (int i = 0; i < table->n_tensors; i++) {
+        zero_tensor *tensor = &l.tensors[i];
+        *tensor = table->tensors[i];
+        ZERO_TRY(zero_share_cut(&share, tensor));
+        tensor->offset = params[tensor->group];
+        params[tensor->group] += tensor->rows * tensor->cols;
+    }
+    ZERO_TRY(zero_partition_cut(table->layout.scheme,
+                                table->layout.n_ranks / table->layout.tp, 1,
+                                table->n_groups, params, l.partitions));
     ZERO_GIVE(local, l);
     return ZERO_OK;
 }
@@ -219,7 +211,7 @@ void zero_extent_name(const zero_state_table *table, int p, const zero_extent *e
     static const char *const parts[] = {"master", "momentum", "variance"};
     char of[24] = "";
     if (table->layout.tp > 1 && !zero_tensor_is_replicated(t))
-        snprintf(of, sizeof of, "@%d/%d", p, table->layout.tp);
+        zero_print(of, "@%d/%d", p, table->layout.tp);
     snprintf(name, ZERO_EXTENT_NAME, "%s%s[%" PRId64 ":%" PRId64 "].%s", t->name, of,
              extent->begin, extent->end, parts[extent->part]);
 }

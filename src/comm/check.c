@@ -1,6 +1,5 @@
 #include "comm/check.h"
 
-#include "base/fail.h"
 #include "base/grow.h"
 #include "comm/control.h"
 #include "comm/family.h"
@@ -18,30 +17,6 @@ struct zero_check {
 
 /* ---- comparing ---- */
 
-static zero_status fail(const zero_comm *comm)
-{
-    const struct zero_check *c = comm->check;
-    zero_sentence report = {.used = 0};
-    char text[ZERO_OPERATION_TEXT];
-    zero_ranks_classes(comm->size, c->all, sizeof *c->all, sizeof *c->all, c->class_of);
-    int most = zero_ranks_majority(comm->size, c->class_of), listed = 0;
-    int left = comm->size - zero_ranks_count(comm->size, c->class_of, most);
-    for (int r = 0; r < comm->size && listed < MAX_CLASSES; r++) {
-        if (c->class_of[r] != r || r == most) continue;
-        zero_operation_describe(&c->all[r], text);
-        zero_sentence_add_members(&report, &comm->member, comm->size, c->class_of, r);
-        zero_sentence_add(&report, " began %s, ", text);
-        left -= zero_ranks_count(comm->size, c->class_of, r);
-        listed++;
-    }
-    if (left > 0) zero_sentence_add(&report, "%d more ranks began something else, ", left);
-    zero_operation_describe(&c->all[most], text);
-    zero_sentence_add(
-        &report, "the others %s: ranks must begin the same operations in the same order",
-        text);
-    return zero_fail(ZERO_ERR_INVALID, "%s", report.chars);
-}
-
 /* Compares `mine` among the ranks of `comm`, which may be a part of the operation's
  * group. */
 static zero_status compare(zero_comm *comm, const zero_operation *mine)
@@ -55,7 +30,31 @@ static zero_status compare(zero_comm *comm, const zero_operation *mine)
         "MPI_Iallgather of what ranks begin"));
     ZERO_TRY(zero_wait_request(comm, ZERO_WATCH_COMPARING, mine, &request));
     for (int r = 0; r < comm->size; r++)
-        if (!zero_operation_equal(&c->all[r], mine)) return fail(comm);
+        if (!zero_operation_equal(&c->all[r], mine)) {
+            zero_sentence report = {.used = 0};
+            char text[ZERO_OPERATION_TEXT];
+            zero_ranks_classes(comm->size, c->all, sizeof *c->all, sizeof *c->all,
+                               c->class_of);
+            int most = zero_ranks_majority(comm->size, c->class_of), listed = 0;
+            int left = comm->size - zero_ranks_count(comm->size, c->class_of, most);
+            for (int q = 0; q < comm->size && listed < MAX_CLASSES; q++) {
+                if (c->class_of[q] != q || q == most) continue;
+                zero_operation_describe(&c->all[q], text);
+                zero_sentence_add_members(&report, &comm->member, comm->size, c->class_of,
+                                          q);
+                zero_sentence_add(&report, " began %s, ", text);
+                left -= zero_ranks_count(comm->size, c->class_of, q);
+                listed++;
+            }
+            if (left > 0)
+                zero_sentence_add(&report, "%d more ranks began something else, ", left);
+            zero_operation_describe(&c->all[most], text);
+            zero_sentence_add(
+                &report,
+                "the others %s: ranks must begin the same operations in the same order",
+                text);
+            return zero_fail(ZERO_ERR_INVALID, "%s", report.chars);
+        }
     return ZERO_OK;
 }
 

@@ -3,7 +3,6 @@
 #include <xxhash.h>
 
 #include "base/clock.h"
-#include "base/fail.h"
 #include "base/grow.h"
 #include "comm/check.h"
 #include "comm/family.h"
@@ -12,23 +11,9 @@
 #include "comm/mpi_call.h"
 #include "comm/thread.h"
 #include "comm/wait.h"
-#include "lists/algorithm.h"
 #include "lists/mirror.h"
 
 /* ---- set-up ---- */
-
-/* Threads of one process exchange messages of ours alone. */
-static zero_status allocate_messages(zero_collective *op)
-{
-    const zero_collective_spec *spec = &op->steps.spec;
-    if (!op->comm->local) return ZERO_OK;
-    ZERO_FAIL_IF(
-        spec->algorithm != ZERO_ALGORITHM_P2P || spec->on_device, ZERO_ERR_UNSUPPORTED,
-        "%s%s between ranks that are threads of one process: expected p2p in the host's "
-        "memory",
-        zero_algorithm_name(spec->algorithm), spec->on_device ? " on a device" : "");
-    return zero_new(&op->messages, ZERO_COLLECTIVE_REQUESTS, "messages");
-}
 
 uint32_t zero_collective_hash(const zero_collective_spec *spec)
 {
@@ -43,6 +28,7 @@ uint32_t zero_collective_hash(const zero_collective_spec *spec)
 static zero_status build(zero_collective *op, zero_comm *comm,
                          const zero_collective_spec *spec, const zero_copier *copier)
 {
+    ZERO_AT_END(zero_collective_destroy)
     zero_collective new = {.comm = comm,
                            .add = MPI_OP_NULL,
                            .copier = copier,
@@ -58,14 +44,18 @@ static zero_status build(zero_collective *op, zero_comm *comm,
     int64_t most = 1;
     for (int64_t i = 0; i < new.steps.n_sums; i++)
         most = zero_max(most, new.steps.sums[i].n);
-    zero_status st = zero_new(&new.terms, most, "terms of sums");
-    if (st == ZERO_OK) st = allocate_messages(&new);
-    if (st == ZERO_OK) st = zero_mpi_call_init(&new);
-    if (st != ZERO_OK) {
-        zero_collective_destroy(&new);
-        return st;
+    ZERO_TRY(zero_new(&new.terms, most, "terms of sums"));
+    if (comm->local) {
+        /* Threads of one process exchange messages of ours alone. */
+        ZERO_FAIL_IF(
+            spec->algorithm != ZERO_ALGORITHM_P2P || spec->on_device, ZERO_ERR_UNSUPPORTED,
+            "%s%s between ranks that are threads of one process: expected p2p in the "
+            "host's memory",
+            zero_algorithm_name(spec->algorithm), spec->on_device ? " on a device" : "");
+        ZERO_TRY(zero_new(&new.messages, ZERO_COLLECTIVE_REQUESTS, "messages"));
     }
-    *op = new;
+    ZERO_TRY(zero_mpi_call_init(&new));
+    ZERO_GIVE(op, new);
     return ZERO_OK;
 }
 

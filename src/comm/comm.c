@@ -1,6 +1,5 @@
 #include "comm/comm.h"
 
-#include "base/fail.h"
 #include "base/grow.h"
 #include "comm/check.h"
 #include "comm/deadline.h"

@@ -3,8 +3,6 @@
 #include "comm/control.h"
 
 #include "base/clock.h"
-#include "base/fail.h"
-#include "base/number.h"
 #include "base/waiting.h"
 #include "comm/check.h"
 #include "comm/family.h"
@@ -21,17 +19,6 @@
 static void count_exchange(zero_comm *comm, int64_t bytes)
 {
     zero_small_add_exchange(&comm->traffic[ZERO_CONTROL], &comm->layout, comm->rank, bytes);
-}
-
-static void count_broadcast(zero_comm *comm, int root, int64_t bytes)
-{
-    zero_traffic *t = &comm->traffic[ZERO_CONTROL];
-    bool is_root = comm->rank == root;
-    for (int r = 0; is_root && r < comm->size; r++)
-        if (r != root)
-            zero_traffic_count(t, zero_reach_of(&comm->layout, r, root), 1, 0, bytes);
-    if (!is_root)
-        zero_traffic_count(t, zero_reach_of(&comm->layout, comm->rank, root), 0, 1, bytes);
 }
 
 /* Every rank enters the same operations in the same order. root: -1 without one. */
@@ -283,7 +270,15 @@ zero_status zero_comm_broadcast(zero_comm *comm, int root, void *data, size_t by
                 MPI_Ibcast(part, (int)len, MPI_BYTE, root, comm->control, &request)));
             ZERO_TRY(finish(comm, &what, &request));
         }
-        count_broadcast(comm, root, (int64_t)len);
+        zero_traffic *t = &comm->traffic[ZERO_CONTROL];
+        bool is_root = comm->rank == root;
+        for (int r = 0; is_root && r < comm->size; r++)
+            if (r != root)
+                zero_traffic_count(t, zero_reach_of(&comm->layout, r, root), 1, 0,
+                                   (int64_t)len);
+        if (!is_root)
+            zero_traffic_count(t, zero_reach_of(&comm->layout, comm->rank, root), 0, 1,
+                               (int64_t)len);
     }
     return ZERO_OK;
 }

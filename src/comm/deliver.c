@@ -1,26 +1,8 @@
 #include "comm/deliver.h"
 
-#include "base/fail.h"
 #include "base/grow.h"
-#include "base/number.h"
 #include "comm/comm.h"
 #include "comm/wait.h"
-
-/* After a failure of `take` the others still send, so this rank still receives. */
-static zero_status receive_all(zero_comm *comm, const double *sizes, char *room,
-                               const void *own, zero_delivery *take, void *arg)
-{
-    zero_failure kept = zero_failure_keep(take(arg, 0, own, (size_t)sizes[0]));
-    for (int rank = 1; rank < comm->size; rank++) {
-        size_t bytes = (size_t)sizes[rank];
-        for (size_t at = 0; at < bytes; at += ZERO_DELIVERED) {
-            size_t len = zero_min_size(bytes - at, ZERO_DELIVERED);
-            ZERO_TRY(zero_wait_receive(comm, ZERO_OPERATION_MESSAGE, rank, room + at, len));
-        }
-        if (kept.status == ZERO_OK) kept = zero_failure_keep(take(arg, rank, room, bytes));
-    }
-    return zero_failure_restore(&kept);
-}
 
 zero_status zero_comm_deliver(zero_comm *comm, const void *data, size_t bytes,
                               zero_delivery *take, void *arg)
@@ -35,7 +17,19 @@ zero_status zero_comm_deliver(zero_comm *comm, const void *data, size_t bytes,
         most = zero_max_size(most, (size_t)sizes[rank]);
     ZERO_TRY(zero_agree(comm, zero_new(&room, most, "bytes that a rank sends")));
     zero_status st = ZERO_OK;
-    if (comm->rank == 0) st = receive_all(comm, sizes, room, data, take, arg);
+    if (comm->rank == 0) {
+        /* After a failure of `take` the others still send, so this rank still receives. */
+        zero_failure kept = zero_failure_keep(take(arg, 0, data, bytes));
+        for (int rank = 1; st == ZERO_OK && rank < comm->size; rank++) {
+            const size_t theirs = (size_t)sizes[rank];
+            for (size_t at = 0; st == ZERO_OK && at < theirs; at += ZERO_DELIVERED)
+                st = zero_wait_receive(comm, ZERO_OPERATION_MESSAGE, rank, room + at,
+                                       zero_min_size(theirs - at, ZERO_DELIVERED));
+            if (st == ZERO_OK && kept.status == ZERO_OK)
+                kept = zero_failure_keep(take(arg, rank, room, theirs));
+        }
+        if (st == ZERO_OK) st = zero_failure_restore(&kept);
+    }
     for (size_t at = 0; st == ZERO_OK && comm->rank > 0 && at < bytes; at += ZERO_DELIVERED)
         st = zero_wait_send(comm, ZERO_OPERATION_MESSAGE, 0, (const char *)data + at,
                             zero_min_size(bytes - at, ZERO_DELIVERED));

@@ -1,6 +1,5 @@
 #include "comm/divide.h"
 
-#include "base/fail.h"
 #include "base/grow.h"
 #include "comm/comm.h"
 #include "comm/deadline.h"

@@ -1,7 +1,5 @@
 #include "comm/fields.h"
 
-#include "base/fail.h"
-
 zero_status zero_compare_fields(zero_comm *comm, const char *what, int n,
                                 const zero_field *fields, const void *mine)
 {

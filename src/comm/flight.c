@@ -1,11 +1,9 @@
 #include "comm/flight.h"
 
 #include "base/clock.h"
-#include "base/fail.h"
 #include "comm/device.h"
 #include "comm/family.h"
 #include "comm/mpi_error.h"
-#include "comm/operation.h"
 #include "comm/signal.h"
 #include "comm/spans.h"
 #include "comm/steps_run.h"

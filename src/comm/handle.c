@@ -16,9 +16,9 @@ zero_status zero_comm_check(const zero_comm *comm)
     ZERO_FAIL_IF(!comm, ZERO_ERR_INVALID,
                  "the group is NULL: open one with zero_comm_open()");
     ZERO_TRY(zero_mpi_check_up());
-    if (!comm->is_closed) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "the group is closed: close it after what works on it");
+    ZERO_FAIL_IF(comm->is_closed, ZERO_ERR_INVALID,
+                 "the group is closed: close it after what works on it");
+    return ZERO_OK;
 }
 
 /* ---- open and close ---- */

@@ -2,9 +2,7 @@
 
 #include <stdatomic.h>
 
-#include "base/fail.h"
 #include "base/grow.h"
-#include "base/number.h"
 #include "comm/comm.h"
 #include "comm/signal.h"
 #include "comm/thread.h"

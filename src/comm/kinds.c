@@ -2,22 +2,7 @@
 
 #include <xxhash.h>
 
-#include "base/fail.h"
 #include "base/grow.h"
-
-/* One rank after another tells the text of its kind. */
-static zero_status tell(zero_comm *comm, const char *mine, const int *class_of, int n,
-                        zero_kind *kinds)
-{
-    for (int rank = 0, k = 0; k < n; rank++) {
-        if (class_of[rank] != rank) continue;
-        zero_kind *kind = &kinds[k++];
-        zero_sentence_add_ranks(&kind->ranks, comm->size, class_of, rank);
-        if (rank == comm->rank) snprintf(kind->text, sizeof kind->text, "%s", mine);
-        ZERO_TRY(zero_comm_broadcast(comm, rank, kind->text, sizeof kind->text));
-    }
-    return ZERO_OK;
-}
 
 zero_status zero_comm_kinds(zero_comm *comm, const char *mine, zero_kind **kinds, int *n)
 {
@@ -33,7 +18,14 @@ zero_status zero_comm_kinds(zero_comm *comm, const char *mine, zero_kind **kinds
     zero_ranks_classes(comm->size, hashes, sizeof *hashes, sizeof *hashes, class_of);
     for (int r = 0; r < comm->size; r++) count += class_of[r] == r;
     ZERO_TRY(zero_agree(comm, zero_new(&all, count, "kinds of ranks")));
-    ZERO_TRY(tell(comm, mine, class_of, count, all));
+    /* One rank after another tells the text of its kind. */
+    for (int rank = 0, k = 0; k < count; rank++) {
+        if (class_of[rank] != rank) continue;
+        zero_kind *kind = &all[k++];
+        zero_sentence_add_ranks(&kind->ranks, comm->size, class_of, rank);
+        if (rank == comm->rank) zero_print(kind->text, "%s", mine);
+        ZERO_TRY(zero_comm_broadcast(comm, rank, kind->text, sizeof kind->text));
+    }
     ZERO_GIVE(kinds, all);
     *n = count;
     return ZERO_OK;

@@ -7,8 +7,6 @@
 #include <pwd.h>
 #include <unistd.h>
 
-#include "base/fail.h"
-#include "base/number.h"
 #include "comm/comm.h"
 #include "comm/mpi_error.h"
 
@@ -236,7 +234,7 @@ void zero_launch_library(char *text, size_t size)
 {
     char all[MPI_MAX_LIBRARY_VERSION_STRING] = "";
     int len = 0;
-    if (MPI_Get_library_version(all, &len) != MPI_SUCCESS) snprintf(all, sizeof all, "MPI");
+    if (MPI_Get_library_version(all, &len) != MPI_SUCCESS) zero_print(all, "MPI");
     all[strcspn(all, ",\n")] = '\0';
     for (char *c = all; *c; c++)
         if (*c == '\t') *c = ' ';

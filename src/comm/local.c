@@ -1,6 +1,5 @@
 #include "comm/local.h"
 
-#include "base/fail.h"
 #include "base/grow.h"
 
 /* The family of groups has one lock: a process has few ranks, and they copy little. */
@@ -168,31 +167,11 @@ zero_status zero_local_split(const zero_comm *parent, int color, zero_comm *out)
     wish mine = {.color = color, .out = out};
     *out = (zero_comm){0};
     ZERO_TRY(zero_local_meet(parent, divide, parent, &mine));
-    if (mine.status == ZERO_OK) return ZERO_OK;
-    return zero_fail(mine.status, "no memory for a group of threads");
+    ZERO_FAIL_IF(mine.status != ZERO_OK, mine.status, "no memory for a group of threads");
+    return ZERO_OK;
 }
 
 /* ---- messages ---- */
-
-/* Messages between two ranks meet in the order in which they were posted, as MPI's do. */
-static void match(struct zero_local *group, struct zero_local_message *message)
-{
-    struct zero_local_message **at = &group->posted, *partner;
-    for (; (partner = *at) != NULL; at = &partner->next)
-        if (partner->is_send != message->is_send && partner->rank == message->peer &&
-            partner->peer == message->rank && partner->sequence == message->sequence)
-            break;
-    if (!partner) {
-        *at = message;
-        return;
-    }
-    *at = partner->next;
-    const struct zero_local_message *send = partner->is_send ? partner : message,
-                                    *receive = partner->is_send ? message : partner;
-    assert(send->bytes == receive->bytes);
-    memcpy(receive->at, send->at, send->bytes);
-    partner->has_ended = message->has_ended = true;
-}
 
 void zero_local_post(zero_collective *op, int slot, bool is_send, int peer, void *at,
                      size_t bytes)
@@ -207,7 +186,22 @@ void zero_local_post(zero_collective *op, int slot, bool is_send, int peer, void
                                                      .sequence = op->sequence,
                                                      .bytes = bytes,
                                                      .at = at};
-    match(group, &op->messages[slot]);
+    /* Messages between two ranks meet in the order in which they were posted, as MPI's
+     * do. */
+    struct zero_local_message *message = &op->messages[slot];
+    struct zero_local_message **place = &group->posted, *partner;
+    for (; (partner = *place) != NULL; place = &partner->next)
+        if (partner->is_send != message->is_send && partner->rank == message->peer &&
+            partner->peer == message->rank && partner->sequence == message->sequence)
+            break;
+    *place = partner ? partner->next : message;
+    if (partner) {
+        const struct zero_local_message *from = partner->is_send ? partner : message,
+                                        *to = partner->is_send ? message : partner;
+        assert(from->bytes == to->bytes);
+        memcpy(to->at, from->at, from->bytes);
+        partner->has_ended = message->has_ended = true;
+    }
     h->moves++;
     pthread_cond_broadcast(&h->changed);
     pthread_mutex_unlock(&h->lock);

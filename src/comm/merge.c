@@ -1,6 +1,5 @@
 #include "comm/merge.h"
 
-#include "base/fail.h"
 #include "comm/local.h"
 #include "comm/mpi_error.h"
 #include "comm/wait.h"

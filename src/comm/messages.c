@@ -12,63 +12,10 @@
 #define MOST ((int64_t)1 << 30) /* bytes of one of MPI's messages */
 #define TAGS 32768              /* of messages; numbers of exchanges of all ranks */
 
-static zero_status check_messages(const zero_comm *comm, int n,
-                                  const zero_message messages[])
-{
-    if (n < 0 || (n > 0 && !messages))
-        return zero_fail(ZERO_ERR_INVALID, "an exchange of %d messages%s", n,
-                         n < 0 ? ": expected 0 or more" : " at NULL");
-    for (int i = 0; i < n; i++) {
-        const zero_message *m = &messages[i];
-        if (m->peer < 0 || m->peer >= comm->size || m->tag < -1 || m->tag >= TAGS ||
-            (m->bytes > 0 && !m->data) || (m->tag < 0) != (messages[0].tag < 0))
-            return zero_fail(
-                ZERO_ERR_INVALID,
-                "message %d of an exchange: %zu bytes at %p %s rank %d with tag "
-                "%d: expected data, a rank below %d, and tags from 0 to %d, or "
-                "-1 in all messages",
-                i, m->bytes, m->data, m->receives ? "from" : "to", m->peer, m->tag,
-                comm->size, TAGS - 1);
-    }
-    return ZERO_OK;
-}
-
 /* Pieces of at most MOST bytes: MPI counts in int. A message without bytes is one. */
 static int count_pieces(const zero_message *m)
 {
     return (int)zero_max(zero_divide_up((int64_t)m->bytes, MOST), 1);
-}
-
-/* A message meets those of its tag and length only. Tag 0 is zero_wait_send()'s. */
-static int tag_of(const zero_comm *comm, int64_t number, size_t bytes)
-{
-    const int64_t lengths = zero_max(comm->tag_limit / (2 * TAGS) - 1, 1);
-    return (
-        int)(1 + number * lengths +
-             (int64_t)((bytes * UINT64_C(0x9e3779b97f4a7c15) >> 32) % (uint64_t)lengths));
-}
-
-static zero_status post(zero_comm *comm, const zero_message *m, int64_t number,
-                        zero_requests *to)
-{
-    const bool all = m->tag < 0;
-    const int tag =
-        tag_of(comm, all ? TAGS + number % TAGS : m->tag, m->bytes) % comm->tag_limit;
-    for (int64_t at = 0, i = 0; i < count_pieces(m); at += MOST, i++) {
-        int len = (int)zero_min((int64_t)m->bytes - at, MOST);
-        char *data = (char *)m->data + at;
-        MPI_Request *request = &to->list[to->n++];
-        ZERO_TRY(zero_mpi_check(
-            m->receives
-                ? MPI_Irecv(data, len, MPI_BYTE, m->peer, tag, comm->control, request)
-                : MPI_Isend(data, len, MPI_BYTE, m->peer, tag, comm->control, request),
-            m->receives ? "MPI_Irecv" : "MPI_Isend"));
-        if (m->peer != comm->rank)
-            zero_traffic_count(&comm->exchanged,
-                               zero_reach_of(&comm->layout, comm->rank, m->peer),
-                               !m->receives, m->receives, len);
-    }
-    return ZERO_OK;
 }
 
 /* Puts the requests of the work in flight, as an operation that all ranks count or not. */
@@ -96,7 +43,28 @@ static zero_status exchange(zero_comm *comm, int n, const zero_message messages[
     ZERO_TRY(zero_thread_failure(comm));
     ZERO_TRY(zero_new(&w->requests.list, pieces + 1, "messages"));
     for (int i = 0; i < n; i++) {
-        ZERO_TRY(post(comm, &messages[i], comm->exchanges, &w->requests));
+        const zero_message *m = &messages[i];
+        /* A message meets those of its tag and length only. Tag 0 is zero_wait_send()'s. */
+        const int64_t lengths = zero_max(comm->tag_limit / (2 * TAGS) - 1, 1);
+        const int tag =
+            ((int)(1 + (all ? TAGS + comm->exchanges % TAGS : m->tag) * lengths +
+                   (int64_t)((m->bytes * UINT64_C(0x9e3779b97f4a7c15) >> 32) %
+                             (uint64_t)lengths))) %
+            comm->tag_limit;
+        for (int64_t at = 0, k = 0; k < count_pieces(m); at += MOST, k++) {
+            int len = (int)zero_min((int64_t)m->bytes - at, MOST);
+            char *data = (char *)m->data + at;
+            MPI_Request *request = &w->requests.list[w->requests.n++];
+            ZERO_TRY(zero_mpi_check(
+                m->receives
+                    ? MPI_Irecv(data, len, MPI_BYTE, m->peer, tag, comm->control, request)
+                    : MPI_Isend(data, len, MPI_BYTE, m->peer, tag, comm->control, request),
+                m->receives ? "MPI_Irecv" : "MPI_Isend"));
+            if (m->peer != comm->rank)
+                zero_traffic_count(&comm->exchanged,
+                                   zero_reach_of(&comm->layout, comm->rank, m->peer),
+                                   !m->receives, m->receives, len);
+        }
         bytes += messages[i].bytes;
     }
     comm->exchanges += all;
@@ -109,7 +77,20 @@ zero_status zero_exchange_begin(zero_comm *comm, int n, const zero_message messa
 {
     zero_work *w;
     ZERO_TRY(zero_comm_check(comm));
-    ZERO_TRY(check_messages(comm, n, messages));
+    if (n < 0 || (n > 0 && !messages))
+        return zero_fail(ZERO_ERR_INVALID, "an exchange of %d messages%s", n,
+                         n < 0 ? ": expected 0 or more" : " at NULL");
+    for (int i = 0; i < n; i++) {
+        const zero_message *m = &messages[i];
+        if (m->peer < 0 || m->peer >= comm->size || m->tag < -1 || m->tag >= TAGS ||
+            (m->bytes > 0 && !m->data) || (m->tag < 0) != (messages[0].tag < 0))
+            return zero_fail(ZERO_ERR_INVALID,
+                             "message %d of an exchange: %zu bytes at %p %s rank %d with "
+                             "tag %d: expected data, a rank below %d, and tags from 0 to "
+                             "%d, or -1 in all messages",
+                             i, m->bytes, m->data, m->receives ? "from" : "to", m->peer,
+                             m->tag, comm->size, TAGS - 1);
+    }
     ZERO_TRY(zero_works_make(comm, work, &w));
     return zero_works_begun(comm, exchange(comm, n, messages, w), w, work);
 }

@@ -1,6 +1,5 @@
 #include "comm/mpi_call.h"
 
-#include "base/number.h"
 #include "comm/mpi_error.h"
 #include "lists/algorithm.h"
 

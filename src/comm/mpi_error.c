@@ -2,15 +2,13 @@
 
 #include <mpi.h>
 
-#include "base/fail.h"
-
 zero_status zero_mpi_check(int mpi_code, const char *call)
 {
     if (mpi_code == MPI_SUCCESS) return ZERO_OK;
     char text[MPI_MAX_ERROR_STRING] = "";
     int len = 0;
     if (MPI_Error_string(mpi_code, text, &len) != MPI_SUCCESS)
-        snprintf(text, sizeof text, "no description");
+        zero_print(text, "no description");
     return zero_fail(ZERO_ERR_MPI, "%.*s failed: %s (MPI error %d)",
                      (int)strcspn(call, "("), call, text, mpi_code);
 }
@@ -36,8 +34,8 @@ zero_status zero_mpi_check_up(void)
     look(&is_up, &is_down);
     ZERO_FAIL_IF(!is_up, ZERO_ERR_INVALID,
                  "MPI is not initialized: call MPI_Init before the library");
-    if (!is_down) return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_INVALID,
+    ZERO_FAIL_IF(
+        is_down, ZERO_ERR_INVALID,
         "MPI is finalized: use and close everything of the library before MPI_Finalize");
+    return ZERO_OK;
 }

@@ -1,7 +1,5 @@
 #include "comm/operation.h"
 
-#include "base/fail.h"
-#include "base/number.h"
 #include <stdarg.h>
 
 #include <xxhash.h>

@@ -1,6 +1,5 @@
 #include "comm/sentence.h"
 
-#include "base/fail.h"
 #include <stdarg.h>
 
 #define MAX_RANGES 6

@@ -1,7 +1,6 @@
 #include "comm/spans.h"
 
 #include "base/grow.h"
-#include "base/number.h"
 #include "comm/family.h"
 #include "comm/thread.h"
 

@@ -1,7 +1,5 @@
 #include "comm/steps_run.h"
 
-#include "base/fail.h"
-#include "base/number.h"
 #include "base/stream.h"
 #include "comm/device.h"
 #include "comm/local.h"
@@ -134,15 +132,6 @@ static int take_slot(zero_collective *op)
     return i;
 }
 
-/* Messages of different operations do not meet, even if they have the same number: then
- * ranks wait, and nothing is cut off or taken for something else. The fewer tags MPI has,
- * the less of the hash is left. */
-static int tag_of(const zero_collective *op)
-{
-    const int64_t hashes = zero_max(op->comm->tag_limit / ZERO_SIGNALS, 1);
-    return (int)(op->sequence % ZERO_SIGNALS * hashes + (int64_t)op->hash % hashes);
-}
-
 /* In a reduce all ranks send to the root. Its MPI would have to keep what it has not asked
  * for, so these sends end when the root receives. */
 static zero_status post(zero_collective *op, const zero_collective_step *step)
@@ -152,7 +141,11 @@ static zero_status post(zero_collective *op, const zero_collective_step *step)
     MPI_Comm mpi = op->comm->mpi;
     MPI_Datatype type = zero_mpi_type(step->type);
     int slot = take_slot(op), len = (int)step->len, peer = step->peer;
-    int tag = tag_of(op);
+    /* Messages of different operations do not meet, even if they have the same number:
+     * then ranks wait, and nothing is cut off or taken for something else. The fewer
+     * tags MPI has, the less of the hash is left. */
+    const int64_t hashes = zero_max(op->comm->tag_limit / ZERO_SIGNALS, 1);
+    int tag = (int)(op->sequence % ZERO_SIGNALS * hashes + (int64_t)op->hash % hashes);
     MPI_Request *request = &op->requests[slot];
     if (op->messages) {
         zero_local_post(op, slot, is_send, peer, at,

@@ -5,7 +5,6 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "base/fail.h"
 #include "base/grow.h"
 #include "base/helper_thread.h"
 #include "comm/family.h"

@@ -1,8 +1,5 @@
 #include "comm/verdict.h"
 
-#include "base/fail.h"
-#include "comm/operation.h"
-
 #define MAX_CLASSES 5 /* classes that an error lists */
 
 static int count(const zero_stalled_job *g, int class)

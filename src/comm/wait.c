@@ -3,8 +3,6 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "base/crowd.h"
-#include "base/fail.h"
 #include "comm/family.h"
 #include "comm/flight.h"
 #include "comm/local.h"
@@ -72,21 +70,6 @@ static bool others_compute(others *o)
     return compute;
 }
 
-/* Between looks: spins, then yields the processor; beside others that keep it, sleeps. A nap
- * takes longer than most messages, so a wait beside threads that compute naps only while
- * they do: once they wait, too, they wait for this one. */
-static void rest(zero_comm *comm, const zero_awaited *awaited, int turns, others *o)
-{
-    static const struct timespec nap = {.tv_nsec = 50000};
-    const bool is_soon = turns <= NAPS_AFTER;
-    if (awaited->naps && !is_soon && others_compute(o))
-        nanosleep(&nap, NULL);
-    else if (!is_soon && zero_crowd_is_there(&comm->crowd))
-        zero_crowd_sleep();
-    else if (turns >= SPINS)
-        zero_crowd_yield(&comm->crowd);
-}
-
 /* Between threads of one process it sleeps if nothing could move. */
 zero_status zero_wait_until(zero_comm *group, zero_watch_state state,
                             const zero_operation *what, const zero_awaited *awaited,
@@ -113,8 +96,20 @@ zero_status zero_wait_until(zero_comm *group, zero_watch_state state,
         if (awaited->until > 0.0 && zero_clock_seconds() >= awaited->until) break;
         if (comm->local && comm->advanced == advanced)
             st = zero_local_rest(comm, moves);
-        else if (!comm->local)
-            rest(comm, awaited, turns, &beside);
+        else if (!comm->local) {
+            /* Between looks: spins, then yields the processor; beside others that keep it,
+             * sleeps. A nap takes longer than most messages, so a wait beside threads that
+             * compute naps only while they do: once they wait, too, they wait for this
+             * one. */
+            static const struct timespec nap = {.tv_nsec = 50000};
+            const bool is_soon = turns <= NAPS_AFTER;
+            if (awaited->naps && !is_soon && others_compute(&beside))
+                nanosleep(&nap, NULL);
+            else if (!is_soon && zero_crowd_is_there(&comm->crowd))
+                zero_crowd_sleep();
+            else if (turns >= SPINS)
+                zero_crowd_yield(&comm->crowd);
+        }
         if (st != ZERO_OK) break;
     }
     zero_thread_waits(comm, -1);

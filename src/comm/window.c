@@ -8,7 +8,6 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "base/fail.h"
 #include "base/grow.h"
 #include "base/number.h"
 #include "comm/control.h"
@@ -77,7 +76,7 @@ static zero_status open_first_ranks(const zero_window *w, const ticket *t, int *
     char path[64];
     struct stat info;
     if (t->process < 0) return ZERO_OK; /* the first rank says why */
-    snprintf(path, sizeof path, "/proc/%" PRId64 "/fd/%" PRId64, t->process, t->file);
+    zero_print(path, "/proc/%" PRId64 "/fd/%" PRId64, t->process, t->file);
     *file = open(path, O_RDWR | O_CLOEXEC);
     if (*file < 0) return no_sharing(w, path, errno);
     if (fstat(*file, &info) != 0) return no_sharing(w, "fstat", errno);
@@ -133,24 +132,19 @@ static zero_status make_window(zero_window *window, zero_comm *comm, int n,
     return ZERO_OK;
 }
 
-/* Once per group. Collectives in flight on it signal only once all ranks have the
- * counters. */
-static zero_status make_signals(zero_comm *comm)
-{
-    const size_t row = ZERO_SIGNALS * sizeof(uint64_t);
-    if (comm->signals) return ZERO_OK;
-    ZERO_FREED zero_window *window = NULL;
-    ZERO_TRY(zero_agree(comm, zero_new(&window, 1, "a window of signals")));
-    ZERO_TRY(make_window(window, comm, 1, &row));
-    comm->signals = zero_window_array(window, 0);
-    ZERO_GIVE(&comm->signal_window, window);
-    return ZERO_OK;
-}
-
 zero_status zero_window_init(zero_window *window, zero_comm *comm, int n,
                              const size_t bytes[])
 {
-    ZERO_TRY(make_signals(comm));
+    /* Once per group. Collectives in flight on it signal only once all ranks have the
+     * counters. */
+    const size_t row = ZERO_SIGNALS * sizeof(uint64_t);
+    if (!comm->signals) {
+        ZERO_FREED zero_window *signals = NULL;
+        ZERO_TRY(zero_agree(comm, zero_new(&signals, 1, "a window of signals")));
+        ZERO_TRY(make_window(signals, comm, 1, &row));
+        comm->signals = zero_window_array(signals, 0);
+        ZERO_GIVE(&comm->signal_window, signals);
+    }
     return make_window(window, comm, n, bytes);
 }
 

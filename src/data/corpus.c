@@ -2,7 +2,6 @@
 
 #include <xxhash.h>
 
-#include "base/fail.h"
 #include "data/opening.h"
 #include "data/tokenizer_find.h"
 
@@ -10,30 +9,6 @@ bool zero_corpus_is_files(const char *spec)
 {
     return !zero_opening_is_stories(spec) && strcmp(spec, "lesson") != 0 &&
            strcmp(spec, "self") != 0;
-}
-
-/* Finds mistakes before gigabytes are read. */
-static zero_status check(const zero_corpus_source *r)
-{
-    int32_t ignored;
-    if (r->vocab < 0 || r->vocab > INT32_MAX)
-        return zero_fail(ZERO_ERR_INVALID, "--vocab %" PRId64 ": expected 1 to %" PRId32,
-                         r->vocab, INT32_MAX);
-    ZERO_TRY(zero_tokens_check_bytes(r->token_bytes));
-    if (r->token_bytes > 0 && !zero_corpus_is_files(r->data))
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "--token-bytes %d is for files of tokens, and --data %s is text; leave it out",
-            r->token_bytes, r->data);
-    if (r->validation && zero_opening_is_stories(r->validation))
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--val-data %s: the stories of one seed are one text, so these "
-                         "may be among the training data; give files, or leave it out",
-                         r->validation);
-    if (!r->tokenizer) return ZERO_OK;
-    return zero_tokenizer_is_name(r->tokenizer)
-               ? zero_tokenizer_parse(r->tokenizer, &ignored)
-               : zero_tokenizer_check_path(r->tokenizer);
 }
 
 static void close_opening(zero_opening *o)
@@ -47,7 +22,24 @@ zero_status zero_corpus_open(const zero_corpus_source *from, zero_corpus *corpus
 {
     ZERO_AT_END(zero_corpus_close) zero_corpus made = {0};
     ZERO_AT_END(close_opening) zero_opening o = {.from = from};
-    ZERO_TRY(check(from));
+    /* Finds mistakes before gigabytes are read. */
+    int32_t ignored;
+    ZERO_FAIL_IF(from->vocab < 0 || from->vocab > INT32_MAX, ZERO_ERR_INVALID,
+                 "--vocab %" PRId64 ": expected 1 to %" PRId32, from->vocab, INT32_MAX);
+    ZERO_TRY(zero_tokens_check_bytes(from->token_bytes));
+    ZERO_FAIL_IF(
+        from->token_bytes > 0 && !zero_corpus_is_files(from->data), ZERO_ERR_INVALID,
+        "--token-bytes %d is for files of tokens, and --data %s is text; leave it out",
+        from->token_bytes, from->data);
+    ZERO_FAIL_IF(from->validation && zero_opening_is_stories(from->validation),
+                 ZERO_ERR_INVALID,
+                 "--val-data %s: the stories of one seed are one text, so these may be "
+                 "among the training data; give files, or leave it out",
+                 from->validation);
+    if (from->tokenizer)
+        ZERO_TRY(zero_tokenizer_is_name(from->tokenizer)
+                     ? zero_tokenizer_parse(from->tokenizer, &ignored)
+                     : zero_tokenizer_check_path(from->tokenizer));
     if (zero_corpus_is_files(from->data))
         ZERO_TRY(zero_material_list("--data", "stories[:SIZE], self, lesson, or ",
                                     from->data, from->token_bytes, &from->listener,
@@ -107,7 +99,7 @@ void zero_corpus_checksum(const zero_corpus *c, char hex[ZERO_CHECKSUM])
     zero_checksum(c->tokens, (size_t)n * (size_t)c->width, hex);
     if (!c->has_validation) return;
     char text[ZERO_CHECKSUM + 32];
-    snprintf(text, sizeof text, "all for training: %s", hex);
+    zero_print(text, "all for training: %s", hex);
     zero_checksum(text, strlen(text), hex);
 }
 

@@ -13,29 +13,28 @@
 
 enum { LESSON_WORD = 4, LESSON_TIMES = 32 };
 
-/* Tokens of another tokenizer mean nothing to weights that were imported. */
-static zero_status choose_tokenizer(const zero_corpus_source *r, const char *fallback,
-                                    const char **name)
-{
-    *name = r->tokenizer ? r->tokenizer : r->imported ? r->imported : fallback;
-    if ((*name)[0] != '\0') return ZERO_OK;
-    char named[ZERO_TOKENIZER_NAMED] = "";
-    if (r->imported_from) zero_tokenizer_name_stranger(r->imported_from, named);
-    return zero_fail(ZERO_ERR_INVALID,
-                     "--data %.200s is text, and beside the model's weights there is no "
-                     "tokenizer (" ZERO_TOKENIZER_FILES
-                     "), so its tokens would not be the model's: put the model's tokenizer "
-                     "there, give it as --tokenizer FILE, or give token files%s",
-                     r->data, named);
-}
-
 /* Finds the name of the tokenizer, and checks the room for a text of `bytes` before it is
  * read or made. */
 static zero_status begin(zero_opening *o, uint64_t bytes, const char *fallback,
                          const char **name)
 {
     const zero_tokens_format text = {ZERO_TOKENS_TEXT, 1, false};
-    ZERO_TRY(choose_tokenizer(o->from, fallback, name));
+    /* Tokens of another tokenizer mean nothing to weights that were imported. */
+    *name = o->from->tokenizer  ? o->from->tokenizer
+            : o->from->imported ? o->from->imported
+                                : fallback;
+    char named[ZERO_TOKENIZER_NAMED] = "";
+    if ((*name)[0] == '\0') {
+        if (o->from->imported_from)
+            zero_tokenizer_name_stranger(o->from->imported_from, named);
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "--data %.200s is text, and beside the model's weights there is no tokenizer "
+            "(" ZERO_TOKENIZER_FILES
+            "), so its tokens would not be the model's: put the model's tokenizer there, "
+            "give it as --tokenizer FILE, or give token files%s",
+            o->from->data, named);
+    }
     return zero_opening_begin(o, text, bytes, strcmp(*name, "byte") == 0);
 }
 
@@ -71,8 +70,10 @@ static zero_status encode(const zero_opening *o, const zero_tokenizer *tokenizer
         (double)len / 0x1p20, (double)left / 0x1p20);
 }
 
-static zero_status tokenize(zero_opening *o, const char *name, zero_corpus *corpus)
+static zero_status finish(zero_opening *o, const char *name, zero_corpus *corpus)
 {
+    size_t bytes = o->read.n_train = o->read.all.len;
+    ZERO_TRY(zero_opening_read_validation(o, (zero_tokens_limit){0}));
     ZERO_TRY(zero_opening_learn(o, name, corpus));
     const zero_tokenizer *tok = corpus->tokenizer;
     /* Texts of a corpus are joined and cut into windows, so nothing stands around them. */
@@ -83,57 +84,20 @@ static zero_status tokenize(zero_opening *o, const char *name, zero_corpus *corp
             tok->name, tok->around);
     if (zero_tokenizer_is_bytes(tok)) { /* the bytes are the tokens */
         zero_opening_adopt(o, &o->read, 1, corpus);
-        return ZERO_OK;
+    } else {
+        ZERO_AT_END(destroy_material) zero_material tokens = {.is_split = o->read.is_split};
+        ZERO_TRY(encode(o, tok, &tokens));
+        zero_opening_adopt(o, &tokens, zero_encode_width(tok), corpus);
     }
-    ZERO_AT_END(destroy_material) zero_material tokens = {.is_split = o->read.is_split};
-    ZERO_TRY(encode(o, tok, &tokens));
-    zero_opening_adopt(o, &tokens, zero_encode_width(tok), corpus);
-    return ZERO_OK;
-}
-
-static zero_status finish(zero_opening *o, const char *name, zero_corpus *corpus)
-{
-    size_t bytes = o->read.n_train = o->read.all.len;
-    ZERO_TRY(zero_opening_read_validation(o, (zero_tokens_limit){0}));
-    ZERO_TRY(tokenize(o, name, corpus));
     ZERO_TRY(zero_opening_widen(o, corpus));
-    snprintf(corpus->description, sizeof corpus->description,
-             "%.100s, %zu bytes, %" PRId64 " tokens (%s)", o->from->data, bytes,
-             corpus->has_validation ? corpus->n_train : corpus->n_tokens,
-             corpus->tokenizer->name);
+    zero_print(corpus->description, "%.100s, %zu bytes, %" PRId64 " tokens (%s)",
+               o->from->data, bytes,
+               corpus->has_validation ? corpus->n_train : corpus->n_tokens,
+               corpus->tokenizer->name);
     return ZERO_OK;
 }
 
 /* ---- stories ---- */
-
-static zero_status open_stories(zero_opening *o, zero_corpus *corpus)
-{
-    const char *data = o->from->data, *colon = strchr(data, ':'), *name;
-    int64_t size = STORIES_DEFAULT, n_stories;
-    double cost;
-    ZERO_AT_END(zero_stories_destroy) zero_stories stories = {0};
-    if (colon &&
-        (!zero_quantity_whole(colon + 1, &size) || size < 1 || size > STORIES_MOST))
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--data %s: expected stories:SIZE with a size in bytes from 1 to "
-                         "1000G, as in stories:4M or stories:4MiB",
-                         data);
-    ZERO_TRY(zero_stories_init(&stories, o->from->seed));
-    ZERO_TRY(begin(o, (size_t)size, ZERO_STORIES_TOKENIZER, &name));
-    ZERO_TRY(zero_stories_fill(&stories, (size_t)size, &o->read.all, &n_stories, &cost));
-    ZERO_TRY(finish(o, name, corpus));
-    /* Patterns may join what the measure counts apart, such as a full stop and a line's
-     * end. */
-    corpus->has_entropy =
-        corpus->tokenizer->n_patterns == 0 && !corpus->tokenizer->has_marks;
-    if (corpus->has_entropy)
-        corpus->entropy = zero_stories_measure(&stories, corpus->tokenizer);
-    snprintf(corpus->description, sizeof corpus->description,
-             "%" PRId64 " stories, %" PRId64 " tokens (%s)", n_stories,
-             corpus->has_validation ? corpus->n_train : corpus->n_tokens,
-             corpus->tokenizer->name);
-    return ZERO_OK;
-}
 
 bool zero_opening_is_stories(const char *spec)
 {
@@ -160,9 +124,10 @@ static zero_status read_files(zero_opening *o)
 {
     const zero_files *files = &o->data.files;
     ZERO_TRY(zero_material_read(&o->read, &o->data, 0, files->n, (zero_tokens_limit){0}));
-    if (o->read.all.len > 0) return ZERO_OK;
-    return zero_fail(ZERO_ERR_FORMAT, "%s: nothing to train on: %s empty", o->from->data,
-                     files->n == 1 ? "the file is" : "all of its files are");
+    ZERO_FAIL_IF(!(o->read.all.len > 0), ZERO_ERR_FORMAT,
+                 "%s: nothing to train on: %s empty", o->from->data,
+                 files->n == 1 ? "the file is" : "all of its files are");
+    return ZERO_OK;
 }
 
 zero_status zero_opening_take_text(zero_opening *o, zero_corpus *corpus)
@@ -171,7 +136,33 @@ zero_status zero_opening_take_text(zero_opening *o, zero_corpus *corpus)
     const bool is_lesson = strcmp(data, "lesson") == 0, is_self = strcmp(data, "self") == 0;
     const uint64_t lesson = ZERO_LESSON_LETTERS * LESSON_WORD * LESSON_TIMES;
     zero_bytes *all = &o->read.all;
-    if (zero_opening_is_stories(data)) return open_stories(o, corpus);
+    if (zero_opening_is_stories(data)) {
+        const char *colon = strchr(data, ':');
+        int64_t size = STORIES_DEFAULT, n_stories;
+        double cost;
+        ZERO_AT_END(zero_stories_destroy) zero_stories stories = {0};
+        ZERO_FAIL_IF(colon && (!zero_quantity_whole(colon + 1, &size) || size < 1 ||
+                               size > STORIES_MOST),
+                     ZERO_ERR_INVALID,
+                     "--data %s: expected stories:SIZE with a size in bytes from 1 to "
+                     "1000G, as in stories:4M or stories:4MiB",
+                     data);
+        ZERO_TRY(zero_stories_init(&stories, o->from->seed));
+        ZERO_TRY(begin(o, (size_t)size, ZERO_STORIES_TOKENIZER, &name));
+        ZERO_TRY(
+            zero_stories_fill(&stories, (size_t)size, &o->read.all, &n_stories, &cost));
+        ZERO_TRY(finish(o, name, corpus));
+        /* Patterns may join what the measure counts apart, such as a full stop and a line's
+         * end. */
+        corpus->has_entropy =
+            corpus->tokenizer->n_patterns == 0 && !corpus->tokenizer->has_marks;
+        if (corpus->has_entropy)
+            corpus->entropy = zero_stories_measure(&stories, corpus->tokenizer);
+        zero_print(corpus->description, "%" PRId64 " stories, %" PRId64 " tokens (%s)",
+                   n_stories, corpus->has_validation ? corpus->n_train : corpus->n_tokens,
+                   corpus->tokenizer->name);
+        return ZERO_OK;
+    }
     ZERO_TRY(begin(o,
                    is_lesson ? lesson
                    : is_self ? zero_self_len

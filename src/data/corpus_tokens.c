@@ -47,19 +47,6 @@ static int64_t part_files(zero_files *files)
     return n_moved;
 }
 
-/* Validation files among those of --data follow the training files. */
-static zero_status part(zero_opening *o, int64_t *n_train)
-{
-    zero_files *files = &o->data.files;
-    *n_train = part_files(files);
-    o->read.is_split = *n_train < files->n;
-    if (!o->read.is_split || !o->from->validation) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "--data %s has validation files by their names, as %s, and --val-data "
-                     "is given; leave --val-data out, or name the training files alone",
-                     o->from->data, files->paths[*n_train]);
-}
-
 static void leave_out_tokenizer(zero_opening *o, const char *name, zero_corpus *corpus,
                                 const char *why)
 {
@@ -80,12 +67,10 @@ static zero_status keep_tokenizer(zero_opening *o, zero_corpus *corpus)
     const zero_corpus_source *r = o->from;
     const char *name = r->tokenizer ? r->tokenizer : r->imported;
     if (!name || !name[0]) return ZERO_OK;
-    if (zero_tokenizer_is_name(name))
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "%.400s: this %s file holds tokens already, so --tokenizer %s cannot be "
-            "honoured; leave it out, or give the tokens' own as --tokenizer PATH",
-            o->data.files.paths[0], zero_tokens_name(o->data.format), name);
+    ZERO_FAIL_IF(zero_tokenizer_is_name(name), ZERO_ERR_INVALID,
+                 "%.400s: this %s file holds tokens already, so --tokenizer %s cannot be "
+                 "honoured; leave it out, or give the tokens' own as --tokenizer PATH",
+                 o->data.files.paths[0], zero_tokens_name(o->data.format), name);
     zero_status st = zero_opening_learn(o, name, corpus);
     if (!r->tokenizer && st == ZERO_ERR_UNSUPPORTED) {
         leave_out_tokenizer(o, name, corpus, zero_last_error());
@@ -106,7 +91,14 @@ zero_status zero_opening_take_tokens(zero_opening *o, zero_corpus *corpus)
     const char *path = o->data.files.paths[0];
     char whose[64];
     int64_t n_train;
-    ZERO_TRY(part(o, &n_train));
+    /* Validation files among those of --data follow the training files. */
+    zero_files *files = &o->data.files;
+    n_train = part_files(files);
+    o->read.is_split = n_train < files->n;
+    ZERO_FAIL_IF(o->read.is_split && o->from->validation, ZERO_ERR_INVALID,
+                 "--data %s has validation files by their names, as %s, and --val-data is "
+                 "given; leave --val-data out, or name the training files alone",
+                 o->from->data, files->paths[n_train]);
     ZERO_TRY(zero_opening_begin(o, format, o->data.bytes, true));
     ZERO_TRY(keep_tokenizer(o, corpus));
     const zero_tokenizer *tok = corpus->tokenizer;
@@ -114,23 +106,21 @@ zero_status zero_opening_take_tokens(zero_opening *o, zero_corpus *corpus)
         zero_tokens_vocab(format, path, tok ? corpus->vocab : r->vocab, &corpus->vocab));
     zero_tokens_limit limit = {tok ? tok->vocab : corpus->vocab, NULL};
     if (tok) {
-        snprintf(whose, sizeof whose, "the tokenizer %s", tok->name);
+        zero_print(whose, "the tokenizer %s", tok->name);
         limit.whose = whose;
     }
     zero_material *m = &o->read;
     ZERO_TRY(zero_material_read(m, &o->data, 0, n_train, limit));
     m->n_train = m->all.len;
-    if (m->n_train == 0)
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%s: nothing to train on: no tokens in %" PRId64 " file(s)",
-                         o->from->data, n_train);
+    ZERO_FAIL_IF(m->n_train == 0, ZERO_ERR_FORMAT,
+                 "%s: nothing to train on: no tokens in %" PRId64 " file(s)", o->from->data,
+                 n_train);
     ZERO_TRY(zero_material_read(m, &o->data, n_train, o->data.files.n, limit));
     ZERO_TRY(zero_opening_read_validation(o, limit));
     zero_opening_adopt(o, &o->read, zero_tokens_width(format), corpus);
-    snprintf(corpus->description, sizeof corpus->description,
-             "%.100s, %" PRId64 " tokens (%s%s%s), vocabulary %" PRId64, r->data,
-             corpus->has_validation ? corpus->n_train : corpus->n_tokens,
-             zero_tokens_name(format), tok ? ", " : "", tok ? tok->name : "",
-             corpus->vocab);
+    zero_print(
+        corpus->description, "%.100s, %" PRId64 " tokens (%s%s%s), vocabulary %" PRId64,
+        r->data, corpus->has_validation ? corpus->n_train : corpus->n_tokens,
+        zero_tokens_name(format), tok ? ", " : "", tok ? tok->name : "", corpus->vocab);
     return ZERO_OK;
 }

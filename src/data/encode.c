@@ -2,7 +2,6 @@
 
 #include <stdatomic.h>
 
-#include "base/fail.h"
 #include "base/grow.h"
 #include "data/ascii.h"
 #include "data/cuts.h"
@@ -20,11 +19,13 @@ typedef struct {
     zero_bytes *out;
 } sink;
 
-static zero_status check_known(sink *s, size_t width, int64_t n, const int32_t *tokens)
+static zero_status append(void *arg, int64_t n, const int32_t *tokens)
 {
-    const bool has_characters = s->tok->characters;
-    if (!has_characters && !s->tok->lacks_bytes) return ZERO_OK;
-    for (int64_t i = 0; i < n; i++) {
+    sink *s = arg;
+    zero_bytes *out = s->out;
+    const size_t width = (size_t)zero_encode_width(s->tok);
+    const bool has_characters = s->tok->characters, lacks = s->tok->lacks_bytes;
+    for (int64_t i = 0; (has_characters || lacks) && i < n; i++) {
         if (tokens[i] >= 0) continue;
         const size_t at = s->at + zero_tokenizer_span(s->tok, i, tokens);
         if (!has_characters)
@@ -35,16 +36,7 @@ static zero_status check_known(sink *s, size_t width, int64_t n, const int32_t *
             "character %zu of the text is not among those of the model's tokenizer",
             s->out->len / width + (size_t)i + 1);
     }
-    if (!has_characters) s->at += zero_tokenizer_span(s->tok, n, tokens);
-    return ZERO_OK;
-}
-
-static zero_status append(void *arg, int64_t n, const int32_t *tokens)
-{
-    sink *s = arg;
-    zero_bytes *out = s->out;
-    const size_t width = (size_t)zero_encode_width(s->tok);
-    ZERO_TRY(check_known(s, width, n, tokens));
+    if (!has_characters && lacks) s->at += zero_tokenizer_span(s->tok, n, tokens);
     if (width == sizeof *tokens) return zero_bytes_append(out, tokens, (size_t)n * width);
     ZERO_TRY(zero_bytes_reserve(out, (size_t)n * width));
     for (int64_t i = 0; i < n; i++, out->len += width) {
@@ -104,39 +96,34 @@ static void encode_part(void *arg, int64_t i, const unsigned char *text, size_t 
     if (st == ZERO_ERR_NOMEM) j->is_full = true;
 }
 
-/* Sets *done unless a part failed. */
-static zero_status encode_by_threads(job *j, const zero_bytes *text, int threads,
-                                     zero_bytes *tokens, bool *done)
-{
-    ZERO_TRY(zero_new(&j->parts, j->n, "parts of a text"));
-    /* All parts together, and the copy of one, are no more than the tokens may have. */
-    const size_t left = tokens->most > 0 ? tokens->most - tokens->len : 0;
-    for (int64_t i = 0; i < j->n; i++)
-        j->parts[i].most = left > 0 ? left / (size_t)(j->n + 1) + 1 : 0;
-    zero_status st = zero_cut_run(text->bytes, text->len, j->n, threads, encode_part, j);
-    *done = st == ZERO_OK && j->n_failed == 0;
-    if (st == ZERO_OK && j->is_full)
-        st = zero_fail(ZERO_ERR_NOMEM, "no memory for the tokens of a part of a text");
-    size_t bytes = 0;
-    for (int64_t i = 0; i < j->n; i++) bytes += j->parts[i].len;
-    if (*done) st = zero_bytes_reserve(tokens, bytes);
-    /* Each is freed as soon as it is copied, so only one is in memory twice. */
-    for (int64_t i = 0; i < j->n; i++) {
-        if (*done && st == ZERO_OK)
-            st = zero_bytes_append(tokens, j->parts[i].bytes, j->parts[i].len);
-        zero_bytes_destroy(&j->parts[i]);
-    }
-    free(j->parts);
-    return st;
-}
-
 zero_status zero_encode_text(const zero_tokenizer *tok, const zero_bytes *text, int threads,
                              zero_bytes *tokens)
 {
     job j = {.tok = tok, .n = zero_cut_parts(text->len, threads)};
     bool done = false;
-    if (j.n > 1 && zero_encode_may_cut(tok))
-        ZERO_TRY(encode_by_threads(&j, text, threads, tokens, &done));
+    if (j.n > 1 && zero_encode_may_cut(tok)) {
+        ZERO_TRY(zero_new(&j.parts, j.n, "parts of a text"));
+        /* All parts together, and the copy of one, are no more than the tokens may have. */
+        const size_t left = tokens->most > 0 ? tokens->most - tokens->len : 0;
+        for (int64_t i = 0; i < j.n; i++)
+            j.parts[i].most = left > 0 ? left / (size_t)(j.n + 1) + 1 : 0;
+        zero_status st =
+            zero_cut_run(text->bytes, text->len, j.n, threads, encode_part, &j);
+        done = st == ZERO_OK && j.n_failed == 0;
+        if (st == ZERO_OK && j.is_full)
+            st = zero_fail(ZERO_ERR_NOMEM, "no memory for the tokens of a part of a text");
+        size_t bytes = 0;
+        for (int64_t i = 0; i < j.n; i++) bytes += j.parts[i].len;
+        if (done) st = zero_bytes_reserve(tokens, bytes);
+        /* Each is freed as soon as it is copied, so only one is in memory twice. */
+        for (int64_t i = 0; i < j.n; i++) {
+            if (done && st == ZERO_OK)
+                st = zero_bytes_append(tokens, j.parts[i].bytes, j.parts[i].len);
+            zero_bytes_destroy(&j.parts[i]);
+        }
+        free(j.parts);
+        ZERO_TRY(st);
+    }
     /* After a failure one thread finds its place in the whole text, for the message. */
     return done ? ZERO_OK : encode(tok, false, text->bytes, text->len, tokens);
 }

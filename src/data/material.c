@@ -1,12 +1,14 @@
 #include "data/material.h"
 
-#include "base/fail.h"
 #include "data/stranger.h"
 
-static zero_status look_into_all(zero_listed *l, const char *option, const char *spec,
-                                 int token_bytes, const zero_listener *listener)
+zero_status zero_material_list(const char *option, const char *others, const char *spec,
+                               int token_bytes, const zero_listener *listener,
+                               zero_listed *listed)
 {
-    zero_files *f = &l->files;
+    ZERO_AT_END(zero_listed_close) zero_listed l = {.bytes = 0};
+    ZERO_TRY(zero_files_list(option, others, spec, &l.files));
+    zero_files *f = &l.files;
     char first[ZERO_STORAGE_FILE_PATH] = "";
     int64_t n_all = f->n, n = 0;
     for (int64_t i = 0; i < n_all; i++) {
@@ -17,19 +19,17 @@ static zero_status look_into_all(zero_listed *l, const char *option, const char 
         ZERO_TRY(zero_file_open(path, &file));
         ZERO_TRY(zero_tokens_detect(&file, token_bytes, &format, &is_binary));
         if (is_binary && !f->has_directory) return zero_stranger_refuse_binary(path);
-        if (is_binary && n == i) snprintf(first, sizeof first, "%s", path);
+        if (is_binary && n == i) zero_print(first, "%s", path);
         f->paths[i] = f->paths[n];
         f->paths[n] = path;
         if (is_binary) continue;
-        if (n == 0) l->format = format;
-        if (format.kind != l->format.kind || format.bytes != l->format.bytes)
-            return zero_fail(ZERO_ERR_FORMAT,
-                             "%.400s is %s data, but %.400s is %s data; one corpus takes "
-                             "files of one kind",
-                             l->files.paths[0], zero_tokens_name(l->format), path,
-                             zero_tokens_name(format));
-        l->format.is_assumed = l->format.is_assumed || format.is_assumed;
-        l->bytes +=
+        if (n == 0) l.format = format;
+        ZERO_FAIL_IF(
+            format.kind != l.format.kind || format.bytes != l.format.bytes, ZERO_ERR_FORMAT,
+            "%.400s is %s data, but %.400s is %s data; one corpus takes files of one kind",
+            l.files.paths[0], zero_tokens_name(l.format), path, zero_tokens_name(format));
+        l.format.is_assumed = l.format.is_assumed || format.is_assumed;
+        l.bytes +=
             file.bytes / (uint64_t)format.bytes * (uint64_t)zero_tokens_width(format);
         n++;
     }
@@ -42,16 +42,6 @@ static zero_status look_into_all(zero_listed *l, const char *option, const char 
                            option, spec, n_left_out, first);
     for (int64_t i = n; i < n_all; i++) free(f->paths[i]);
     f->n = n;
-    return ZERO_OK;
-}
-
-zero_status zero_material_list(const char *option, const char *others, const char *spec,
-                               int token_bytes, const zero_listener *listener,
-                               zero_listed *listed)
-{
-    ZERO_AT_END(zero_listed_close) zero_listed l = {.bytes = 0};
-    ZERO_TRY(zero_files_list(option, others, spec, &l.files));
-    ZERO_TRY(look_into_all(&l, option, spec, token_bytes, listener));
     ZERO_GIVE(listed, l);
     return ZERO_OK;
 }

@@ -1,6 +1,5 @@
 #include "data/merging.h"
 
-#include "base/fail.h"
 #include "base/grow.h"
 #include "data/heap.h"
 
@@ -101,10 +100,10 @@ static zero_status push(joiner *j, int32_t at)
     if (at < 0 || j->next[at] >= j->n) return ZERO_OK;
     const struct zero_merge_slot *slot = slot_at(j, at);
     if (slot->after == 0) return ZERO_OK;
-    if (zero_heap_push(&j->heap, (zero_heap_key)slot->after << 32 | (uint32_t)at))
-        return ZERO_OK;
-    return zero_fail(ZERO_ERR_NOMEM,
-                     "no memory to merge a piece of text of %" PRId64 " bytes", j->n);
+    ZERO_FAIL_IF(!zero_heap_push(&j->heap, (zero_heap_key)slot->after << 32 | (uint32_t)at),
+                 ZERO_ERR_NOMEM, "no memory to merge a piece of text of %" PRId64 " bytes",
+                 j->n);
+    return ZERO_OK;
 }
 
 static zero_status join_all(joiner *j)

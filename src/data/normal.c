@@ -2,8 +2,6 @@
 
 #include <utf8proc.h>
 
-#include "base/fail.h"
-
 /* The first byte of U+0300, before which no character joins another or has other forms. */
 enum { MAY_JOIN = 0xcc };
 
@@ -30,8 +28,8 @@ static zero_status compose(const zero_bytes *text, zero_bytes *made)
             ZERO_FREED utf8proc_uint8_t *composed = NULL;
             const utf8proc_ssize_t n = utf8proc_map(run, (utf8proc_ssize_t)len, &composed,
                                                     UTF8PROC_STABLE | UTF8PROC_COMPOSE);
-            if (n == UTF8PROC_ERROR_NOMEM)
-                return zero_fail(ZERO_ERR_NOMEM, "no memory to normalize a text");
+            ZERO_FAIL_IF(n == UTF8PROC_ERROR_NOMEM, ZERO_ERR_NOMEM,
+                         "no memory to normalize a text");
             ZERO_TRY(n < 0 ? zero_bytes_append(made, run, len)
                            : zero_bytes_append(made, composed, (size_t)n));
         }

@@ -1,28 +1,7 @@
 #include "data/opening.h"
 
-#include "base/fail.h"
 #include "base/grow.h"
 #include "data/tokenizer_find.h"
-
-/* A system whose memory ends kills a process without a word, so sizes are compared before
- * the first read. Tokens that ranks share are copied once. How many tokens a text has is
- * not known yet: reading and encoding go no further than the room. */
-static zero_status check_room(zero_opening *o, uint64_t bytes, bool are_tokens)
-{
-    const zero_corpus_source *r = o->from;
-    const bool copies = are_tokens && r->shares;
-    const uint64_t all = bytes + o->validation.bytes, needed = copies ? 2 * all : all;
-    o->read.all.most = r->room;
-    if (r->room == 0 || needed <= r->room) return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_NOMEM,
-        "--data %.200s%s%.200s: %.1f MiB of %s need %.1f MiB of memory%s, and %.1f MiB are "
-        "available; give less data, or start on nodes with more memory",
-        r->data, r->validation ? ", --val-data " : "", r->validation ? r->validation : "",
-        (double)all / 0x1p20, are_tokens ? "tokens" : "text", (double)needed / 0x1p20,
-        copies ? ", as they are copied once for all ranks of the node" : "",
-        (double)r->room / 0x1p20);
-}
 
 zero_status zero_opening_begin(zero_opening *o, zero_tokens_format format, uint64_t bytes,
                                bool are_tokens)
@@ -32,13 +11,28 @@ zero_status zero_opening_begin(zero_opening *o, zero_tokens_format format, uint6
         ZERO_TRY(zero_material_list("--val-data", "", r->validation, r->token_bytes,
                                     &r->listener, &o->validation));
     const zero_tokens_format own = o->validation.format;
-    if (o->from->validation && !(own.kind == format.kind && own.bytes == format.bytes))
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "--val-data: %.400s is %s data, but --data %.400s is %s data; "
-                         "both take files of one kind",
-                         o->validation.files.paths[0], zero_tokens_name(own), o->from->data,
-                         zero_tokens_name(format));
-    return check_room(o, bytes, are_tokens);
+    ZERO_FAIL_IF(o->from->validation &&
+                     !(own.kind == format.kind && own.bytes == format.bytes),
+                 ZERO_ERR_FORMAT,
+                 "--val-data: %.400s is %s data, but --data %.400s is %s data; both take "
+                 "files of one kind",
+                 o->validation.files.paths[0], zero_tokens_name(own), o->from->data,
+                 zero_tokens_name(format));
+    /* A system whose memory ends kills a process without a word, so sizes are compared
+     * before the first read. Tokens that ranks share are copied once. How many tokens a
+     * text has is not known yet: reading and encoding go no further than the room. */
+    const bool copies = are_tokens && r->shares;
+    const uint64_t all = bytes + o->validation.bytes, needed = copies ? 2 * all : all;
+    o->read.all.most = r->room;
+    ZERO_FAIL_IF(
+        !(r->room == 0 || needed <= r->room), ZERO_ERR_NOMEM,
+        "--data %.200s%s%.200s: %.1f MiB of %s need %.1f MiB of memory%s, and %.1f MiB are "
+        "available; give less data, or start on nodes with more memory",
+        r->data, r->validation ? ", --val-data " : "", r->validation ? r->validation : "",
+        (double)all / 0x1p20, are_tokens ? "tokens" : "text", (double)needed / 0x1p20,
+        copies ? ", as they are copied once for all ranks of the node" : "",
+        (double)r->room / 0x1p20);
+    return ZERO_OK;
 }
 
 zero_status zero_opening_learn(const zero_opening *o, const char *name, zero_corpus *corpus)
@@ -81,10 +75,10 @@ zero_status zero_opening_read_validation(zero_opening *o, zero_tokens_limit limi
     if (!o->from->validation) return ZERO_OK;
     m->is_split = true;
     ZERO_TRY(zero_material_read(m, &o->validation, 0, files->n, limit));
-    if (m->all.len > m->n_train) return ZERO_OK;
-    return zero_fail(ZERO_ERR_FORMAT, "--val-data %s: nothing to validate on: %s empty",
-                     o->from->validation,
-                     files->n == 1 ? "the file is" : "all of its files are");
+    ZERO_FAIL_IF(!(m->all.len > m->n_train), ZERO_ERR_FORMAT,
+                 "--val-data %s: nothing to validate on: %s empty", o->from->validation,
+                 files->n == 1 ? "the file is" : "all of its files are");
+    return ZERO_OK;
 }
 
 void zero_opening_adopt(const zero_opening *o, zero_material *m, int width,
@@ -99,7 +93,7 @@ void zero_opening_adopt(const zero_opening *o, zero_material *m, int width,
                                   : corpus->n_tokens - corpus->n_tokens / 10;
     *m = (zero_material){.is_split = false};
     if (!corpus->has_validation) return;
-    snprintf(corpus->validation, sizeof corpus->validation, "%.100s, %" PRId64 " tokens",
-             validation ? validation : "the files named val",
-             corpus->n_tokens - corpus->n_train);
+    zero_print(corpus->validation, "%.100s, %" PRId64 " tokens",
+               validation ? validation : "the files named val",
+               corpus->n_tokens - corpus->n_train);
 }

@@ -109,8 +109,6 @@ static zero_status read_escape(reader *r)
     return ZERO_OK;
 }
 
-/* ---- classes ---- */
-
 /* ---- groups and repetition ---- */
 
 static zero_status open_group(reader *r)
@@ -208,21 +206,6 @@ static zero_status read_item(reader *r)
     return ZERO_OK;
 }
 
-static zero_status translate(const char *where, const char *regex,
-                             char out[16 * PATTERN_BYTES])
-{
-    reader r = {.where = where, .regex = regex, .at = regex, .out = out};
-    if (strlen(regex) > PATTERN_BYTES)
-        return zero_fail(
-            ZERO_ERR_UNSUPPORTED,
-            "%s: the pre-tokenizer's pattern has %zu bytes: expected at most %d", where,
-            strlen(regex), PATTERN_BYTES);
-    while (*r.at) ZERO_TRY(read_item(&r));
-    if (r.depth > 0) return refuse(&r, "( has no end");
-    *r.out = '\0';
-    return ZERO_OK;
-}
-
 /* ---- compiling ---- */
 
 static void destroy_at(zero_pattern **pattern)
@@ -236,7 +219,13 @@ zero_status zero_pattern_compile(const char *where, const char *regex,
     ZERO_AT_END(destroy_at) zero_pattern *p = calloc(1, sizeof *p);
     ZERO_FREED char *translated = malloc((size_t)16 * PATTERN_BYTES);
     ZERO_TRY(zero_allocated(p && translated, "%s: no memory for a pattern", where));
-    ZERO_TRY(translate(where, regex, translated));
+    reader r = {.where = where, .regex = regex, .at = regex, .out = translated};
+    ZERO_FAIL_IF(strlen(regex) > PATTERN_BYTES, ZERO_ERR_UNSUPPORTED,
+                 "%s: the pre-tokenizer's pattern has %zu bytes: expected at most %d",
+                 where, strlen(regex), PATTERN_BYTES);
+    while (*r.at) ZERO_TRY(read_item(&r));
+    if (r.depth > 0) return refuse(&r, "( has no end");
+    *r.out = '\0';
     /* No repetition is made possessive, and nothing is compiled just in time: the limit
      * of matches would not count the steps of \s* then, and hostile text could hang a
      * run. */
@@ -254,11 +243,10 @@ zero_status zero_pattern_compile(const char *where, const char *regex,
                          (const char *)text);
     }
     pcre2_pattern_info(p->code, PCRE2_INFO_MATCHEMPTY, &matches_empty);
-    if (matches_empty)
-        return zero_fail(
-            ZERO_ERR_UNSUPPORTED,
-            "%s: the pre-tokenizer's pattern matches the empty text, which makes no piece",
-            where);
+    ZERO_FAIL_IF(
+        matches_empty, ZERO_ERR_UNSUPPORTED,
+        "%s: the pre-tokenizer's pattern matches the empty text, which makes no piece",
+        where);
     p->known = zero_known_pattern_find(regex);
     p->is_digits = strcmp(regex, ZERO_PATTERN_DIGIT) == 0 ||
                    strcmp(regex, ZERO_PATTERN_DIGIT "+") == 0;
@@ -317,7 +305,7 @@ static zero_status find(splitter *s, int k, const unsigned char *text, size_t le
      * PCRE2 returns 0, which is a match, too. */
     if (!s->match) s->limits = pcre2_match_context_create(NULL);
     if (!s->match && s->limits) s->match = pcre2_match_data_create(1, NULL);
-    if (!s->match) return zero_fail(ZERO_ERR_NOMEM, "no memory to match a pattern");
+    ZERO_FAIL_IF(!s->match, ZERO_ERR_NOMEM, "no memory to match a pattern");
     int found = match(s, p, text, len, from);
     if (found == PCRE2_ERROR_NOMATCH) return ZERO_OK;
     if (found < 0) {

@@ -1,6 +1,5 @@
 #include "data/stories.h"
 
-#include "base/fail.h"
 #include "base/rng.h"
 
 zero_status zero_stories_init(zero_stories *stories, uint64_t seed)
@@ -17,22 +16,6 @@ void zero_stories_destroy(zero_stories *stories)
     *stories = (zero_stories){0};
 }
 
-/* The option at which the running sum of probabilities passes u. */
-static int draw(const zero_grammar *g, int variable, int parent, double u, double *cost)
-{
-    double p = 0.0, sum = 0.0;
-    int last = 0; /* by rounding the sum may stay below 1, and u may be above it */
-    for (int i = 0; i < g->nodes[variable].n_options && sum <= u; i++) {
-        double share = zero_grammar_probability(g, variable, i, parent);
-        if (share == 0.0) continue;
-        p = share;
-        sum += share;
-        last = i;
-    }
-    *cost -= log(p);
-    return last;
-}
-
 int zero_stories_tell(const zero_stories *stories, int64_t k, char text[ZERO_STORY_MAX],
                       double *cost)
 {
@@ -43,7 +26,19 @@ int zero_stories_tell(const zero_stories *stories, int64_t k, char text[ZERO_STO
     *cost = 0.0;
     for (int v = 0; v < g->n; v++) {
         int parent = g->nodes[v].parent < 0 ? -1 : options[g->nodes[v].parent];
-        options[v] = draw(g, v, parent, zero_rng_uniform(&rng, (uint64_t)v), cost);
+        /* The option at which the running sum of probabilities passes u. */
+        double u = zero_rng_uniform(&rng, (uint64_t)v);
+        double p = 0.0, sum = 0.0;
+        int last = 0; /* by rounding the sum may stay below 1, and u may be above it */
+        for (int i = 0; i < g->nodes[v].n_options && sum <= u; i++) {
+            double share = zero_grammar_probability(g, v, i, parent);
+            if (share == 0.0) continue;
+            p = share;
+            sum += share;
+            last = i;
+        }
+        *cost -= log(p);
+        options[v] = last;
     }
     for (int v = g->n_cast; v < g->n; v++) {
         zero_story_text line = g->nodes[v].options[options[v]].forms[0];

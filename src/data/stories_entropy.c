@@ -50,17 +50,6 @@ static double surprise(const walk *w)
     return -log(share(w, w->variable, w->options[w->variable]));
 }
 
-static double entropy(const zero_grammar *g)
-{
-    double sum = 0.0;
-    for (int v = 0; v < g->n; v++) {
-        walk w = {.g = g, .fixed = -1, .value = surprise, .variable = v};
-        w.set = with_ancestors(g, UINT64_C(1) << v);
-        sum += expect(&w, 0, 1.0);
-    }
-    return sum;
-}
-
 /* Our own tokenizers need no memory for chunks and have no patterns: they cannot fail. */
 static double length_of(const zero_tokenizer *tok, const char *text, int len)
 {
@@ -120,6 +109,11 @@ zero_stories_entropy zero_stories_measure(const zero_stories *stories,
     double n = length_of(tok, "\n\n", 2);
     for (int v = g->n_cast; v < g->n; v++)
         for (int i = 0; i < g->nodes[v].n_options; i++) n += template_tokens(g, tok, v, i);
-    double h = entropy(g);
+    double h = 0.0;
+    for (int v = 0; v < g->n; v++) {
+        walk w = {.g = g, .fixed = -1, .value = surprise, .variable = v};
+        w.set = with_ancestors(g, UINT64_C(1) << v);
+        h += expect(&w, 0, 1.0);
+    }
     return (zero_stories_entropy){h, n, h / n};
 }

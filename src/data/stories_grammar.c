@@ -74,30 +74,11 @@ static void read_option(const zero_grammar *g, zero_story_node *node, zero_story
     (void)n_forms;
 }
 
-/* "name[ < parent]: form|form|...[ = other]" */
-static void read_heading(zero_grammar *g, const char *line)
-{
-    const char *less = strstr(line, " < "), *colon = strstr(line, ": "),
-               *other = strstr(line, " = "), *end = line + strlen(line);
-    assert(g->n < ZERO_STORY_VARIABLES && colon);
-    zero_story_node *node = &g->nodes[g->n];
-    node->n_options = 0;
-    node->name = between(line, less ? less : colon);
-    node->n_forms = split(between(colon + 2, other ? other : end), node->form_names);
-    node->parent = less ? find_variable(g, between(less + 3, colon)) : -1;
-    if (other) {
-        const zero_story_node *from = &g->nodes[find_variable(g, between(other + 3, end))];
-        node->n_options = from->n_options;
-        memcpy(node->options, from->options, sizeof node->options);
-    }
-    g->n++;
-}
-
 zero_status zero_grammar_create(zero_grammar **grammar)
 {
     const size_t size = strlen(zero_story_files[0].text) + 1;
     zero_grammar *g = calloc(1, sizeof *g + size);
-    if (!g) return zero_fail(ZERO_ERR_NOMEM, "no memory for the grammar of the stories");
+    ZERO_FAIL_IF(!g, ZERO_ERR_NOMEM, "no memory for the grammar of the stories");
     memcpy(g->text, zero_story_files[0].text, size);
     for (char *line = g->text, *next; *line; line = next) {
         next = line + strcspn(line, "\n");
@@ -106,7 +87,23 @@ zero_status zero_grammar_create(zero_grammar **grammar)
         if (strcmp(at, "[lines]") == 0) g->n_cast = g->n;
         if (strchr("#[", *at)) continue; /* an empty line, too */
         if (at == line) {
-            read_heading(g, at);
+            /* "name[ < parent]: form|form|...[ = other]" */
+            const char *less = strstr(at, " < "), *colon = strstr(at, ": "),
+                       *other = strstr(at, " = "), *stop = at + strlen(at);
+            assert(g->n < ZERO_STORY_VARIABLES && colon);
+            zero_story_node *node = &g->nodes[g->n];
+            node->n_options = 0;
+            node->name = between(at, less ? less : colon);
+            node->n_forms =
+                split(between(colon + 2, other ? other : stop), node->form_names);
+            node->parent = less ? find_variable(g, between(less + 3, colon)) : -1;
+            if (other) {
+                const zero_story_node *from =
+                    &g->nodes[find_variable(g, between(other + 3, stop))];
+                node->n_options = from->n_options;
+                memcpy(node->options, from->options, sizeof node->options);
+            }
+            g->n++;
             continue;
         }
         for (; (end = strstr(at, "; ")); at = end + 2)

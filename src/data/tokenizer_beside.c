@@ -1,6 +1,5 @@
 #include "data/tokenizer_beside.h"
 
-#include "base/fail.h"
 #include "base/number.h"
 #include "base/text.h"
 #include "data/tokenizer_json.h"
@@ -33,25 +32,6 @@ typedef struct {
     bool is_special;
 } saying;
 
-/* A special token is looked for before texts are normalized, unless its flags say something
- * else. */
-static zero_status describe(const saying *s, int64_t id, json_t **token)
-{
-    static const char *const names[] = {"single_word", "lstrip", "rstrip", "normalized",
-                                        "special"};
-    const bool standard[] = {false, false, false, !s->is_special, s->is_special};
-    *token = json_pack("{s:I, s:s}", "id", id, "content", s->text);
-    if (!*token)
-        return zero_fail(ZERO_ERR_NOMEM, "%.500s: no memory for an added token", s->path);
-    for (int i = 0; i < 5; i++) {
-        bool flag = standard[i];
-        if (json_object_get(s->flags, names[i]))
-            ZERO_TRY(zero_json_flag(s->path, s->flags, names[i], &flag));
-        json_object_set_new(*token, names[i], json_boolean(flag));
-    }
-    return zero_tokenizer_check_added(s->path, *token);
-}
-
 /* A token that is known already keeps its id; with `replaces` it gets the flags. */
 static zero_status add(adder *a, const saying *s, bool replaces)
 {
@@ -62,13 +42,25 @@ static zero_status add(adder *a, const saying *s, bool replaces)
                        : word ? json_integer_value(word)
                               : a->next;
     if (s->text[0] == '\0') return ZERO_OK;
-    if (s->id >= 0 && s->id != id)
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%.500s: \"%s\" has the id %" PRId64 ": expected %" PRId64
-                         ", which it has in the tokenizer, or as the next token after it",
-                         s->path, ZERO_SHOWN_SHORT(s->text), s->id, id);
+    ZERO_FAIL_IF(s->id >= 0 && s->id != id, ZERO_ERR_FORMAT,
+                 "%.500s: \"%s\" has the id %" PRId64 ": expected %" PRId64
+                 ", which it has in the tokenizer, or as the next token after it",
+                 s->path, ZERO_SHOWN_SHORT(s->text), s->id, id);
     if (known && !replaces) return ZERO_OK;
-    ZERO_TRY(describe(s, id, &token));
+    /* A special token is looked for before texts are normalized, unless its flags say
+     * something else. */
+    static const char *const names[] = {"single_word", "lstrip", "rstrip", "normalized",
+                                        "special"};
+    const bool standard[] = {false, false, false, !s->is_special, s->is_special};
+    token = json_pack("{s:I, s:s}", "id", id, "content", s->text);
+    ZERO_FAIL_IF(!token, ZERO_ERR_NOMEM, "%.500s: no memory for an added token", s->path);
+    for (int i = 0; i < 5; i++) {
+        bool flag = standard[i];
+        if (json_object_get(s->flags, names[i]))
+            ZERO_TRY(zero_json_flag(s->path, s->flags, names[i], &flag));
+        json_object_set_new(token, names[i], json_boolean(flag));
+    }
+    ZERO_TRY(zero_tokenizer_check_added(s->path, token));
     if (!known) {
         if (json_object_set(a->by_text, s->text, token) != 0 ||
             json_array_append(a->list, token) != 0)
@@ -254,13 +246,12 @@ static zero_status check_config(const adder *a, const json_t *root)
     const json_t *config = a->files[ZERO_BESIDE_CONFIG];
     const char *class = json_string_value(json_object_get(config, "tokenizer_class"));
     for (int i = 0; i < ZERO_COUNT(flags); i++)
-        if (json_is_true(json_object_get(config, flags[i])) &&
-            !(i < 3 && does(root, flags[i])))
-            return zero_fail(
-                ZERO_ERR_UNSUPPORTED,
-                "%.500s: \"%s\": true is not supported, and without it texts have other "
-                "ids; if that is what the model wants, set it to false",
-                path, flags[i]);
+        ZERO_FAIL_IF(json_is_true(json_object_get(config, flags[i])) &&
+                         !(i < 3 && does(root, flags[i])),
+                     ZERO_ERR_UNSUPPORTED,
+                     "%.500s: \"%s\": true is not supported, and without it texts have "
+                     "other ids; if that is what the model wants, set it to false",
+                     path, flags[i]);
     if (!a->beside->is_pair || !class) return ZERO_OK;
     for (int i = 0; i < ZERO_COUNT(classes); i++)
         if (strcmp(class, classes[i]) == 0) return ZERO_OK;
@@ -274,24 +265,6 @@ static zero_status check_config(const adder *a, const json_t *root)
 
 /* ---- all of it ---- */
 
-/* The tokens that the tokenizer.json has added itself. */
-static zero_status index_known(adder *a)
-{
-    size_t i;
-    json_t *token;
-    a->by_text = json_object();
-    a->next = (int64_t)json_object_size(a->vocab);
-    if (!a->by_text) return no_memory(a);
-    json_array_foreach(a->list, i, token)
-    {
-        const char *text = text_of(token);
-        if (!json_is_object(token) || !text) continue; /* its own reader refuses it */
-        if (json_object_set(a->by_text, text, token) != 0) return no_memory(a);
-        a->next += !json_object_get(a->vocab, text);
-    }
-    return ZERO_OK;
-}
-
 static zero_status add_all(adder *a, const json_t *root)
 {
     for (int i = 0; i < ZERO_BESIDE_FILES; i++) {
@@ -299,17 +272,28 @@ static zero_status add_all(adder *a, const json_t *root)
         const zero_bytes *text = &a->beside->files[i].text;
         if (!a->beside->files[i].exists) continue;
         ZERO_TRY(zero_json_parse_wide(path, text->bytes, text->len, &a->files[i]));
-        if (!json_is_object(a->files[i]))
-            return zero_fail(ZERO_ERR_FORMAT, "%.500s: expected an object", path);
+        ZERO_FAIL_IF(!json_is_object(a->files[i]), ZERO_ERR_FORMAT,
+                     "%.500s: expected an object", path);
     }
     ZERO_TRY(check_config(a, root));
-    ZERO_TRY(index_known(a));
+    /* The tokens that the tokenizer.json has added itself. */
+    size_t k;
+    json_t *token;
+    a->by_text = json_object();
+    a->next = (int64_t)json_object_size(a->vocab);
+    if (!a->by_text) return no_memory(a);
+    json_array_foreach(a->list, k, token)
+    {
+        const char *text = text_of(token);
+        if (!json_is_object(token) || !text) continue; /* its own reader refuses it */
+        if (json_object_set(a->by_text, text, token) != 0) return no_memory(a);
+        a->next += !json_object_get(a->vocab, text);
+    }
     json_t *decoder = json_object_get(a->files[ZERO_BESIDE_CONFIG], "added_tokens_decoder");
     a->has_decoder = json_is_object(decoder);
-    if (decoder && !a->has_decoder)
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%.500s: \"added_tokens_decoder\": expected an object",
-                         a->beside->files[ZERO_BESIDE_CONFIG].path);
+    ZERO_FAIL_IF(decoder && !a->has_decoder, ZERO_ERR_FORMAT,
+                 "%.500s: \"added_tokens_decoder\": expected an object",
+                 a->beside->files[ZERO_BESIDE_CONFIG].path);
     /* In the order of ids, as transformers adds them. */
     json_t *object = a->has_decoder ? decoder : a->files[ZERO_BESIDE_ADDED];
     const char *key;

@@ -32,46 +32,35 @@ static zero_status make(zero_tokenizer *tok, const uint32_t *characters, int32_t
 
 enum { CODE_POINTS = 0x110000 };
 
-/* Marks each character that occurs, and counts them. */
-static zero_status mark(const unsigned char *text, size_t len, bool *occurs, int32_t *n)
-{
-    *n = 0;
-    for (size_t at = 0, bytes; at < len; at += bytes) {
-        uint32_t c = 0;
-        bytes = zero_utf8_read(text + at, len - at, &c);
-        if (bytes == 0)
-            return zero_fail(ZERO_ERR_FORMAT,
-                             "--tokenizer char: the text is not UTF-8 at byte %zu "
-                             "(0x%02x); --tokenizer byte takes any bytes",
-                             at, text[at]);
-        if (c == 0)
-            return zero_fail(
-                ZERO_ERR_FORMAT,
-                "--tokenizer char: the text has a NUL at byte %zu, which the tokenizer's "
-                "file cannot hold; --tokenizer byte takes any bytes",
-                at);
-        *n += !occurs[c];
-        occurs[c] = true;
-    }
-    if (*n <= ZERO_VOCAB_MAX) return ZERO_OK;
-    return zero_fail(ZERO_ERR_FORMAT,
-                     "--tokenizer char: the text has %" PRId32
-                     " different characters, more than %" PRId32
-                     "; use --tokenizer byte or bpe:N",
-                     *n, ZERO_VOCAB_MAX);
-}
-
 zero_status zero_tokenizer_learn_characters(zero_tokenizer *tok, const unsigned char *text,
                                             size_t len)
 {
     ZERO_FREED bool *occurs = NULL;
     ZERO_FREED uint32_t *list = NULL;
-    int32_t n, at = 0;
+    int32_t n = 0, at = 0;
     ZERO_TRY(zero_new(&occurs, CODE_POINTS, "possible characters"));
-    ZERO_TRY(mark(text, len, occurs, &n));
-    if (n == 0)
-        return zero_fail(ZERO_ERR_FORMAT, "a tokenizer has 1 to %d characters, not 0",
-                         ZERO_VOCAB_MAX);
+    /* Marks each character that occurs, and counts them. */
+    for (size_t place = 0, bytes; place < len; place += bytes) {
+        uint32_t c = 0;
+        bytes = zero_utf8_read(text + place, len - place, &c);
+        ZERO_FAIL_IF(bytes == 0, ZERO_ERR_FORMAT,
+                     "--tokenizer char: the text is not UTF-8 at byte %zu (0x%02x); "
+                     "--tokenizer byte takes any bytes",
+                     place, text[place]);
+        ZERO_FAIL_IF(c == 0, ZERO_ERR_FORMAT,
+                     "--tokenizer char: the text has a NUL at byte %zu, which the "
+                     "tokenizer's file cannot hold; --tokenizer byte takes any bytes",
+                     place);
+        n += !occurs[c];
+        occurs[c] = true;
+    }
+    ZERO_FAIL_IF(n > ZERO_VOCAB_MAX, ZERO_ERR_FORMAT,
+                 "--tokenizer char: the text has %" PRId32
+                 " different characters, more than %" PRId32
+                 "; use --tokenizer byte or bpe:N",
+                 n, ZERO_VOCAB_MAX);
+    ZERO_FAIL_IF(n == 0, ZERO_ERR_FORMAT, "a tokenizer has 1 to %d characters, not 0",
+                 ZERO_VOCAB_MAX);
     ZERO_TRY(zero_new(&list, n, "characters"));
     for (uint32_t c = 0; c < CODE_POINTS; c++)
         if (occurs[c]) list[at++] = c;
@@ -85,19 +74,6 @@ bool zero_tokenizer_has_characters(const json_t *root)
     const char *type =
         json_string_value(json_object_get(json_object_get(root, "model"), "type"));
     return type && strcmp(type, "WordLevel") == 0;
-}
-
-/* Only files as this program writes them. */
-static zero_status check_form(const char *path, const json_t *root, json_t *vocab)
-{
-    json_auto_t *expected =
-        zero_tokenizer_describe(ZERO_FORM_CHARACTERS, json_incref(vocab), NULL);
-    ZERO_TRY(zero_allocated(expected, "%.500s: no memory to check it", path));
-    if (json_equal(expected, root)) return ZERO_OK;
-    return zero_fail(ZERO_ERR_UNSUPPORTED,
-                     "%.500s: \"model\": WordLevel is not supported, but for the "
-                     "tokenizers of characters that this program writes",
-                     path);
 }
 
 /* Lists the characters by their ids. */
@@ -123,11 +99,11 @@ static zero_status take_vocab(const char *path, json_t *vocab, uint32_t *list, s
         zero_utf8_write(list[i], (unsigned char *)last);
         wrong = last;
     }
-    if (!wrong) return ZERO_OK;
-    return zero_fail(ZERO_ERR_FORMAT,
-                     "%.500s: \"vocab\": expected characters in ascending order with the "
-                     "ids 0 to %zu, each once: \"%s\" does not fit",
-                     path, n - 1, ZERO_SHOWN_SHORT(wrong));
+    ZERO_FAIL_IF(wrong, ZERO_ERR_FORMAT,
+                 "%.500s: \"vocab\": expected characters in ascending order with the ids 0 "
+                 "to %zu, each once: \"%s\" does not fit",
+                 path, n - 1, ZERO_SHOWN_SHORT(wrong));
+    return ZERO_OK;
 }
 
 zero_status zero_tokenizer_take_characters(const char *path, const json_t *root,
@@ -137,12 +113,18 @@ zero_status zero_tokenizer_take_characters(const char *path, const json_t *root,
     ZERO_FREED uint32_t *list = NULL;
     ZERO_TRY(zero_json_object(path, root, "model", &model));
     ZERO_TRY(zero_json_object(path, model, "vocab", &vocab));
-    ZERO_TRY(check_form(path, root, (json_t *)vocab));
+    /* Only files as this program writes them. */
+    json_auto_t *expected =
+        zero_tokenizer_describe(ZERO_FORM_CHARACTERS, json_incref((json_t *)vocab), NULL);
+    ZERO_TRY(zero_allocated(expected, "%.500s: no memory to check it", path));
+    ZERO_FAIL_IF(!json_equal(expected, root), ZERO_ERR_UNSUPPORTED,
+                 "%.500s: \"model\": WordLevel is not supported, but for the tokenizers of "
+                 "characters that this program writes",
+                 path);
     const size_t n = json_object_size(vocab);
-    if (n < 1 || n > ZERO_VOCAB_MAX)
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%.500s: \"vocab\": expected 1 to %d characters, found %zu", path,
-                         ZERO_VOCAB_MAX, n);
+    ZERO_FAIL_IF(n < 1 || n > ZERO_VOCAB_MAX, ZERO_ERR_FORMAT,
+                 "%.500s: \"vocab\": expected 1 to %d characters, found %zu", path,
+                 ZERO_VOCAB_MAX, n);
     ZERO_TRY(zero_new(&list, n, "characters"));
     ZERO_TRY(take_vocab(path, (json_t *)vocab, list, n));
     return make(out, list, (int32_t)n);

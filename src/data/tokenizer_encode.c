@@ -58,11 +58,10 @@ zero_status zero_tokenizer_index_texts(zero_tokenizer *tok, const bool *has_text
         if (has_text && !has_text[i]) continue;
         const unsigned char *text = zero_tokenizer_decode(tok, i, &len);
         struct zero_text_slot *slot = text_slot(tok, text, len);
-        if (slot->after != 0)
-            return zero_fail(ZERO_ERR_FORMAT,
-                             "tokens %" PRId32 " and %" PRId32
-                             " of the tokenizer have the same text",
-                             slot->after - 1, i);
+        ZERO_FAIL_IF(slot->after != 0, ZERO_ERR_FORMAT,
+                     "tokens %" PRId32 " and %" PRId32
+                     " of the tokenizer have the same text",
+                     slot->after - 1, i);
         slot->after = i + 1;
     }
     return ZERO_OK;
@@ -156,19 +155,6 @@ static const zero_added_token *find_added(const zero_added *added,
     return NULL;
 }
 
-static zero_status encode_level(encoder *e, int k, const zero_bytes *text);
-
-/* What is left between added tokens of level k - 1. */
-static zero_status encode_rest(encoder *e, int k, zero_bytes text)
-{
-    ZERO_AT_END(zero_bytes_destroy) zero_bytes made = {0};
-    const bool begins = e->is_begun ? e->tok->blank != ZERO_BLANK_FIRST : !e->is_rest;
-    ZERO_TRY(zero_normal_form(e->tok, k == 1, begins, &text, &made));
-    ZERO_TRY(k == 1 ? encode_level(e, 1, &text) : encode_pieces(e, &text));
-    e->is_begun = e->is_begun || text.len > 0;
-    return ZERO_OK;
-}
-
 /* Added tokens of level k are found in the text, those of later levels in what is left. */
 static zero_status encode_level(encoder *e, int k, const zero_bytes *text)
 {
@@ -176,8 +162,12 @@ static zero_status encode_level(encoder *e, int k, const zero_bytes *text)
         const zero_added_token *found =
             find_added(&e->tok->added[k], text->bytes, text->len, from, &at);
         const size_t end = found ? at : text->len;
-        ZERO_TRY(encode_rest(e, k + 1,
-                             (zero_bytes){.bytes = text->bytes + from, .len = end - from}));
+        zero_bytes left = {.bytes = text->bytes + from, .len = end - from};
+        ZERO_AT_END(zero_bytes_destroy) zero_bytes made = {0};
+        const bool begins = e->is_begun ? e->tok->blank != ZERO_BLANK_FIRST : !e->is_rest;
+        ZERO_TRY(zero_normal_form(e->tok, k == 0, begins, &left, &made));
+        ZERO_TRY(k == 0 ? encode_level(e, 1, &left) : encode_pieces(e, &left));
+        e->is_begun = e->is_begun || left.len > 0;
         if (!found) return ZERO_OK;
         ZERO_TRY(e->take(e->arg, 1, &found->id));
         e->is_begun = true;
@@ -253,8 +243,7 @@ zero_status zero_tokenizer_refuse_byte(const zero_tokenizer *tok, const char *wh
 {
     const char letter[] = {' ', '(', (char)byte, ')', '\0'};
     char place[40] = ""; /* that in a normalized text is not the place in the text */
-    if (!tok->composes && !tok->has_marks)
-        snprintf(place, sizeof place, ", at byte %zu", at);
+    if (!tok->composes && !tok->has_marks) zero_print(place, ", at byte %zu", at);
     return zero_fail(
         ZERO_ERR_INVALID,
         "%s: the tokenizer %s has no token for the byte 0x%02x%s%s: its alphabet is that "

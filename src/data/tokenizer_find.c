@@ -1,11 +1,9 @@
 #include "data/tokenizer_find.h"
 
-#include "base/fail.h"
 #include "base/number.h"
 #include "data/stranger.h"
 #include "data/tokenizer_file.h"
 #include "data/tokenizer_json.h"
-#include "io/file.h"
 
 static const struct {
     const char *vocab, *merges;
@@ -75,30 +73,14 @@ void zero_tokenizer_name_stranger(const char *path, char named[ZERO_TOKENIZER_NA
     }
 }
 
-/* Reads the files beside the tokenizer `path`. The caller destroys them, also after a
- * failure. */
-static zero_status read_beside(const char *path, bool is_pair, zero_beside *b)
-{
-    static const char *const names[ZERO_BESIDE_FILES] = {
-        "tokenizer_config.json", "added_tokens.json", "special_tokens_map.json"};
-    *b = (zero_beside){.is_pair = is_pair};
-    for (int i = 0; i < ZERO_BESIDE_FILES; i++) {
-        b->files[i].exists = beside(path, names[i], b->files[i].path);
-        if (b->files[i].exists)
-            ZERO_TRY(zero_bytes_read_at_most(&b->files[i].text, b->files[i].path,
-                                             ZERO_TOKENIZER_FILE_MAX));
-    }
-    return ZERO_OK;
-}
-
 zero_status zero_tokenizer_check_path(const char *path)
 {
     ZERO_TRY(zero_storage_check_length(path, ZERO_STORAGE_PATH - 32));
-    if (zero_path_look(path) != ZERO_PATH_OF_NOTHING) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "unknown tokenizer '%s': expected byte, char or bpe:N, as in bpe:512, "
-                     "or the path of " ZERO_TOKENIZER_FILES ", and there is no such path",
-                     path);
+    ZERO_FAIL_IF(zero_path_look(path) == ZERO_PATH_OF_NOTHING, ZERO_ERR_INVALID,
+                 "unknown tokenizer '%s': expected byte, char or bpe:N, as in bpe:512, or "
+                 "the path of " ZERO_TOKENIZER_FILES ", and there is no such path",
+                 path);
+    return ZERO_OK;
 }
 
 zero_status zero_tokenizer_open(const char *path, zero_tokenizer *out)
@@ -122,8 +104,15 @@ zero_status zero_tokenizer_open(const char *path, zero_tokenizer *out)
     while (pair >= 0 && strcmp(name, pairs[pair].vocab) != 0 &&
            strcmp(name, pairs[pair].merges) != 0)
         pair--;
-    ZERO_AT_END(zero_beside_destroy) zero_beside b;
-    ZERO_TRY(read_beside(file, pair >= 0, &b));
+    ZERO_AT_END(zero_beside_destroy) zero_beside b = {.is_pair = pair >= 0};
+    static const char *const names[ZERO_BESIDE_FILES] = {
+        "tokenizer_config.json", "added_tokens.json", "special_tokens_map.json"};
+    for (int i = 0; i < ZERO_BESIDE_FILES; i++) {
+        b.files[i].exists = beside(file, names[i], b.files[i].path);
+        if (b.files[i].exists)
+            ZERO_TRY(zero_bytes_read_at_most(&b.files[i].text, b.files[i].path,
+                                             ZERO_TOKENIZER_FILE_MAX));
+    }
     /* Reads a tokenizer.json, or the two files of a pair. */
     char first[ZERO_STORAGE_PATH], second[ZERO_STORAGE_PATH];
     ZERO_AT_END(zero_bytes_destroy) zero_bytes text = {0};

@@ -34,7 +34,7 @@ static zero_status expect_flag(const char *path, const json_t *object, const cha
     char what[64];
     ZERO_TRY(take_flag(path, object, key, &found));
     if (found == expected) return ZERO_OK;
-    snprintf(what, sizeof what, "%s %s", key, found ? "true" : "false");
+    zero_print(what, "%s %s", key, found ? "true" : "false");
     return unsupported(path, key, what);
 }
 

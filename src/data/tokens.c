@@ -1,6 +1,5 @@
 #include "data/tokens.h"
 
-#include "base/fail.h"
 #include "base/number.h"
 #include "base/text.h"
 #include "base/utf8.h"
@@ -31,9 +30,9 @@ int zero_tokens_width(zero_tokens_format format)
 
 zero_status zero_tokens_check_bytes(int64_t n)
 {
-    if (n == 0 || n == 1 || n == 2 || n == 4 || n == 8) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID, "--token-bytes %" PRId64 ": expected 1, 2, 4 or 8",
-                     n);
+    ZERO_FAIL_IF(n != 0 && n != 1 && n != 2 && n != 4 && n != 8, ZERO_ERR_INVALID,
+                 "--token-bytes %" PRId64 ": expected 1, 2, 4 or 8", n);
+    return ZERO_OK;
 }
 
 /* ---- formats ---- */
@@ -91,30 +90,6 @@ zero_status zero_tokens_read_index(const char *path, const unsigned char *bytes,
                      path, INDEX_TYPE_AT);
 }
 
-/* The index beside X.bin, if there is one, says how many bytes its tokens have. With
- * --token-bytes something else of that name is not in the way; without, it is not passed
- * over: the tokens would be read by an assumption. */
-static zero_status look_beside(const char *path, int token_bytes,
-                               zero_tokens_format *format)
-{
-    char name[ZERO_STORAGE_FILE_PATH];
-    unsigned char bytes[INDEX_BYTES];
-    ZERO_AT_END(zero_file_close) zero_file file = {0};
-    size_t len = 0;
-    int indexed = 0;
-    snprintf(name, sizeof name, "%.*s.idx", (int)strlen(path) - 4, path);
-    if (zero_path_look(name) == ZERO_PATH_OF_NOTHING) return ZERO_OK;
-    zero_status st = zero_file_open(name, &file);
-    if (st == ZERO_OK) st = zero_file_read_some(&file, 0, bytes, sizeof bytes, &len);
-    if (st == ZERO_OK) st = zero_tokens_read_index(name, bytes, len, &indexed);
-    if (st != ZERO_OK) return token_bytes > 0 ? ZERO_OK : st;
-    if (token_bytes > 0 && token_bytes != indexed)
-        return contradicts(path, token_bytes, "the index beside it", indexed);
-    format->bytes = indexed;
-    format->is_assumed = false;
-    return ZERO_OK;
-}
-
 zero_status zero_tokens_detect(const zero_file *file, int token_bytes,
                                zero_tokens_format *format, bool *is_binary)
 {
@@ -125,26 +100,42 @@ zero_status zero_tokens_detect(const zero_file *file, int token_bytes,
     *is_binary = format->kind == ZERO_TOKENS_TEXT && zero_stranger_is_binary(bytes, len);
     if (format->kind != ZERO_TOKENS_RAW || !zero_ends_in(file->path, ".bin"))
         return ZERO_OK;
-    return look_beside(file->path, token_bytes, format);
+    /* The index beside X.bin, if there is one, says how many bytes its tokens have.
+     * With --token-bytes something else of that name is not in the way; without, it is
+     * not passed over: the tokens would be read by an assumption. */
+    char name[ZERO_STORAGE_FILE_PATH];
+    unsigned char index[INDEX_BYTES];
+    ZERO_AT_END(zero_file_close) zero_file beside = {0};
+    size_t n = 0;
+    int indexed = 0;
+    zero_print(name, "%.*s.idx", (int)strlen(file->path) - 4, file->path);
+    if (zero_path_look(name) == ZERO_PATH_OF_NOTHING) return ZERO_OK;
+    zero_status st = zero_file_open(name, &beside);
+    if (st == ZERO_OK) st = zero_file_read_some(&beside, 0, index, sizeof index, &n);
+    if (st == ZERO_OK) st = zero_tokens_read_index(name, index, n, &indexed);
+    if (st != ZERO_OK) return token_bytes > 0 ? ZERO_OK : st;
+    if (token_bytes > 0 && token_bytes != indexed)
+        return contradicts(file->path, token_bytes, "the index beside it", indexed);
+    format->bytes = indexed;
+    format->is_assumed = false;
+    return ZERO_OK;
 }
 
 zero_status zero_tokens_vocab(zero_tokens_format f, const char *path, int64_t given,
                               int64_t *vocab)
 {
-    if (given == 0 && f.kind == ZERO_TOKENS_RAW && f.bytes > 1)
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "%.500s: a file of raw tokens, such as nanoGPT's, does not say how many words "
-            "its vocabulary has; pass --vocab N (50257 for GPT-2's, 65 for nanoGPT's "
-            "Shakespeare in characters), or the tokens' tokenizer as --tokenizer PATH",
-            path);
-    if (f.is_assumed && given > MOST_ASSUMED)
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "%.500s: tokens of 2 bytes, as in nanoGPT's files, reach %d, and the "
-            "vocabulary has %" PRId64
-            " words; give --token-bytes 4 if that is what these have, or --token-bytes 2",
-            path, MOST_ASSUMED - 1, given);
+    ZERO_FAIL_IF(
+        given == 0 && f.kind == ZERO_TOKENS_RAW && f.bytes > 1, ZERO_ERR_INVALID,
+        "%.500s: a file of raw tokens, such as nanoGPT's, does not say how many words its "
+        "vocabulary has; pass --vocab N (50257 for GPT-2's, 65 for nanoGPT's Shakespeare "
+        "in characters), or the tokens' tokenizer as --tokenizer PATH",
+        path);
+    ZERO_FAIL_IF(
+        f.is_assumed && given > MOST_ASSUMED, ZERO_ERR_INVALID,
+        "%.500s: tokens of 2 bytes, as in nanoGPT's files, reach %d, and the vocabulary "
+        "has %" PRId64
+        " words; give --token-bytes 4 if that is what these have, or --token-bytes 2",
+        path, MOST_ASSUMED - 1, given);
     int64_t makers = f.kind == ZERO_TOKENS_LLAMA3 ? 128256 : f.bytes == 1 ? 256 : 50257;
     *vocab = given > 0 ? given : makers;
     return ZERO_OK;
@@ -257,22 +248,20 @@ static zero_status check_assumed(const char *path, zero_tokens_format f,
 {
     int width = f.bytes;
     if (!f.is_assumed) return ZERO_OK;
-    if (looks_like_text(bytes, size))
-        return zero_fail(
-            ZERO_ERR_FORMAT,
-            "%.500s: this is text, and a file named .bin is read as tokens of 2 bytes; "
-            "give it another name, or --token-bytes 2 if these are tokens",
-            path);
+    ZERO_FAIL_IF(looks_like_text(bytes, size), ZERO_ERR_FORMAT,
+                 "%.500s: this is text, and a file named .bin is read as tokens of 2 "
+                 "bytes; give it another name, or --token-bytes 2 if these are tokens",
+                 path);
     const parity found = count_parity(bytes, width, size);
     for (parity p = found; width < 8 && 2 * p.odd < p.even;)
         p = count_parity(bytes, width *= 2, size);
-    if (width == f.bytes) return ZERO_OK;
-    return zero_fail(ZERO_ERR_FORMAT,
-                     "%.500s: of its %zu numbers of %d bytes %zu at even places and %zu at "
-                     "odd ones are not 0: these seem to be tokens of %d bytes; give "
-                     "--token-bytes %d, or --token-bytes %d if they are not",
-                     path, size / (size_t)f.bytes, f.bytes, found.even, found.odd, width,
-                     width, f.bytes);
+    ZERO_FAIL_IF(width != f.bytes, ZERO_ERR_FORMAT,
+                 "%.500s: of its %zu numbers of %d bytes %zu at even places and %zu at odd "
+                 "ones are not 0: these seem to be tokens of %d bytes; give --token-bytes "
+                 "%d, or --token-bytes %d if they are not",
+                 path, size / (size_t)f.bytes, f.bytes, found.even, found.odd, width, width,
+                 f.bytes);
+    return ZERO_OK;
 }
 
 /* ---- whole files ---- */
@@ -286,31 +275,27 @@ zero_status zero_tokens_take(const char *path, zero_tokens_format f,
     zero_tokens_format now;
     const bool is_raw = f.kind == ZERO_TOKENS_RAW;
     ZERO_TRY(zero_tokens_recognise(path, file, size, is_raw ? f.bytes : 0, &now));
-    if (now.kind != f.kind)
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%s: at byte 0: expected a file of %s, found %s: the file changed "
-                         "while being read",
-                         path, zero_tokens_name(f), zero_tokens_name(now));
+    ZERO_FAIL_IF(
+        now.kind != f.kind, ZERO_ERR_FORMAT,
+        "%s: at byte 0: expected a file of %s, found %s: the file changed while being read",
+        path, zero_tokens_name(f), zero_tokens_name(now));
     if (f.kind != ZERO_TOKENS_RAW) {
-        if (size < HEADER_BYTES)
-            return zero_fail(ZERO_ERR_FORMAT,
-                             "%s: the header of %d bytes is cut off: the file has only %zu",
-                             path, HEADER_BYTES, size);
+        ZERO_FAIL_IF(size < HEADER_BYTES, ZERO_ERR_FORMAT,
+                     "%s: the header of %d bytes is cut off: the file has only %zu", path,
+                     HEADER_BYTES, size);
         uint64_t version = zero_little_endian(file + 4, 4);
         uint64_t n = zero_little_endian(file + 8, 4);
         uint64_t known = f.kind == ZERO_TOKENS_LLMC ? 1 : 7;
-        if (version != known)
-            return zero_fail(ZERO_ERR_FORMAT,
-                             "%s: at byte 4: expected version %" PRIu64
-                             " of a %s token file, found %" PRIu64,
-                             path, known, zero_tokens_name(f), version);
+        ZERO_FAIL_IF(version != known, ZERO_ERR_FORMAT,
+                     "%s: at byte 4: expected version %" PRIu64
+                     " of a %s token file, found %" PRIu64,
+                     path, known, zero_tokens_name(f), version);
         uint64_t expected = HEADER_BYTES + (uint64_t)f.bytes * n;
-        if (expected != size)
-            return zero_fail(ZERO_ERR_FORMAT,
-                             "%s: the header (at byte 8) promises %" PRIu64
-                             " tokens of %d bytes, which makes a file of %" PRIu64
-                             " bytes, but it has %zu",
-                             path, n, f.bytes, expected, size);
+        ZERO_FAIL_IF(expected != size, ZERO_ERR_FORMAT,
+                     "%s: the header (at byte 8) promises %" PRIu64
+                     " tokens of %d bytes, which makes a file of %" PRIu64
+                     " bytes, but it has %zu",
+                     path, n, f.bytes, expected, size);
         size -= HEADER_BYTES;
         memmove(file, file + HEADER_BYTES, size);
     } else if (size % (size_t)f.bytes != 0) {

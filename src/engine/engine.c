@@ -2,8 +2,6 @@
 
 #include <xxhash.h>
 
-#include "base/fail.h"
-#include "base/tree.h"
 #include "comm/fields.h"
 #include "comm/watch.h"
 #include "sharding/update.h"

@@ -42,13 +42,13 @@ static zero_status check_bytes(const zero_engine *e, size_t bytes, const char *a
 static zero_status check_device(const zero_engine *e, size_t bytes, const char *at_least)
 {
     size_t limit = e->spec.device_limit;
-    if (limit == 0 || bytes <= limit) return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_NOMEM,
+    ZERO_FAIL_IF(
+        !(limit == 0 || bytes <= limit), ZERO_ERR_NOMEM,
         "the plan needs %s%.1f MiB of the device's memory per rank, but %.1f MiB are "
         "available: use more ranks with a device each, a smaller --micro-batch or --seq, "
         "--recompute, a higher --stage, or a smaller model",
         at_least, (double)bytes / 0x1p20, (double)limit / 0x1p20);
+    return ZERO_OK;
 }
 
 static zero_status check_memory(const zero_engine *e)
@@ -117,7 +117,7 @@ static zero_status share_memory(zero_engine *e, zero_comm *comm)
 {
     zero_status st = zero_runner_share(&e->schedule, comm, &e->window, &e->tp_window);
     if (st != ZERO_ERR_ENV || !e->spec.may_use_p2p) return st;
-    snprintf(e->why_p2p, sizeof e->why_p2p, "%s", zero_last_error());
+    zero_print(e->why_p2p, "%s", zero_last_error());
     end_sharing(e);
     zero_plan_input plan = e->schedule.input;
     plan.collectives = ZERO_ALGORITHM_P2P;
@@ -140,7 +140,7 @@ static zero_status open_runner(zero_engine *e, zero_comm *comm)
     ZERO_FAIL_IF(!spec->may_stage, ZERO_ERR_ENV,
                  "--device-exchange %s: %s; use --device-exchange auto or staged",
                  zero_plan_device_exchange(plan), zero_last_error());
-    snprintf(e->why_staged, sizeof e->why_staged, "%s", zero_last_error());
+    zero_print(e->why_staged, "%s", zero_last_error());
     end_sharing(e);
     zero_plan_input staged = *plan;
     staged.ipc = 0;

@@ -1,9 +1,6 @@
 #include "engine/origin.h"
 
-#include "base/fail.h"
 #include "base/grow.h"
-#include "base/range.h"
-#include "base/type.h"
 #include "nn/mark.h"
 #include "state/inspect.h"
 
@@ -130,25 +127,6 @@ void zero_origin_look_at_sum(zero_runner *r, const zero_instruction *i, zero_typ
 
 /* ---- telling ---- */
 
-/* The earliest origin of all ranks', and its rank; -1: no rank has one. */
-static zero_status find_first(zero_comm *comm, const zero_origin *mine, double *all,
-                              zero_origin *first, int *rank)
-{
-    const double own[] = {mine->at, mine->unit, mine->tensor, mine->microbatch};
-    ZERO_TRY(zero_comm_all_gather_doubles(comm, 4, own, all));
-    *rank = -1;
-    for (int r = 0; r < comm->size; r++) {
-        const double *of = all + 4 * r;
-        if (of[0] < 0.0 || (*rank >= 0 && (int)of[0] >= first->at)) continue;
-        *first = (zero_origin){.at = (int)of[0],
-                               .unit = (int)of[1],
-                               .tensor = (int)of[2],
-                               .microbatch = (int)of[3]};
-        *rank = r;
-    }
-    return ZERO_OK;
-}
-
 #define RANK_TEXT 64
 
 static void describe(const zero_plan_input *plan, const zero_origin *o, int number,
@@ -193,7 +171,19 @@ zero_status zero_origin_describe(zero_comm *comm, const zero_plan_input *plan,
     int rank;
     ZERO_FREED double *all = NULL;
     ZERO_TRY(zero_agree(comm, zero_new(&all, 4 * comm->size, "numbers of all ranks")));
-    ZERO_TRY(find_first(comm, mine, all, &first, &rank));
+    /* The earliest origin of all ranks', and its rank; -1: no rank has one. */
+    const double own[] = {mine->at, mine->unit, mine->tensor, mine->microbatch};
+    ZERO_TRY(zero_comm_all_gather_doubles(comm, 4, own, all));
+    rank = -1;
+    for (int r = 0; r < comm->size; r++) {
+        const double *of = all + 4 * r;
+        if (of[0] < 0.0 || (rank >= 0 && (int)of[0] >= first.at)) continue;
+        first = (zero_origin){.at = (int)of[0],
+                              .unit = (int)of[1],
+                              .tensor = (int)of[2],
+                              .microbatch = (int)of[3]};
+        rank = r;
+    }
     describe(plan, &first, rank, text);
     return ZERO_OK;
 }

@@ -1,6 +1,5 @@
 #include "engine/ranks.h"
 
-#include "base/fail.h"
 #include "base/grow.h"
 #include "sharding/schedule_peers.h"
 #include "sharding/work.h"
@@ -87,32 +86,27 @@ static zero_rank_time part_of(const zero_profile *p, zero_op op)
     return ZERO_RANK_COMPUTE;
 }
 
-static void add_up(const zero_runner *r, double mine[ZERO_RANK_TIMES])
-{
-    for (zero_op i = 0; i < ZERO_OP_KINDS; i++) {
-        const zero_profile_entry *e =
-            zero_profile_at(&r->profile, ZERO_PROGRAM_STEP, i, ZERO_ALL_UNITS);
-        zero_rank_time part = part_of(&r->profile, i);
-        double polls = part == ZERO_RANK_COMPUTE ? e->exchange : 0.0;
-        mine[ZERO_RANK_STEP] += e->seconds;
-        mine[part] += e->seconds - polls;
-        mine[ZERO_RANK_EXCHANGE] += polls;
-    }
-    for (int k = 0; k < ZERO_COUNT(exchanging); k++) {
-        const zero_comm *group = r->groups[exchanging[k]];
-        for (int kind = 0; group && kind < ZERO_COLLECTIVE_KINDS; kind++) {
-            mine[ZERO_RANK_IN_FLIGHT] += group->duration[kind].total;
-            mine[ZERO_RANK_AWAITED] += group->duration[kind].exposed;
-        }
-    }
-}
-
 zero_status zero_rank_seconds_gather(const zero_engine *e, zero_rank_seconds *seconds)
 {
     zero_comm *comm = e->runner.comm;
     double mine[ZERO_RANK_TIMES] = {0.0};
     ZERO_AT_END(zero_rank_seconds_destroy) zero_rank_seconds made = {.n = comm->size};
-    add_up(&e->runner, mine);
+    for (zero_op i = 0; i < ZERO_OP_KINDS; i++) {
+        const zero_profile_entry *entry =
+            zero_profile_at(&e->runner.profile, ZERO_PROGRAM_STEP, i, ZERO_ALL_UNITS);
+        zero_rank_time part = part_of(&e->runner.profile, i);
+        double polls = part == ZERO_RANK_COMPUTE ? entry->exchange : 0.0;
+        mine[ZERO_RANK_STEP] += entry->seconds;
+        mine[part] += entry->seconds - polls;
+        mine[ZERO_RANK_EXCHANGE] += polls;
+    }
+    for (int k = 0; k < ZERO_COUNT(exchanging); k++) {
+        const zero_comm *group = e->runner.groups[exchanging[k]];
+        for (int kind = 0; group && kind < ZERO_COLLECTIVE_KINDS; kind++) {
+            mine[ZERO_RANK_IN_FLIGHT] += group->duration[kind].total;
+            mine[ZERO_RANK_AWAITED] += group->duration[kind].exposed;
+        }
+    }
     ZERO_TRY(zero_agree(
         comm, zero_new(&made.of_rank, made.n * ZERO_RANK_TIMES, "seconds of all ranks")));
     ZERO_TRY(zero_comm_all_gather_doubles(comm, ZERO_RANK_TIMES, mine, made.of_rank));

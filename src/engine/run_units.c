@@ -113,13 +113,6 @@ static float *host_rows(const zero_walk *w, const zero_instruction *i, int m)
     return (float *)((char *)zero_use(w, i->host) + (size_t)m * bytes);
 }
 
-static void keep_last_losses(zero_walk *w, const zero_instruction *i)
-{
-    zero_runner *r = w->r;
-    if (r->link.memory && i->row_loss != ZERO_NO_BUFFER && i->microbatch > 0)
-        zero_link_after(&r->link, r->loss_copies[i->microbatch - 1]);
-}
-
 zero_status zero_run_loss(zero_walk *w, const zero_instruction *i)
 {
     zero_runner *r = w->r;
@@ -169,7 +162,9 @@ zero_status zero_run_pass(zero_walk *w, const zero_instruction *i)
                                  call.grad[k] + p->n_params);
     }
     if (w->undefined && is_first) zero_undefined_before(w->r, i, &call);
-    keep_last_losses(w, i);
+    zero_runner *r = w->r;
+    if (r->link.memory && i->row_loss != ZERO_NO_BUFFER && i->microbatch > 0)
+        zero_link_after(&r->link, r->loss_copies[i->microbatch - 1]);
     (is_back ? unit->backward : unit->forward)(unit, &call);
     if (w->origin) zero_origin_look_at_joint(w->r, i, &part, &call, w->origin);
     if (!part.is_last) return ZERO_OK;
@@ -178,7 +173,6 @@ zero_status zero_run_pass(zero_walk *w, const zero_instruction *i)
     ZERO_TRY(take_logits(w, i, &call));
     /* From a device they are on their way until LOSS adds them. The next microbatch's
      * head writes its losses to the same place of the device. */
-    zero_runner *r = w->r;
     const float *row = zero_use(w, i->row_loss);
     int64_t n = w->batch.B * w->batch.T;
     if (!row) return ZERO_OK;

@@ -1,10 +1,6 @@
 #include "engine/tell.h"
 
-#include "base/fail.h"
 #include "base/grow.h"
-#include "base/half.h"
-#include "base/number.h"
-#include "base/range.h"
 #include "nn/share.h"
 #include "sharding/schedule_exchange.h"
 #include "sharding/schedule_peers.h"

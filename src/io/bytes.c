@@ -1,6 +1,5 @@
 #include "io/bytes.h"
 
-#include "base/fail.h"
 #include "base/grow.h"
 #include "base/number.h"
 

@@ -36,11 +36,11 @@ static zero_status examine(zero_file *file)
     char first[sizeof POINTER - 1];
     if (file->bytes < sizeof first || file->bytes >= POINTER_MOST) return ZERO_OK;
     ZERO_TRY(zero_file_read(file, 0, first, sizeof first));
-    if (memcmp(first, POINTER, sizeof first) != 0) return ZERO_OK;
-    return zero_fail(ZERO_ERR_IO,
-                     "%s: a pointer of Git LFS in place of the file: fetch the file with "
-                     "'git lfs pull' in its repository",
-                     file->path);
+    ZERO_FAIL_IF(memcmp(first, POINTER, sizeof first) == 0, ZERO_ERR_IO,
+                 "%s: a pointer of Git LFS in place of the file: fetch the file with 'git "
+                 "lfs pull' in its repository",
+                 file->path);
+    return ZERO_OK;
 }
 
 /* Without O_NONBLOCK opening a pipe would wait for a writer. */
@@ -60,7 +60,7 @@ static zero_status open_at(int at, const char *name, int flags, zero_file *file)
 zero_status zero_file_open(const char *path, zero_file *file)
 {
     *file = (zero_file){0};
-    snprintf(file->path, sizeof file->path, "%s", path);
+    zero_print(file->path, "%s", path);
     return open_at(AT_FDCWD, path, 0, file);
 }
 

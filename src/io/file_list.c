@@ -77,22 +77,6 @@ static int by_path(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static zero_status add_matches(zero_files *files, const char *pattern)
-{
-    ZERO_AT_END(globfree) glob_t found = {0};
-    int code;
-    ZERO_WATCHED(pattern, "listed", code = glob(pattern, GLOB_ERR, NULL, &found));
-    if (code == GLOB_NOSPACE) return no_memory(pattern);
-    ZERO_FAIL_IF(code == GLOB_NOMATCH, ZERO_ERR_IO, "%s: no file matches this pattern",
-                 pattern);
-    ZERO_FAIL_IF(code != 0, ZERO_ERR_IO,
-                 "%s: a directory of this pattern cannot be listed: %s", pattern,
-                 strerror(errno));
-    for (size_t i = 0; i < found.gl_pathc; i++)
-        ZERO_TRY(add_path(files, found.gl_pathv[i]));
-    return ZERO_OK;
-}
-
 zero_status zero_files_list(const char *option, const char *others, const char *spec,
                             zero_files *files)
 {
@@ -100,9 +84,19 @@ zero_status zero_files_list(const char *option, const char *others, const char *
     struct stat info;
     if (zero_examine(spec, &info))
         ZERO_TRY(add_path(&found, spec));
-    else if (strpbrk(spec, "*?["))
-        ZERO_TRY(add_matches(&found, spec));
-    else
+    else if (strpbrk(spec, "*?[")) {
+        ZERO_AT_END(globfree) glob_t matching = {0};
+        int code;
+        ZERO_WATCHED(spec, "listed", code = glob(spec, GLOB_ERR, NULL, &matching));
+        if (code == GLOB_NOSPACE) return no_memory(spec);
+        ZERO_FAIL_IF(code == GLOB_NOMATCH, ZERO_ERR_IO, "%s: no file matches this pattern",
+                     spec);
+        ZERO_FAIL_IF(code != 0, ZERO_ERR_IO,
+                     "%s: a directory of this pattern cannot be listed: %s", spec,
+                     strerror(errno));
+        for (size_t i = 0; i < matching.gl_pathc; i++)
+            ZERO_TRY(add_path(&found, matching.gl_pathv[i]));
+    } else
         return zero_fail(ZERO_ERR_IO,
                          "%s %s: %s; expected %sa file, a directory or a pattern in quotes",
                          option, spec, strerror(errno), others);
@@ -147,7 +141,7 @@ static bool find_place(const char *path, place *p)
     size_t n = strlen(path);
     if (n >= sizeof p->path) return false;
     while (n > 1 && path[n - 1] == '/') n--;
-    snprintf(p->path, sizeof p->path, "%.*s", (int)n, path);
+    zero_print(p->path, "%.*s", (int)n, path);
     char *slash = strrchr(p->path, '/');
     p->name = slash ? slash + 1 : p->path;
     const char *folder = !slash ? "." : slash == p->path ? "/" : p->path, *whole;
@@ -163,7 +157,7 @@ static bool leads_to(const char *directory, const place *p)
     struct stat root, at;
     char folder[PATH_MAX];
     bool is_hidden = p->name[0] == '.';
-    snprintf(folder, sizeof folder, "%s", p->folder);
+    zero_print(folder, "%s", p->folder);
     if (!zero_examine(directory, &root) || !S_ISDIR(root.st_mode)) return false;
     for (;;) {
         if (zero_examine(folder, &at) && zero_is_one_file(&at, &root)) return !is_hidden;
@@ -184,8 +178,7 @@ static bool matches(const char *pattern, const place *p)
     bool is_in = false;
     int failed = 1;
     if (strlen(pattern) >= sizeof folders || !zero_examine(p->folder, &own)) return false;
-    if (slash)
-        snprintf(folders, sizeof folders, "%.*s", (int)(slash - pattern) + 1, pattern);
+    if (slash) zero_print(folders, "%.*s", (int)(slash - pattern) + 1, pattern);
     if (fnmatch(names, p->name, FNM_PERIOD) == 0)
         ZERO_WATCHED(folders, "listed", failed = glob(folders, 0, NULL, &found));
     for (size_t i = 0; !failed && i < found.gl_pathc && !is_in; i++)

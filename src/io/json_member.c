@@ -44,8 +44,7 @@ zero_status zero_json_whole(const char *path, const json_t *object, const char *
 {
     char expected[80];
     const json_t *found = NULL;
-    snprintf(expected, sizeof expected, "a whole number from %" PRId64 " to %" PRId64,
-             least, most);
+    zero_print(expected, "a whole number from %" PRId64 " to %" PRId64, least, most);
     ZERO_TRY(member(path, object, key, expected, TYPE(JSON_INTEGER), &found));
     int64_t number = json_integer_value(found);
     ZERO_FAIL_IF(number < least || number > most, ZERO_ERR_FORMAT,

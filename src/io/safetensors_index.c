@@ -36,10 +36,11 @@ static zero_status take_files(const char *path, zero_safetensors_index *index)
         if (n == 0 || strcmp(index->files[n - 1], index->files[i]) != 0)
             index->files[n++] = index->files[i];
     index->n_files = n;
-    if (index->n_files > 0 && index->n_files <= ZERO_SAFETENSORS_FILES) return ZERO_OK;
-    return zero_fail(ZERO_ERR_FORMAT,
-                     "%.500s: \"weight_map\": expected 1 to %d files, found %d", path,
-                     ZERO_SAFETENSORS_FILES, index->n_files);
+    ZERO_FAIL_IF(!(index->n_files > 0 && index->n_files <= ZERO_SAFETENSORS_FILES),
+                 ZERO_ERR_FORMAT,
+                 "%.500s: \"weight_map\": expected 1 to %d files, found %d", path,
+                 ZERO_SAFETENSORS_FILES, index->n_files);
+    return ZERO_OK;
 }
 
 zero_status zero_safetensors_read_index(const char *path, const zero_bytes *text,
@@ -127,9 +128,9 @@ zero_status zero_safetensors_check_index(const char *path,
             "%.500s: \"weight_map\": the file \"%s\" does not have the tensor \"%s\"", path,
             ZERO_SHOWN_SHORT(json_string_value(value)), ZERO_SHOWN_SHORT(name));
     }
-    if ((size_t)all->n == json_object_size(map)) return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_FORMAT,
+    ZERO_FAIL_IF(
+        (size_t)all->n != json_object_size(map), ZERO_ERR_FORMAT,
         "%.500s: \"weight_map\": expected the %d tensors of its files, found %zu of them",
         path, all->n, json_object_size(map));
+    return ZERO_OK;
 }

@@ -6,7 +6,6 @@
 #include <xxhash.h>
 
 #include "base/clock.h"
-#include "base/fail.h"
 #include "base/grow.h"
 #include "base/helper_thread.h"
 #include "io/system_call.h"
@@ -47,18 +46,6 @@ struct zero_scratch {
 
 /* ---- threads ---- */
 
-static zero_status verify(const zero_scratch *s, const scratch_transfer *t)
-{
-    const scratch_block *b = &s->blocks[t->block];
-    uint64_t found = XXH3_64bits(t->data, b->bytes);
-    if (found == b->checksum) return ZERO_OK;
-    return zero_fail(ZERO_ERR_FORMAT,
-                     "%s: block %d of the scratch file, %zu bytes at byte %" PRIu64
-                     ", has other contents than were written (XXH3-64 %016" PRIx64
-                     ", expected %016" PRIx64 "): the disk is faulty",
-                     s->file.directory, t->block, b->bytes, b->at, found, b->checksum);
-}
-
 /* Adds the block to the file's message, which names the byte. */
 static zero_status name_block(const scratch_transfer *t, zero_status st)
 {
@@ -72,7 +59,13 @@ static zero_status move(const zero_scratch *s, scratch_transfer *t)
     const scratch_block *b = &s->blocks[t->block];
     if (!t->is_write) {
         ZERO_TRY(name_block(t, zero_scratch_file_read(&s->file, b->at, t->data, b->bytes)));
-        return verify(s, t);
+        uint64_t found = XXH3_64bits(t->data, b->bytes);
+        if (found == b->checksum) return ZERO_OK;
+        return zero_fail(ZERO_ERR_FORMAT,
+                         "%s: block %d of the scratch file, %zu bytes at byte %" PRIu64
+                         ", has other contents than were written (XXH3-64 %016" PRIx64
+                         ", expected %016" PRIx64 "): the disk is faulty",
+                         s->file.directory, t->block, b->bytes, b->at, found, b->checksum);
     }
     t->checksum = XXH3_64bits(t->data, b->bytes);
     return name_block(t, zero_scratch_file_write(&s->file, b->at, t->data, b->bytes));

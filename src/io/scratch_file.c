@@ -30,43 +30,16 @@ static bool is_aligned(uint64_t n)
 
 /* ---- opening ---- */
 
-static zero_status refuse_memory(const char *directory)
-{
-    struct statfs fs;
-    int failed;
-    ZERO_FILE_CALL(failed, directory, USED, statfs(directory, &fs));
-    if (failed) return zero_cannot(ZERO_ERR_ENV, directory, USED);
-    if (fs.f_type != TMPFS_MAGIC && (long)fs.f_type != RAMFS) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "%s lies in memory (tmpfs): a scratch file there saves none; expected "
-                     "a directory on a disk",
-                     directory);
-}
-
 static int make_with_name(const char *directory)
 {
     char path[ZERO_SCRATCH_PATH + 32];
-    snprintf(path, sizeof path, "%s/.zero-scratch-XXXXXX", directory);
+    zero_print(path, "%s/.zero-scratch-XXXXXX", directory);
     int fd, failed = 0;
     ZERO_FILE_CALL(fd, path, "created", mkostemp(path, O_CLOEXEC));
     if (fd >= 0) ZERO_FILE_CALL(failed, path, "removed", unlink(path));
     if (!failed) return fd;
     close(fd);
     return NO_STATUS;
-}
-
-static zero_status make(zero_scratch_file *file)
-{
-    ZERO_FILE_CALL(file->fd, file->directory, USED,
-                   open(file->directory, O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, 0600));
-    file->had_no_name = file->fd >= 0;
-    /* Old kernels take O_TMPFILE for a wish to write to a directory (EISDIR). */
-    if (file->fd < 0 &&
-        (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL || errno == ENOENT))
-        file->fd = make_with_name(file->directory);
-    file->is_open = file->fd >= 0;
-    if (file->is_open) return ZERO_OK;
-    return zero_cannot(ZERO_ERR_ENV, file->directory, USED);
 }
 
 /* ---- reserving space ---- */
@@ -189,12 +162,27 @@ zero_status zero_scratch_file_open(const char *directory, uint64_t bytes,
                  "%s: a scratch file of %" PRIu64
                  " bytes: expected a multiple of %d from %d to 2^62",
                  directory, bytes, ZERO_SCRATCH_ALIGN, ZERO_SCRATCH_ALIGN);
-    ZERO_TRY(refuse_memory(directory));
+    struct statfs fs;
+    int failed;
+    ZERO_FILE_CALL(failed, directory, USED, statfs(directory, &fs));
+    if (failed) return zero_cannot(ZERO_ERR_ENV, directory, USED);
+    ZERO_FAIL_IF(fs.f_type == TMPFS_MAGIC || (long)fs.f_type == RAMFS, ZERO_ERR_INVALID,
+                 "%s lies in memory (tmpfs): a scratch file there saves none; expected a "
+                 "directory on a disk",
+                 directory);
     ZERO_FAIL_IF(strlen(directory) >= sizeof new.directory, ZERO_ERR_INVALID,
                  "%.100s...: expected a path of less than %zu bytes", directory,
                  sizeof new.directory);
     strcpy(new.directory, directory);
-    ZERO_TRY(make(&new));
+    ZERO_FILE_CALL(new.fd, new.directory, USED,
+                   open(new.directory, O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, 0600));
+    new.had_no_name = new.fd >= 0;
+    /* Old kernels take O_TMPFILE for a wish to write to a directory (EISDIR). */
+    if (new.fd < 0 &&
+        (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL || errno == ENOENT))
+        new.fd = make_with_name(new.directory);
+    new.is_open = new.fd >= 0;
+    if (!new.is_open) ZERO_TRY(zero_cannot(ZERO_ERR_ENV, new.directory, USED));
     ZERO_TRY(reserve(&new));
     choose_direct(&new);
     ZERO_GIVE(file, new);

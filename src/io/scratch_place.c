@@ -11,7 +11,7 @@ static int mount_of(int fd)
 {
     char path[64], line[256];
     int id = -1;
-    snprintf(path, sizeof path, "/proc/self/fdinfo/%d", fd);
+    zero_print(path, "/proc/self/fdinfo/%d", fd);
     FILE *info = fopen(path, "re");
     if (!info) return -1;
     while (id < 0 && fgets(line, sizeof line, info))

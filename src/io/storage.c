@@ -20,18 +20,18 @@ static zero_status adopt(int fd, const char *path, zero_storage_dir *dir)
 {
     if (fd < 0) return zero_cannot_open(path, "opened as a directory");
     *dir = (zero_storage_dir){.fd = fd, .is_open = true};
-    snprintf(dir->path, sizeof dir->path, "%.*s", ZERO_STORAGE_PATH - 1, path);
+    zero_print(dir->path, "%.*s", ZERO_STORAGE_PATH - 1, path);
     return ZERO_OK;
 }
 
 zero_status zero_storage_check_length(const char *path, size_t most)
 {
     size_t len = strlen(path);
-    if (len <= most) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "%.100s...: the path has %zu bytes: expected at most %zu; move it, or "
-                     "give a relative one",
-                     path, len, most);
+    ZERO_FAIL_IF(!(len <= most), ZERO_ERR_INVALID,
+                 "%.100s...: the path has %zu bytes: expected at most %zu; move it, or "
+                 "give a relative one",
+                 path, len, most);
+    return ZERO_OK;
 }
 
 zero_status zero_storage_open(const char *path, zero_storage_dir *dir)
@@ -135,7 +135,7 @@ zero_status zero_storage_open_or_make(const char *path, zero_storage_dir *dir)
         char name[ZERO_STORAGE_PATH];
         size_t n = strlen(path);
         while (n > 1 && path[n - 1] == '/') n--;
-        snprintf(name, sizeof name, "%.*s", (int)n, path);
+        zero_print(name, "%.*s", (int)n, path);
         ZERO_TRY(make_private(AT_FDCWD, name, path, dir));
     } else {
         ZERO_TRY(zero_storage_open(path, dir));
@@ -185,7 +185,7 @@ zero_status zero_storage_sync_parent(const zero_storage_dir *dir)
     zero_storage_dir parent;
     char path[ZERO_STORAGE_FILE_PATH];
     int fd;
-    snprintf(path, sizeof path, "%s/..", dir->path);
+    zero_print(path, "%s/..", dir->path);
     ZERO_FILE_CALL(fd, path, "opened as a directory",
                    openat(dir->fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     /* A directory that cannot be read cannot be synced. */
@@ -203,9 +203,9 @@ zero_status zero_storage_rename(const zero_storage_dir *dir, const char *from,
     int failed;
     zero_storage_path(dir, from, path);
     ZERO_FILE_CALL(failed, path, "renamed", renameat(dir->fd, from, dir->fd, to));
-    if (!failed) return ZERO_OK;
-    return zero_fail(ZERO_ERR_ENV, "%s: %s cannot be renamed to %s: %s", dir->path, from,
-                     to, strerror(errno));
+    ZERO_FAIL_IF(failed, ZERO_ERR_ENV, "%s: %s cannot be renamed to %s: %s", dir->path,
+                 from, to, strerror(errno));
+    return ZERO_OK;
 }
 
 static zero_status remove_name(const zero_storage_dir *dir, const char *name, int flags)
@@ -214,9 +214,9 @@ static zero_status remove_name(const zero_storage_dir *dir, const char *name, in
     int failed;
     zero_storage_path(dir, name, path);
     ZERO_SPACE_CALL(failed, path, "removed", unlinkat(dir->fd, name, flags));
-    if (!failed || errno == ENOENT) return ZERO_OK;
-    return zero_fail(ZERO_ERR_ENV, "%s/%s: cannot be removed: %s", dir->path, name,
-                     strerror(errno));
+    ZERO_FAIL_IF(failed && errno != ENOENT, ZERO_ERR_ENV, "%s/%s: cannot be removed: %s",
+                 dir->path, name, strerror(errno));
+    return ZERO_OK;
 }
 
 zero_status zero_storage_remove_file(const zero_storage_dir *dir, const char *name)
@@ -252,9 +252,10 @@ static bool examine(const zero_storage_dir *dir, const char *name, struct stat *
 zero_status zero_storage_check_removable(const zero_storage_dir *dir, const char *name)
 {
     struct stat info;
-    if (!examine(dir, name, &info) || S_ISDIR(info.st_mode)) return ZERO_OK;
-    return zero_fail(ZERO_ERR_ENV, "%s/%s: cannot be removed: it is a %s, not a directory",
-                     dir->path, name, S_ISLNK(info.st_mode) ? "symbolic link" : "file");
+    ZERO_FAIL_IF(examine(dir, name, &info) && !S_ISDIR(info.st_mode), ZERO_ERR_ENV,
+                 "%s/%s: cannot be removed: it is a %s, not a directory", dir->path, name,
+                 S_ISLNK(info.st_mode) ? "symbolic link" : "file");
+    return ZERO_OK;
 }
 
 zero_status zero_storage_remove(const zero_storage_dir *dir, const char *name)
@@ -278,11 +279,11 @@ zero_status zero_storage_check_place(const zero_storage_dir *dir)
     bool is_named = zero_examine(dir->path, &named);
     if (!is_named && errno != ENOENT && errno != ENOTDIR)
         return zero_cannot(ZERO_ERR_ENV, dir->path, "examined");
-    if (is_named && zero_is_one_file(&ours, &named)) return ZERO_OK;
-    return zero_fail(ZERO_ERR_ENV,
-                     "%s: %s there any more: the directory that was opened by this path "
-                     "was moved or removed; move it back",
-                     dir->path, is_named ? "it is not" : "nothing is");
+    ZERO_FAIL_IF(!is_named || !zero_is_one_file(&ours, &named), ZERO_ERR_ENV,
+                 "%s: %s there any more: the directory that was opened by this path was "
+                 "moved or removed; move it back",
+                 dir->path, is_named ? "it is not" : "nothing is");
+    return ZERO_OK;
 }
 
 bool zero_storage_has(const zero_storage_dir *dir, const char *name)
@@ -338,9 +339,10 @@ static zero_status reserve(const zero_storage_file *file, uint64_t bytes)
         ZERO_WATCHED_FOR(ZERO_FILE_PATIENCE, file->path, "given its space",
                          error = posix_fallocate(file->fd, 0, (off_t)bytes));
     while (error == EINTR);
-    if (error == 0 || error == EOPNOTSUPP || error == EINVAL) return ZERO_OK;
-    return zero_fail(ZERO_ERR_ENV, "%s: no space for its %" PRIu64 " bytes: %s", file->path,
-                     bytes, strerror(error));
+    ZERO_FAIL_IF(error != 0 && error != EOPNOTSUPP && error != EINVAL, ZERO_ERR_ENV,
+                 "%s: no space for its %" PRIu64 " bytes: %s", file->path, bytes,
+                 strerror(error));
+    return ZERO_OK;
 }
 
 zero_status zero_storage_create(const zero_storage_dir *dir, const char *name,

@@ -38,8 +38,8 @@ zero_status zero_storage_sign(zero_storage_dir *dir)
     /* "node7 123": one line, without a sync, because it is of no use after a crash. */
     char host[HOST] = "", text[ZERO_STORAGE_HOLDER_TEXT];
     if (gethostname(host, sizeof host - 1) != 0 || host[0] == '\0')
-        snprintf(host, sizeof host, "localhost");
-    int n = snprintf(text, sizeof text, "%s %ld\n", host, (long)getpid());
+        zero_print(host, "localhost");
+    int n = zero_print(text, "%s %ld\n", host, (long)getpid());
     zero_status st = zero_storage_write(&file, text, (size_t)n);
     zero_storage_close_file(&file);
     return st;

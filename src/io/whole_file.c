@@ -9,13 +9,13 @@
 static zero_status check_target(const zero_whole_file *f, const char *path)
 {
     struct stat info;
-    if (!zero_examine_in(f->dir.fd, f->name, &info) || S_ISREG(info.st_mode))
-        return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "%.200s: expected a regular file or a new name, found a %s", path,
-                     S_ISDIR(info.st_mode)   ? "directory"
-                     : S_ISLNK(info.st_mode) ? "symbolic link"
-                                             : "device, pipe or socket");
+    ZERO_FAIL_IF(zero_examine_in(f->dir.fd, f->name, &info) && !S_ISREG(info.st_mode),
+                 ZERO_ERR_INVALID,
+                 "%.200s: expected a regular file or a new name, found a %s", path,
+                 S_ISDIR(info.st_mode)   ? "directory"
+                 : S_ISLNK(info.st_mode) ? "symbolic link"
+                                         : "device, pipe or socket");
+    return ZERO_OK;
 }
 
 /* ---- the temporary name ---- */
@@ -88,8 +88,8 @@ static zero_status take_name(zero_whole_file *f, const char *path,
     for (int i = 1; i <= MOST_ALIKE; i++) {
         char number[8] = "";
         verdict v = AGAIN;
-        if (i > 1) snprintf(number, sizeof number, ".%d", i);
-        snprintf(f->temporary, sizeof f->temporary, ".%s%s.tmp", f->name, number);
+        if (i > 1) zero_print(number, ".%d", i);
+        zero_print(f->temporary, ".%s%s.tmp", f->name, number);
         for (int turn = 0; v == AGAIN && turn < MOST_TURNS; turn++) ZERO_TRY(create(f, &v));
         if (v == OURS) return ZERO_OK;
         if (v == IN_THE_WAY || wish == ZERO_WHOLE_FILE_BESIDE) continue;

@@ -1,6 +1,5 @@
 #include "lists/algorithm.h"
 
-#include "base/fail.h"
 #include "base/grow.h"
 #include "lists/device_steps.h"
 #include "lists/mirror.h"
@@ -68,12 +67,13 @@ zero_status zero_collective_check(const zero_collective_spec *spec,
     /* Neighbours count chunks in the few bits that a signal has for phases. */
     const int64_t most = ((int64_t)1 << ZERO_PHASE_BITS) - 8;
     int64_t chunk = tables[spec->algorithm]->chunk(spec, layout);
-    if (!zero_algorithm_needs_window(spec->algorithm, layout) || spec->count / chunk < most)
-        return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "%s of %" PRId64 " elements in chunks of %" PRId64
-                     ": expected fewer than %" PRId64 " chunks; choose larger ones",
-                     names[spec->algorithm], spec->count, chunk, most);
+    ZERO_FAIL_IF(!(!zero_algorithm_needs_window(spec->algorithm, layout) ||
+                   spec->count / chunk < most),
+                 ZERO_ERR_INVALID,
+                 "%s of %" PRId64 " elements in chunks of %" PRId64
+                 ": expected fewer than %" PRId64 " chunks; choose larger ones",
+                 names[spec->algorithm], spec->count, chunk, most);
+    return ZERO_OK;
 }
 
 size_t zero_collective_staging(const zero_collective_spec *spec, const zero_layout *layout)
@@ -99,12 +99,12 @@ static void write_steps(zero_steps *steps)
 static zero_status check_written(const zero_steps *steps)
 {
     const zero_collective_spec *spec = &steps->spec;
-    if (!steps->failed) return ZERO_OK;
-    return zero_fail(ZERO_ERR_NOMEM,
-                     "no memory for a %s of %" PRId64 " steps and more (%" PRId64
-                     " elements in chunks of %" PRId64 "): choose larger chunks",
-                     zero_collective_kind_name(spec->kind), steps->n, spec->count,
-                     steps->chunk);
+    ZERO_FAIL_IF(steps->failed, ZERO_ERR_NOMEM,
+                 "no memory for a %s of %" PRId64 " steps and more (%" PRId64
+                 " elements in chunks of %" PRId64 "): choose larger chunks",
+                 zero_collective_kind_name(spec->kind), steps->n, spec->count,
+                 steps->chunk);
+    return ZERO_OK;
 }
 
 zero_status zero_steps_init(zero_steps *steps, const zero_collective_spec *spec,
@@ -151,8 +151,8 @@ static zero_status count_steps(const zero_collective_spec *spec, const zero_layo
     return st;
 }
 
-/* All chunks take the same steps, but in an all-reduce, whose bytes are proportional to the chunk's length. So
- * the steps of one chunk of one element tell all. */
+/* All chunks take the same steps, but in an all-reduce, whose bytes are proportional to the
+ * chunk's length. So the steps of one chunk of one element tell all. */
 static zero_status take_unit(zero_traffic_memo *memo, const zero_collective_spec *spec,
                              const zero_layout *layout, int rank)
 {

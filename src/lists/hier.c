@@ -39,7 +39,6 @@
  * slots and for earlier messages of their list only. */
 #include "lists/hier.h"
 
-#include "base/fail.h"
 #include "lists/algorithm.h"
 
 #define MIN_DEPTH 2
@@ -134,12 +133,12 @@ static zero_status check_sum(const zero_collective_spec *spec)
 {
     bool tree = zero_reduction_is_tree(spec->reduction, (zero_number)spec->type);
     bool one_out = spec->kind == ZERO_ALL_REDUCE && spec->one_out;
-    if ((!zero_collective_sums(spec->kind) || tree) && spec->tail == 0 && !one_out)
-        return ZERO_OK;
-    return zero_fail(ZERO_ERR_UNSUPPORTED,
-                     "%s does sums and means of fp32, bf16 and fp16, and all-reduces "
-                     "without a tail to an 'out' of each rank: use p2p",
-                     zero_algorithm_name(spec->algorithm));
+    ZERO_FAIL_IF(!(!zero_collective_sums(spec->kind) || tree) || spec->tail != 0 || one_out,
+                 ZERO_ERR_UNSUPPORTED,
+                 "%s does sums and means of fp32, bf16 and fp16, and all-reduces without a "
+                 "tail to an 'out' of each rank: use p2p",
+                 zero_algorithm_name(spec->algorithm));
+    return ZERO_OK;
 }
 
 static zero_status check_shm(const zero_collective_spec *spec, const zero_layout *layout)
@@ -168,11 +167,11 @@ static zero_status check(const zero_collective_spec *spec, const zero_layout *la
     ZERO_TRY(check_sum(spec));
     bool reads_in = spec->kind != ZERO_BROADCAST;
     bool reads_out = !zero_collective_sums(spec->kind) || spec->kind == ZERO_ALL_REDUCE;
-    if ((!reads_in || spec->in_apart > 0) &&
-        (!reads_out || spec->out_apart > 0 || spec->one_out))
-        return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID, "a two-level %s needs its buffers in a window",
-                     zero_collective_kind_name(spec->kind));
+    ZERO_FAIL_IF(!((!reads_in || spec->in_apart > 0) &&
+                   (!reads_out || spec->out_apart > 0 || spec->one_out)),
+                 ZERO_ERR_INVALID, "a two-level %s needs its buffers in a window",
+                 zero_collective_kind_name(spec->kind));
+    return ZERO_OK;
 }
 
 static void write_steps(zero_steps *steps)

@@ -96,21 +96,6 @@ static void gather_round(zero_hier *w, int64_t k, int i, int64_t *n)
     }
 }
 
-/* Copies the pieces of round i from the neighbours that received them. */
-static void copy_round(zero_hier *w, int64_t k, int i)
-{
-    zero_steps *s = w->s;
-    int behind = zero_hier_node_after(w, -i);
-    for (int l = 0; l < zero_hier_node_size(w, behind); l++) {
-        int owner = w->layout->first[behind] + l;
-        int at = zero_layout_delegate(w->layout, w->node, l);
-        if (at == s->rank) continue;
-        zero_steps_await(s, at, w->before + ZERO_HIER_WRITTEN + 1 + k, 0);
-        zero_steps_copy(s, k, zero_steps_out(w->s, at, owner, k),
-                        zero_steps_out(w->s, s->rank, owner, k));
-    }
-}
-
 /* Once this rank's part of chunk k has arrived: tells the neighbours, and copies theirs. */
 static void finish_chunk(zero_hier *w, int64_t k)
 {
@@ -127,32 +112,18 @@ static void finish_chunk(zero_hier *w, int64_t k)
     }
     zero_steps_signal(w->s, w->before + ZERO_HIER_WRITTEN + 1 + k);
     zero_hier_set_received(w, w->posted[k % w->depth]);
-    for (int i = 1; i < w->layout->n_nodes; i++) copy_round(w, k, i);
-}
-
-static void copy_own(zero_hier *w)
-{
-    zero_steps *s = w->s;
-    for (int64_t k = 0; k < zero_steps_chunks(s); k++)
-        zero_steps_copy(s, k, given(w, s->rank, k),
-                        zero_steps_out(w->s, s->rank, s->rank, k));
-    if (!w->alone || s->spec.one_out) zero_steps_signal(s, w->before + ZERO_HIER_WRITTEN);
-}
-
-/* Copies the pieces of this node from their owners; with one_out they are in place
- * already. */
-static void copy_neighbours(zero_hier *w)
-{
-    zero_steps *s = w->s;
-    bool one_out = s->spec.one_out;
-    for (int i = 1; i < w->n_local; i++) {
-        int peer = w->layout->first[w->node] + (w->local + i) % w->n_local;
-        zero_steps_await(s, peer,
-                         w->before + (one_out ? ZERO_HIER_WRITTEN : ZERO_HIER_READY), 0);
-        for (int64_t k = 0; k < zero_steps_chunks(s); k++)
-            zero_steps_copy(
-                s, k, one_out ? zero_steps_out(w->s, peer, peer, k) : given(w, peer, k),
-                zero_steps_out(w->s, s->rank, peer, k));
+    for (int i = 1; i < w->layout->n_nodes; i++) {
+        /* Copies the pieces of round i from the neighbours that received them. */
+        zero_steps *s = w->s;
+        int behind = zero_hier_node_after(w, -i);
+        for (int l = 0; l < zero_hier_node_size(w, behind); l++) {
+            int owner = w->layout->first[behind] + l;
+            int at = zero_layout_delegate(w->layout, w->node, l);
+            if (at == s->rank) continue;
+            zero_steps_await(s, at, w->before + ZERO_HIER_WRITTEN + 1 + k, 0);
+            zero_steps_copy(s, k, zero_steps_out(w->s, at, owner, k),
+                            zero_steps_out(w->s, s->rank, owner, k));
+        }
     }
 }
 
@@ -177,8 +148,29 @@ void zero_hier_write_all_gather(zero_hier *w)
             for (int i = 1; i < w->layout->n_nodes; i++) gather_round(w, k, i, &n);
             w->posted[k % w->depth] = w->s->n;
         }
-        if (k == late) copy_own(w);
-        if (k == late) copy_neighbours(w);
+        if (k == late) {
+            for (int64_t chunk = 0; chunk < zero_steps_chunks(s); chunk++)
+                zero_steps_copy(s, chunk, given(w, s->rank, chunk),
+                                zero_steps_out(w->s, s->rank, s->rank, chunk));
+            if (!w->alone || s->spec.one_out)
+                zero_steps_signal(s, w->before + ZERO_HIER_WRITTEN);
+        }
+        if (k == late) {
+            /* Copies the pieces of this node from their owners; with one_out they are in
+             * place already. */
+            bool one_out = s->spec.one_out;
+            for (int i = 1; i < w->n_local; i++) {
+                int peer = w->layout->first[w->node] + (w->local + i) % w->n_local;
+                zero_steps_await(
+                    s, peer, w->before + (one_out ? ZERO_HIER_WRITTEN : ZERO_HIER_READY),
+                    0);
+                for (int64_t chunk = 0; chunk < zero_steps_chunks(s); chunk++)
+                    zero_steps_copy(s, chunk,
+                                    one_out ? zero_steps_out(w->s, peer, peer, chunk)
+                                            : given(w, peer, chunk),
+                                    zero_steps_out(w->s, s->rank, peer, chunk));
+            }
+        }
         if (k >= late && w->layout->n_nodes > 1) finish_chunk(w, k - late);
     }
     finish(w, w->before + ZERO_HIER_WRITTEN + chunks + 1,
@@ -211,37 +203,6 @@ static void pass_on(zero_hier *w, int64_t k, zero_spot from, int64_t received)
     zero_hier_set_received(w, received);
 }
 
-static void write_root(zero_hier *w)
-{
-    zero_steps *s = w->s;
-    for (int64_t k = 0; k < zero_steps_chunks(s); k++) {
-        zero_spot out = zero_steps_out(s, s->rank, 0, k);
-        fetch_ahead(w, k);
-        zero_steps_copy(s, k, zero_steps_in(s, s->rank, 0, k), out);
-        pass_on(w, k, w->bridged ? staged_piece(w, k, 0) : out, 0);
-    }
-}
-
-static void write_leader(zero_hier *w)
-{
-    int64_t chunks = zero_steps_chunks(w->s), late = w->depth - 1;
-    int before = leader(w, zero_hier_node_after(w, -1));
-    for (int64_t k = 0; k < chunks + late; k++) {
-        if (k < chunks) {
-            receive_piece(w, k, 1, before, 0);
-            if (w->bridged) /* it is sent on from there */
-                zero_steps_last(w->s)->sent = w->sent[slot_of(w, k)];
-            w->posted[k % w->depth] = w->s->n;
-        }
-        if (k < late) continue;
-        int64_t done = k - late;
-        pass_on(w, done,
-                w->bridged ? staged_piece(w, done, 1)
-                           : zero_steps_out(w->s, w->s->rank, 0, done),
-                w->posted[done % w->depth]);
-    }
-}
-
 void zero_hier_write_broadcast(zero_hier *w)
 {
     zero_steps *s = w->s;
@@ -252,10 +213,30 @@ void zero_hier_write_broadcast(zero_hier *w)
     if (s->rank == first && s->spec.one_out)
         zero_steps_await(s, ZERO_ALL_NEIGHBOURS, ZERO_HIER_READY, 0);
     if (s->rank == s->spec.root)
-        write_root(w);
-    else if (s->rank == first)
-        write_leader(w);
-    else
+        for (int64_t k = 0; k < zero_steps_chunks(s); k++) {
+            zero_spot out = zero_steps_out(s, s->rank, 0, k);
+            fetch_ahead(w, k);
+            zero_steps_copy(s, k, zero_steps_in(s, s->rank, 0, k), out);
+            pass_on(w, k, w->bridged ? staged_piece(w, k, 0) : out, 0);
+        }
+    else if (s->rank == first) {
+        int64_t late = w->depth - 1;
+        int before = leader(w, zero_hier_node_after(w, -1));
+        for (int64_t k = 0; k < chunks + late; k++) {
+            if (k < chunks) {
+                receive_piece(w, k, 1, before, 0);
+                if (w->bridged) /* it is sent on from there */
+                    zero_steps_last(w->s)->sent = w->sent[slot_of(w, k)];
+                w->posted[k % w->depth] = w->s->n;
+            }
+            if (k < late) continue;
+            int64_t done = k - late;
+            pass_on(w, done,
+                    w->bridged ? staged_piece(w, done, 1)
+                               : zero_steps_out(w->s, w->s->rank, 0, done),
+                    w->posted[done % w->depth]);
+        }
+    } else
         for (int64_t k = 0; k < zero_steps_chunks(w->s); k++) {
             if (!w->alone || k == 0)
                 zero_steps_await(w->s, first,

@@ -30,43 +30,6 @@ static void add_local(zero_hier *w, int sum, int first, int count)
         zero_steps_add_term(w->s, sum, (zero_term){rank, 1, w->s->spec.type, -1});
 }
 
-/* The sum over a subtree, which lies in a slot of staging. */
-static void add_staged(zero_hier *w, const zero_tree_term *term, int slot)
-{
-    zero_steps_add_term(
-        w->s, w->final,
-        (zero_term){term->first, term->count, type_of(w, term), slot * slot_bytes(w)});
-}
-
-static void add_sums(zero_hier *w)
-{
-    w->n_cover = zero_hier_cover(w->layout, w->node, w->cover);
-    w->n_remote = w->layout->subtrees - w->n_cover;
-    if (is_owner(w, w->s->rank)) {
-        /* Adds in the order of ranks: this node's one by one, other nodes' by their
-         * subtrees. */
-        const zero_layout *layout = w->layout;
-        int slot = 0;
-        w->final = zero_steps_add_sum(w->s);
-        for (int node = 0; node < layout->n_nodes; node++) {
-            zero_tree_term terms[ZERO_TREE_COVER_MAX];
-            int n = zero_hier_cover(layout, node, terms);
-            w->slot[node] = slot;
-            /* Bridged: this node's devices have left their subtrees after those
-             * received. */
-            bool is_staged = node != w->node || w->bridged;
-            if (!is_staged) add_local(w, w->final, layout->first[node], w->n_local);
-            for (int t = 0; is_staged && t < n; t++)
-                add_staged(w, &terms[t], node == w->node ? w->n_remote + t : slot++);
-        }
-    }
-    for (int t = 0; t < w->n_cover; t++)
-        if (w->cover[t].count > 1 && !w->alone) {
-            w->partial[t] = zero_steps_add_sum(w->s);
-            add_local(w, w->partial[t], w->cover[t].first, w->cover[t].count);
-        }
-}
-
 /* Slots of a chunk in flight. */
 static int64_t slots(const zero_hier *w)
 {
@@ -118,15 +81,6 @@ static bool is_made(const zero_hier *w, int t)
     return w->bridged || w->cover[t].count > 1;
 }
 
-static void send_partial(zero_hier *w, int64_t k, int owner, int t)
-{
-    int64_t i = w->sends % w->n_places;
-    zero_steps_send(w->s, k, owner, place_of(w, w->sends++));
-    zero_steps_last(w->s)->type = type_of(w, &w->cover[t]);
-    if (w->bridged) zero_steps_last(w->s)->stored = w->made_at[i];
-    w->sent_at[i] = w->s->n;
-}
-
 /* True if this rank works for local rank l of that node. */
 static bool sends_to(const zero_hier *w, int node, int l)
 {
@@ -156,9 +110,13 @@ static void reduce_round(zero_hier *w, int64_t k, int i)
             int owner = w->layout->first[ahead] + l;
             for (int t = 0; t < w->n_cover; t++) {
                 if (is_made(w, t) && !w->bridged) make_partial(w, k, owner, t);
-                if (is_made(w, t))
-                    send_partial(w, k, owner, t);
-                else
+                if (is_made(w, t)) {
+                    int64_t place = w->sends % w->n_places;
+                    zero_steps_send(w->s, k, owner, place_of(w, w->sends++));
+                    zero_steps_last(w->s)->type = type_of(w, &w->cover[t]);
+                    if (w->bridged) zero_steps_last(w->s)->stored = w->made_at[place];
+                    w->sent_at[place] = w->s->n;
+                } else
                     zero_steps_send(w->s, k, owner,
                                     piece_of(w, w->cover[t].first, owner, k));
             }
@@ -210,7 +168,37 @@ static void write_reduction(zero_hier *w)
 {
     zero_steps *s = w->s;
     int64_t chunks = zero_steps_chunks(s), late = w->depth - 1;
-    add_sums(w);
+    w->n_cover = zero_hier_cover(w->layout, w->node, w->cover);
+    w->n_remote = w->layout->subtrees - w->n_cover;
+    if (is_owner(w, w->s->rank)) {
+        /* Adds in the order of ranks: this node's one by one, other nodes' by their
+         * subtrees. */
+        const zero_layout *layout = w->layout;
+        int slot = 0;
+        w->final = zero_steps_add_sum(w->s);
+        for (int node = 0; node < layout->n_nodes; node++) {
+            zero_tree_term terms[ZERO_TREE_COVER_MAX];
+            int n = zero_hier_cover(layout, node, terms);
+            w->slot[node] = slot;
+            /* Bridged: this node's devices have left their subtrees after those
+             * received. */
+            bool is_staged = node != w->node || w->bridged;
+            if (!is_staged) add_local(w, w->final, layout->first[node], w->n_local);
+            for (int t = 0; is_staged && t < n; t++) {
+                /* The sum over a subtree, which lies in a slot of staging. */
+                zero_steps_add_term(
+                    w->s, w->final,
+                    (zero_term){terms[t].first, terms[t].count, type_of(w, &terms[t]),
+                                (node == w->node ? w->n_remote + t : slot++) *
+                                    slot_bytes(w)});
+            }
+        }
+    }
+    for (int t = 0; t < w->n_cover; t++)
+        if (w->cover[t].count > 1 && !w->alone) {
+            w->partial[t] = zero_steps_add_sum(w->s);
+            add_local(w, w->partial[t], w->cover[t].first, w->cover[t].count);
+        }
     for (int64_t k = 0; k < chunks + late; k++) {
         if (k < zero_steps_portions(s)) {
             /* On its node, the root of a reduce tells nobody: it alone reads. */

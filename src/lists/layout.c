@@ -1,6 +1,5 @@
 #include "lists/layout.h"
 
-#include "base/fail.h"
 #include "base/grow.h"
 #include "base/tree.h"
 

@@ -1,6 +1,5 @@
 #include "lists/member.h"
 
-#include "base/fail.h"
 #include "base/grow.h"
 #include "base/number.h"
 

@@ -87,14 +87,15 @@ static void write_sum(zero_steps *s, int64_t k)
     int64_t at = packed_bytes(&s->spec, s->layout);
     call_mpi(s, k, packs ? packed(s, 0, k) : zero_steps_in(s, s->rank, 0, k),
              zero_steps_staged(s, at));
-    if (s->spec.kind == ZERO_REDUCE && s->rank != s->spec.root) return;
-    int64_t posted = s->n;
-    zero_collective_step *add = zero_steps_put(s, ZERO_STEP_ADD, k, (zero_spot){0},
-                                               zero_steps_out(s, s->rank, 0, k));
-    add->type = s->spec.result;
-    add->sum = ARRIVED;
-    add->staged = at;
-    add->received = posted;
+    if (s->spec.kind != ZERO_REDUCE || s->rank == s->spec.root) {
+        int64_t posted = s->n;
+        zero_collective_step *add = zero_steps_put(s, ZERO_STEP_ADD, k, (zero_spot){0},
+                                                   zero_steps_out(s, s->rank, 0, k));
+        add->type = s->spec.result;
+        add->sum = ARRIVED;
+        add->staged = at;
+        add->received = posted;
+    }
 }
 
 static void write_all_gather(zero_steps *s, int64_t k)
@@ -117,17 +118,6 @@ static void write_broadcast(zero_steps *s, int64_t k)
     call_mpi(s, k, zero_steps_out(s, s->rank, 0, k), zero_steps_out(s, s->rank, 0, k));
 }
 
-static void write_chunk(zero_steps *s, int64_t k)
-{
-    switch (s->spec.kind) {
-    case ZERO_REDUCE_SCATTER:
-    case ZERO_REDUCE: write_sum(s, k); break;
-    case ZERO_ALL_GATHER: write_all_gather(s, k); break;
-    case ZERO_BROADCAST: write_broadcast(s, k); break;
-    case ZERO_ALL_REDUCE: break;
-    }
-}
-
 static void write_steps(zero_steps *steps)
 {
     if (steps->spec.kind == ZERO_ALL_REDUCE) {
@@ -147,17 +137,23 @@ static void write_steps(zero_steps *steps)
                             (zero_term){0, steps->layout->size, steps->spec.result, 0});
         zero_steps_add_term(steps, own, (zero_term){steps->rank, 1, steps->spec.type, -1});
     }
-    for (int64_t k = 0; k < zero_steps_chunks(steps); k++) write_chunk(steps, k);
+    for (int64_t k = 0; k < zero_steps_chunks(steps); k++) switch (steps->spec.kind) {
+        case ZERO_REDUCE_SCATTER:
+        case ZERO_REDUCE: write_sum(steps, k); break;
+        case ZERO_ALL_GATHER: write_all_gather(steps, k); break;
+        case ZERO_BROADCAST: write_broadcast(steps, k); break;
+        case ZERO_ALL_REDUCE: break;
+        }
 }
 
 static zero_status check(const zero_collective_spec *spec, const zero_layout *layout)
 {
     (void)layout;
     bool has_gaps = spec->kind == ZERO_ALL_REDUCE && spec->count != spec->stride;
-    if (zero_collective_is_plain(spec) && !has_gaps) return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_UNSUPPORTED,
+    ZERO_FAIL_IF(
+        !zero_collective_is_plain(spec) || has_gaps, ZERO_ERR_UNSUPPORTED,
         "mpi does sums of fp32, bf16 and fp16, and all-reduces of whole pieces: use p2p");
+    return ZERO_OK;
 }
 
 const zero_algorithm_table zero_algorithm_mpi = {

@@ -149,9 +149,11 @@ static void write_reduce(zero_steps *s)
     }
 }
 
-/* The tail goes to and from all ranks. Returns the steps until then. */
-static int64_t exchange_tail(zero_steps *s, int64_t at, int64_t bytes)
+static void write_all_reduce(zero_steps *s)
 {
+    int64_t at = (int64_t)staged_pieces(&s->spec, s->layout);
+    int64_t bytes = s->spec.tail * (int64_t)zero_element_size(s->spec.type);
+    /* The tail goes to and from all ranks. */
     int size = s->layout->size;
     for (int round = 1; s->spec.tail > 0 && round < size; round++) {
         zero_steps_receive(s, 0, (s->rank - round + size) % size,
@@ -160,42 +162,29 @@ static int64_t exchange_tail(zero_steps *s, int64_t at, int64_t bytes)
         zero_steps_send(s, 0, (s->rank + round) % size, zero_steps_in(s, s->rank, size, 0));
         zero_steps_last(s)->len = s->spec.tail;
     }
-    return s->n;
-}
-
-/* Each rank sends its sums, and receives those of the others in as few messages as can be,
- * where `out` may be `in`: once this rank's terms have left. */
-static void gather_sums(zero_steps *s)
-{
-    int size = s->layout->size;
+    const int64_t exchanged = s->n;
+    write_owner(s);
+    /* Each rank sends its sums, and receives those of the others in as few messages as
+     * can be, where `out` may be `in`: once this rank's terms have left. */
     int64_t most = (int64_t)(INSIDE_DIRECT / zero_element_size(s->spec.type));
     int64_t len = s->layout->n_nodes > 1 || s->spec.max_chunk > 0 ? s->chunk : most;
     len = zero_step_message(&s->spec, len, zero_element_size(s->spec.type));
     int64_t sent = s->n;
-    for (int64_t at = 0; at < s->spec.count; at += len)
+    for (int64_t begin = 0; begin < s->spec.count; begin += len)
         for (int round = 1; round < size; round++) {
             int from = (s->rank - round + size) % size, to = (s->rank + round) % size;
             zero_spot theirs = zero_steps_out(s, s->rank, from, 0);
             zero_spot own = zero_steps_out(s, s->rank, s->rank, 0);
-            theirs.at += at;
-            own.at += at;
+            theirs.at += begin;
+            own.at += begin;
             zero_steps_receive(s, 0, from, theirs);
-            zero_steps_last(s)->len = zero_min(s->spec.count - at, len);
+            zero_steps_last(s)->len = zero_min(s->spec.count - begin, len);
             zero_steps_last(s)->sent = sent;
             zero_steps_send(s, 0, to, own);
-            zero_steps_last(s)->len = zero_min(s->spec.count - at, len);
+            zero_steps_last(s)->len = zero_min(s->spec.count - begin, len);
         }
-}
-
-static void write_all_reduce(zero_steps *s)
-{
-    int64_t at = (int64_t)staged_pieces(&s->spec, s->layout);
-    int64_t bytes = s->spec.tail * (int64_t)zero_element_size(s->spec.type);
-    int64_t exchanged = exchange_tail(s, at, bytes);
-    write_owner(s);
-    gather_sums(s);
     if (s->spec.tail == 0) return;
-    int sum = add_terms(s, bytes), size = s->layout->size;
+    const int sum = add_terms(s, bytes);
     zero_collective_step *add =
         zero_steps_put(s, ZERO_STEP_ADD, 0, zero_steps_in(s, s->rank, size, 0),
                        zero_steps_out(s, s->rank, size, 0));

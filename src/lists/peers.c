@@ -1,6 +1,5 @@
 #include "lists/peers.h"
 
-#include "base/fail.h"
 #include "lists/algorithm.h"
 
 static int64_t size_of(const zero_steps *steps, const zero_collective_step *step)

@@ -1,7 +1,5 @@
 #include "math/backends.h"
 
-#include "base/fail.h"
-#include "base/number.h"
 #include "math/cpu_kernels.h"
 #include "math/cpu_panel.h"
 

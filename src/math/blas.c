@@ -1,6 +1,5 @@
 #include "math/blas.h"
 
-#include "base/fail.h"
 #include <limits.h>
 
 /* gfortran's convention: the lengths of the two strings come last. */

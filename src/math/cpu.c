@@ -5,9 +5,6 @@
 #include <time.h>
 
 #include "base/cpu_level.h"
-#include "base/fail.h"
-#include "base/type.h"
-#include "base/vector.h"
 #include "math/cpu_packed.h"
 #include "math/cpu_row.h"
 #include "math/team.h"

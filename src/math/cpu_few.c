@@ -9,8 +9,6 @@
  *                                                widened first */
 #include "math/cpu_few.h"
 
-#include "base/tree.h"
-#include "base/type.h"
 #include "math/cpu_state.h"
 #include "math/slices.h"
 #include "math/team.h"

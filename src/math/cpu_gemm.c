@@ -146,19 +146,15 @@ static void multiply_cells(const zero_thread *me, void *arg)
     }
 }
 
-/* BLAS multiplies floats, in blocks that decide its bits: widened a, and sums that wait to
- * be rounded, would not fit the scratch beside b. Its sums depend on m and n as well, so it
- * has none of a product in slices. */
-static bool is_for_blas(const zero_gemm *g)
-{
-    return g->slices == 0 && g->a_type == ZERO_FP32 && g->c_type == ZERO_FP32;
-}
-
 /* NULL: BLAS multiplies. */
 static const zero_packed_kernels *kernels_for(const zero_math *math, const zero_gemm *g)
 {
     if (g->factors == ZERO_BF16 && zero_cpu_bf16_of(math)) return zero_cpu_bf16_of(math);
-    if (!zero_cpu_fp32_of(math) && !is_for_blas(g))
+    /* BLAS multiplies floats, in blocks that decide its bits: widened a, and sums that
+     * wait to be rounded, would not fit the scratch beside b. Its sums depend on m and
+     * n as well, so it has none of a product in slices. */
+    if (!zero_cpu_fp32_of(math) &&
+        !(g->slices == 0 && g->a_type == ZERO_FP32 && g->c_type == ZERO_FP32))
         return &zero_cpu_panels_of(math)->packed;
     return zero_cpu_fp32_of(math);
 }

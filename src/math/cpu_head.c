@@ -1,7 +1,5 @@
 #include "math/cpu_head.h"
 
-#include "base/fail.h"
-#include "base/type.h"
 #include "math/team.h"
 
 #define LOG2_E 1.4426950408889634

@@ -1,8 +1,5 @@
 #include "math/cpu_packed.h"
 
-#include "base/fail.h"
-#include "base/type.h"
-
 /* A block of a meets a block of b: m rows from i on, n columns from j on, k from p on. One
  * block of a meets all of b, block by block: activations rarely have more rows than a
  * block, so weights are packed once.

@@ -1,9 +1,6 @@
 /* cpu_panel.c - compiled once per instruction set. All tables give the same bits. */
 #include "math/cpu_panel.h"
 
-#include "base/fail.h"
-#include "base/number.h"
-
 #if defined(__AVX__)
 #include <immintrin.h>
 #elif defined(__aarch64__)

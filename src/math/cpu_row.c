@@ -1,9 +1,5 @@
 #include "math/cpu_row.h"
 
-#include "base/fail.h"
-#include "base/type.h"
-#include "base/vector.h"
-
 /* Elements of 16 bits that are widened at a time. */
 #define TILE ZERO_VECTOR_TILE
 

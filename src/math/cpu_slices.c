@@ -1,7 +1,5 @@
 #include "math/cpu_slices.h"
 
-#include "base/tree.h"
-#include "base/type.h"
 #include "math/slices.h"
 
 #define LEVELS     7 /* of the tree over a group, and a tile for its sum */

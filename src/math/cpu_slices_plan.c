@@ -46,16 +46,6 @@ static bool fill_scratch(zero_slices_plan *p, const zero_packed_kernels *kernels
     return true;
 }
 
-/* Numbers packed, and those of sums that are added in passes of their own. */
-static double cost_of(const zero_slices_plan *p, const zero_gemm *g, int slices)
-{
-    const double m = (double)g->m, n = (double)g->n, k = (double)(p->slice * slices);
-    const double times_b = (double)zero_divide_up(g->m, p->block_m);
-    const double times_a = (double)zero_divide_up(g->n, p->width);
-    const double arrays = (double)zero_divide_up(slices, zero_max(p->group, 1));
-    return times_b * k * n + times_a * m * k + (arrays + p->buffers) * m * n;
-}
-
 /* Puts the cheapest plan with groups of p->group into *best, if it is cheaper. */
 static void try_group(zero_slices_plan *p, const zero_packed_kernels *kernels,
                       const zero_gemm *g, int slices, zero_slices_plan *best)
@@ -66,7 +56,12 @@ static void try_group(zero_slices_plan *p, const zero_packed_kernels *kernels,
          cuts *= 2) {
         p->width = zero_block_len(g->n, zero_divide_up(g->n, cuts), kernels->cols);
         if (!fill_scratch(p, kernels, g)) continue;
-        p->cost = cost_of(p, g, slices);
+        /* Numbers packed, and those of sums that are added in passes of their own. */
+        const double m = (double)g->m, n = (double)g->n, k = (double)(p->slice * slices);
+        const double times_b = (double)zero_divide_up(g->m, p->block_m);
+        const double times_a = (double)zero_divide_up(g->n, p->width);
+        const double arrays = (double)zero_divide_up(slices, zero_max(p->group, 1));
+        p->cost = times_b * k * n + times_a * m * k + (arrays + p->buffers) * m * n;
         if (best->packed == 0 || p->cost < best->cost) *best = *p;
     }
 }

@@ -1,8 +1,5 @@
 #include "math/device.h"
 
-#include "base/fail.h"
-#include "base/number.h"
-
 static const zero_device devices[] = {
     {"cpu", NULL, false, true, ZERO_CPU_CHUNK},
     {"cuda", NULL, true, true, ZERO_GPU_CHUNK},
@@ -125,7 +122,7 @@ zero_status zero_device_find(const char *name, const zero_backend **found,
     char where[128];
     zero_device_choice choice;
     const zero_plugin *opened = NULL;
-    snprintf(where, sizeof where, "device '%s'", name);
+    zero_print(where, "device '%s'", name);
     ZERO_TRY(zero_device_read(name, where, &choice));
     const zero_device *d = device_of(name);
     if (d->is_plugin) ZERO_TRY(zero_plugin_open(choice.name, &opened));

@@ -2,7 +2,6 @@
  * double. It polls once per call. */
 #include "math/naive.h"
 
-#include "base/tree.h"
 #include "math/cpu_exponential.h"
 #include "math/slices.h"
 

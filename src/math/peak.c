@@ -80,7 +80,7 @@ zero_status zero_cpu_read_rate(size_t bytes, int threads, double *rate)
 {
     const size_t all = bytes * (size_t)threads;
     float *memory = aligned_alloc(64, all);
-    if (!memory) return zero_fail(ZERO_ERR_NOMEM, "no %zu bytes to read", all);
+    ZERO_FAIL_IF(!memory, ZERO_ERR_NOMEM, "no %zu bytes to read", all);
     memset(memory, 0, all); /* each page is there */
     work w = {.memory = memory,
               .floats = (int64_t)(bytes / sizeof *memory),

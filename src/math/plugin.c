@@ -7,8 +7,6 @@
 #include <limits.h>
 #include <unistd.h>
 
-#include "base/fail.h"
-
 /* From the folder of the installed program to that of libraries: "../lib". */
 #ifndef ZERO_PLUGIN_LIBDIR
 #define ZERO_PLUGIN_LIBDIR "../lib"
@@ -38,7 +36,7 @@ static bool find_this_code(file_path *file)
 /* True if the folder, the first `length` bytes of a text, has the library. */
 static bool is_in(const char *folder, size_t length, const char *name, file_path *found)
 {
-    int n = snprintf(found->path, sizeof found->path, "%.*s/%s", (int)length, folder, name);
+    int n = zero_print(found->path, "%.*s/%s", (int)length, folder, name);
     return length > 0 && n > 0 && (size_t)n < sizeof found->path &&
            access(found->path, F_OK) == 0;
 }
@@ -60,9 +58,9 @@ static bool find_library(const char *name, file_path *found)
     if (slash) *slash = '\0';
     if (slash && is_in(this.path, strlen(this.path), name, found)) return true;
     if (is_in_list(getenv("ZERO_PLUGINS"), name, found)) return true;
-    int n = slash ? snprintf(libraries.path, sizeof libraries.path, "%.*s/%s",
-                             (int)(sizeof libraries.path - sizeof ZERO_PLUGIN_LIBDIR - 1),
-                             this.path, ZERO_PLUGIN_LIBDIR)
+    int n = slash ? zero_print(libraries.path, "%.*s/%s",
+                               (int)(sizeof libraries.path - sizeof ZERO_PLUGIN_LIBDIR - 1),
+                               this.path, ZERO_PLUGIN_LIBDIR)
                   : 0;
     return n > 0 && is_in(libraries.path, (size_t)n, name, found);
 }
@@ -106,7 +104,7 @@ zero_status zero_plugin_open(const char *device, const zero_plugin **plugin)
     char name[64];
     file_path found;
     /* "libzero_cuda.so" */
-    snprintf(name, sizeof name, "libzero_%s.so", device);
+    zero_print(name, "libzero_%s.so", device);
     for (char *c = name; *c; c++)
         if (*c == '-') *c = '_';
     if (find_library(name, &found)) return load(found.path, plugin);

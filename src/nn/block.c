@@ -32,16 +32,6 @@ static double flops(const zero_unit *u, int i, int64_t B, int64_t T)
                : 0.0;
 }
 
-static int64_t saved_floats(const zero_unit *u, int64_t rows)
-{
-    int64_t n = 0;
-    for (int a = ZERO_FIRST_ARRAY; a < zero_block_kind(u)->n_arrays; a++)
-        n += zero_unit_room(u, rows * zero_block_width(u, a));
-    for (int i = 0; i < zero_block_kind(u)->n_layers; i++)
-        n += rows * zero_block_sums(u, i);
-    return n;
-}
-
 /* The layer whose product, or whose input's gradient, joins as number `index` of a pass. */
 static int joining(const zero_unit *u, bool is_backward, int64_t index)
 {
@@ -83,9 +73,14 @@ static zero_unit_sizes sizes(const zero_unit *u, int64_t B, int64_t T)
         .B = B, .T = T, .H = H, .K = K, .D = s->head_size, .rows_type = u->activations});
     double sum = 0.0;
     for (int i = 0; i < n_layers; i++) sum += flops(u, i, B, T);
+    int64_t saved = 0;
+    for (int a = ZERO_FIRST_ARRAY; a < zero_block_kind(u)->n_arrays; a++)
+        saved += zero_unit_room(u, rows * zero_block_width(u, a));
+    for (int k = 0; k < zero_block_kind(u)->n_layers; k++)
+        saved += rows * zero_block_sums(u, k);
     return (zero_unit_sizes){
         .out = rows * s->hidden,
-        .saved = saved_floats(u, rows),
+        .saved = saved,
         .forward_work = attention,
         .cache = zero_cache_floats(u->activations, T, H, K, s->head_size),
         .backward_work =
@@ -101,7 +96,7 @@ static zero_unit_sizes sizes(const zero_unit *u, int64_t B, int64_t T)
 
 void zero_block_unit(zero_unit *unit)
 {
-    snprintf(unit->name, sizeof unit->name, "block %d", unit->index);
+    zero_print(unit->name, "block %d", unit->index);
     unit->sizes = sizes;
     unit->part = part;
     unit->forward = zero_block_forward;

@@ -7,8 +7,6 @@
  * addresses, and reads d(logits) as the factors of its products. */
 #include "nn/head.h"
 
-#include "base/number.h"
-#include "base/type.h"
 #include "math/device.h"
 #include "nn/layers.h"
 #include "nn/share.h"
@@ -169,25 +167,6 @@ void zero_head_word_gradient(const zero_unit *u, const zero_call *c, const void 
                                   .slices = zero_share_one_sum(&u->share)});
 }
 
-/* d(normed) of a chunk from its d(logits) in c->logits. */
-static void input_gradient(const zero_unit *u, const zero_call *c, int64_t rows,
-                           void *d_normed)
-{
-    const zero_shape *s = zero_shape_of(u);
-    const zero_type type = gradient_type(c);
-    c->backend->gemm(c->math, &(zero_gemm){.factors = c->type,
-                                           .m = rows,
-                                           .n = s->hidden,
-                                           .k = s->vocab,
-                                           .a_type = type,
-                                           .a = c->logits,
-                                           .lda = gradient_stride(u, type),
-                                           .b = zero_head_weight(u, c),
-                                           .b_type = c->type,
-                                           .c_type = u->activations,
-                                           .c = d_normed});
-}
-
 void zero_head_clear_positions(const zero_unit *u, const zero_call *c)
 {
     if (!zero_unit_has(u, ZERO_HAS_POSITIONS) || u->n_groups < 2) return;
@@ -212,7 +191,19 @@ static void backward(const zero_unit *u, const zero_call *c)
         chunk_loss(u, c, normed, first, n, c->batch->loss_seed);
         zero_head_word_gradient(u, c, zero_head_rows_at(u, normed, first), n, type,
                                 gradient_stride(u, type), add || first > 0);
-        input_gradient(u, c, n, zero_head_rows_to(u, d_normed, first));
+        /* d(normed) of a chunk from its d(logits) in c->logits. */
+        const zero_shape *s = zero_shape_of(u);
+        c->backend->gemm(c->math, &(zero_gemm){.factors = c->type,
+                                               .m = n,
+                                               .n = s->hidden,
+                                               .k = s->vocab,
+                                               .a_type = type,
+                                               .a = c->logits,
+                                               .lda = gradient_stride(u, type),
+                                               .b = zero_head_weight(u, c),
+                                               .b_type = c->type,
+                                               .c_type = u->activations,
+                                               .c = zero_head_rows_to(u, d_normed, first)});
     }
     zero_head_norm_backward(u, c, d_normed);
 }

@@ -189,14 +189,6 @@ static void give_gradient(const zero_unit *u, const zero_call *c, int64_t first)
                slices, c->joint, c->work + zero_unit_room(u, rows_of(c) * hidden(u)));
 }
 
-/* d(normed) of a chunk, of all ranks' words: their sum was fp32. */
-static void take_gradient(const zero_unit *u, const zero_call *c, int64_t first)
-{
-    int64_t rows = zero_head_chunk_rows(u, rows_of(c), first), C = hidden(u);
-    c->backend->round(c->math, u->activations, rows * C, c->joined,
-                      zero_head_rows_to(u, c->work, first));
-}
-
 static void give_word_gradient(const zero_unit *u, const zero_call *c, int64_t first)
 {
     bool add = c->accumulate[zero_head_words_group(u)] || first > 0;
@@ -211,8 +203,13 @@ void zero_head_backward_part(const zero_unit *u, const zero_call *c)
     assert(c->part >= 0 && chunk <= chunks_of(u, rows_of(c)));
     if (c->part == 0 && !c->accumulate[zero_head_words_group(u)])
         zero_head_clear_positions(u, c);
-    if (c->part > 0 && c->part % CHUNK_PARTS == SOFTMAX)
-        take_gradient(u, c, first - u->logits.rows);
+    if (c->part > 0 && c->part % CHUNK_PARTS == SOFTMAX) {
+        /* d(normed) of a chunk, of all ranks' words: their sum was fp32. */
+        int64_t before = first - u->logits.rows;
+        int64_t rows = zero_head_chunk_rows(u, rows_of(c), before), C = hidden(u);
+        c->backend->round(c->math, u->activations, rows * C, c->joined,
+                          zero_head_rows_to(u, c->work, before));
+    }
     if (chunk == chunks_of(u, rows_of(c))) {
         zero_head_norm_backward(u, c, c->work);
         return;

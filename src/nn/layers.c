@@ -1,6 +1,5 @@
 #include "nn/layers.h"
 
-#include "math/backend.h"
 #include "nn/share.h"
 
 void zero_poll(const zero_call *c)

@@ -1,8 +1,5 @@
 #include "nn/model.h"
 
-#include "base/fail.h"
-#include "base/number.h"
-
 void zero_model_destroy(zero_model *model)
 {
     if (!model) return;

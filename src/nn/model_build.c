@@ -76,7 +76,7 @@ static void add_group(zero_model *m, const zero_shape *s, const char *name,
 {
     const float residual = s->kind->scales_leaving ? sqrtf(2.0f * (float)s->layers) : 1.0f;
     zero_group *g = &m->groups[m->n_groups++];
-    snprintf(g->name, sizeof g->name, "%s", name);
+    zero_print(g->name, "%s", name);
     for (const zero_tensor_row *row = rows; row->name; row++) {
         if (!is_there(row, s)) continue;
         const bool is_normal = row->init == ZERO_INIT_NORMAL;
@@ -91,7 +91,7 @@ static void add_group(zero_model *m, const zero_shape *s, const char *name,
                            .cut_parts = row->cut_parts,
                            .out_in = row->out_in};
         if (row->leaves) t->init_std = 0.02f / residual;
-        snprintf(t->name, sizeof t->name, "%s%s", prefix, row->name);
+        zero_print(t->name, "%s%s", prefix, row->name);
     }
 }
 
@@ -105,19 +105,6 @@ static zero_unit *add_unit(zero_model *m, int64_t index, int group, int second_g
     return u;
 }
 
-static zero_status allocate(zero_model *m, const zero_shape *s)
-{
-    const size_t layers = (size_t)s->layers;
-    m->tensors = calloc((layers + 2) * ZERO_MOST_ROWS, sizeof *m->tensors);
-    m->groups = calloc(layers + 2, sizeof *m->groups);
-    m->units = calloc(layers + 2, sizeof *m->units);
-    m->shape = malloc(sizeof *s);
-    ZERO_TRY(zero_allocated(m->tensors && m->groups && m->units && m->shape,
-                            "no memory for the tables of %" PRId64 " layers", s->layers));
-    memcpy(m->shape, s, sizeof *s);
-    return ZERO_OK;
-}
-
 zero_status zero_model_build(const zero_shape *shape, zero_model *model)
 {
     ZERO_TRY(zero_shape_check(shape));
@@ -129,14 +116,21 @@ zero_status zero_model_build(const zero_shape *shape, zero_model *model)
                     .seq = s.seq,
                     .input_bytes = sizeof(int32_t),
                     .target_bytes = sizeof(int32_t)};
-    ZERO_TRY(allocate(&m, &s));
+    const size_t layers = (size_t)s.layers;
+    m.tensors = calloc((layers + 2) * ZERO_MOST_ROWS, sizeof *m.tensors);
+    m.groups = calloc(layers + 2, sizeof *m.groups);
+    m.units = calloc(layers + 2, sizeof *m.units);
+    m.shape = malloc(sizeof s);
+    ZERO_TRY(zero_allocated(m.tensors && m.groups && m.units && m.shape,
+                            "no memory for the tables of %" PRId64 " layers", s.layers));
+    memcpy(m.shape, &s, sizeof s);
 
     const zero_architecture *kind = s.kind;
     add_group(&m, &s, "embedding", kind->embedding, "");
     for (int64_t i = 0; i < s.layers; i++) {
         char name[32], prefix[32];
-        snprintf(name, sizeof name, "block %" PRId64, i);
-        snprintf(prefix, sizeof prefix, "%s%" PRId64 ".", kind->layer, i);
+        zero_print(name, "block %" PRId64, i);
+        zero_print(prefix, "%s%" PRId64 ".", kind->layer, i);
         add_group(&m, &s, name, kind->block, prefix);
     }
     add_group(&m, &s, "final", kind->final, "");

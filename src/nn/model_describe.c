@@ -29,17 +29,6 @@ static int by_text(const void *a, const void *b)
     return strcmp(*x, *y);
 }
 
-static zero_status check_unique(const struct names *list, const char **sorted)
-{
-    for (int i = 0; i < list->n; i++) sorted[i] = name_of(list, i);
-    qsort(sorted, (size_t)list->n, sizeof *sorted, by_text);
-    for (int i = 1; i < list->n; i++)
-        ZERO_FAIL_IF(strcmp(sorted[i - 1], sorted[i]) == 0, ZERO_ERR_INVALID,
-                     "two %ss are called '%s': their names must differ", list->kind,
-                     sorted[i]);
-    return ZERO_OK;
-}
-
 /* Names go into messages, manifests and file formats, where quotes and control characters,
  * those of U+0080 to U+009F among them, would need an escape. */
 static bool is_plain(const char *name)
@@ -56,29 +45,6 @@ static bool is_plain(const char *name)
     return true;
 }
 
-static zero_status check_name(const struct names *list, int i)
-{
-    const char *name = name_of(list, i);
-    ZERO_FAIL_IF(*name == '\0' || !memchr(name, '\0', list->size), ZERO_ERR_INVALID,
-                 "%s %d has no name, or one of more than %zu characters", list->kind, i,
-                 list->size - 1);
-    if (is_plain(name)) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "%s %d is called '%s': expected UTF-8 without quotes, backslashes and "
-                     "control characters",
-                     list->kind, i, name);
-}
-
-static zero_status check_names(const struct names *list)
-{
-    for (int i = 0; i < list->n; i++) ZERO_TRY(check_name(list, i));
-    const char **sorted;
-    ZERO_TRY(zero_new(&sorted, list->n, "names"));
-    zero_status st = check_unique(list, sorted);
-    free(sorted);
-    return st;
-}
-
 static zero_status check_all_names(const zero_model *m)
 {
     const struct names lists[] = {
@@ -87,7 +53,28 @@ static zero_status check_all_names(const zero_model *m)
         {"group", m->groups->name, sizeof *m->groups, sizeof m->groups->name, m->n_groups},
         {"unit", m->units->name, sizeof *m->units, sizeof m->units->name, m->n_units},
     };
-    for (int i = 0; i < ZERO_COUNT(lists); i++) ZERO_TRY(check_names(&lists[i]));
+    for (int i = 0; i < ZERO_COUNT(lists); i++) {
+        const struct names *list = &lists[i];
+        for (int k = 0; k < list->n; k++) {
+            /* Names go into messages, manifests and file formats. */
+            const char *name = name_of(list, k);
+            ZERO_FAIL_IF(*name == '\0' || !memchr(name, '\0', list->size), ZERO_ERR_INVALID,
+                         "%s %d has no name, or one of more than %zu characters",
+                         list->kind, k, list->size - 1);
+            ZERO_FAIL_IF(!is_plain(name), ZERO_ERR_INVALID,
+                         "%s %d is called '%s': expected UTF-8 without quotes, backslashes "
+                         "and control characters",
+                         list->kind, k, name);
+        }
+        ZERO_FREED const char **sorted = NULL;
+        ZERO_TRY(zero_new(&sorted, list->n, "names"));
+        for (int k = 0; k < list->n; k++) sorted[k] = name_of(list, k);
+        qsort(sorted, (size_t)list->n, sizeof *sorted, by_text);
+        for (int k = 1; k < list->n; k++)
+            ZERO_FAIL_IF(strcmp(sorted[k - 1], sorted[k]) == 0, ZERO_ERR_INVALID,
+                         "two %ss are called '%s': their names must differ", list->kind,
+                         sorted[k]);
+    }
     return ZERO_OK;
 }
 
@@ -135,29 +122,15 @@ static zero_status add_tensor(zero_model *m, int i)
     return ZERO_OK;
 }
 
-/* ---- units ---- */
-
-static zero_status check_readers(const zero_model *m, bool *is_read)
-{
-    for (int i = 0; i < m->n_units; i++)
-        for (int k = 0; k < m->units[i].n_groups; k++)
-            is_read[m->units[i].groups[k]] = true;
-    for (int g = 0; g < m->n_groups; g++)
-        ZERO_FAIL_IF(!is_read[g], ZERO_ERR_INVALID,
-                     "group '%s' is read by no unit: its gradient would never be defined",
-                     m->groups[g].name);
-    return ZERO_OK;
-}
-
 /* ---- the whole ---- */
 
 static zero_status check_counts(int tensors, int groups, int units)
 {
-    if (tensors >= 1 && groups >= 1 && units >= 1) return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_INVALID,
+    ZERO_FAIL_IF(
+        !(tensors >= 1 && groups >= 1 && units >= 1), ZERO_ERR_INVALID,
         "a model of %d tensors, %d groups and %d units: expected at least one of each",
         tensors, groups, units);
+    return ZERO_OK;
 }
 
 zero_status zero_model_complete(zero_model *m)
@@ -201,21 +174,13 @@ zero_status zero_model_complete(zero_model *m)
     }
     ZERO_FREED bool *is_read = NULL;
     ZERO_TRY(zero_new(&is_read, m->n_groups, "groups"));
-    return check_readers(m, is_read);
-}
-
-static zero_status copy_tables(const zero_model_tables *t, zero_model *m)
-{
-    ZERO_TRY(zero_new(&m->tensors, t->n_tensors, "tensors of a model"));
-    ZERO_TRY(zero_new(&m->groups, t->n_groups, "groups of a model"));
-    ZERO_TRY(zero_new(&m->units, t->n_units, "units of a model"));
-    memcpy(m->tensors, t->tensors, (size_t)t->n_tensors * sizeof *m->tensors);
-    memcpy(m->units, t->units, (size_t)t->n_units * sizeof *m->units);
-    /* Long names are cut here and caught by the name check. */
-    for (int g = 0; g < t->n_groups; g++)
-        if (t->groups[g])
-            memcpy(m->groups[g].name, t->groups[g],
-                   strnlen(t->groups[g], sizeof m->groups[g].name));
+    for (int i = 0; i < m->n_units; i++)
+        for (int k = 0; k < m->units[i].n_groups; k++)
+            is_read[m->units[i].groups[k]] = true;
+    for (int g = 0; g < m->n_groups; g++)
+        ZERO_FAIL_IF(!is_read[g], ZERO_ERR_INVALID,
+                     "group '%s' is read by no unit: its gradient would never be defined",
+                     m->groups[g].name);
     return ZERO_OK;
 }
 
@@ -234,7 +199,16 @@ zero_status zero_model_describe(const zero_model_tables *t, zero_model *model)
                     .seq = t->seq,
                     .input_bytes = t->input_bytes,
                     .target_bytes = t->target_bytes};
-    ZERO_TRY(copy_tables(t, &m));
+    ZERO_TRY(zero_new(&m.tensors, t->n_tensors, "tensors of a model"));
+    ZERO_TRY(zero_new(&m.groups, t->n_groups, "groups of a model"));
+    ZERO_TRY(zero_new(&m.units, t->n_units, "units of a model"));
+    memcpy(m.tensors, t->tensors, (size_t)t->n_tensors * sizeof *m.tensors);
+    memcpy(m.units, t->units, (size_t)t->n_units * sizeof *m.units);
+    /* Long names are cut here and caught by the name check. */
+    for (int g = 0; g < t->n_groups; g++)
+        if (t->groups[g])
+            memcpy(m.groups[g].name, t->groups[g],
+                   strnlen(t->groups[g], sizeof m.groups[g].name));
     ZERO_TRY(zero_model_complete(&m));
     ZERO_GIVE(model, m);
     return ZERO_OK;
@@ -258,10 +232,10 @@ zero_status zero_model_check_described(const zero_model *m)
                         m->n_groups >= 1 && m->n_units >= 1;
     for (int i = 0; is_described && i < m->n_units; i++)
         is_described = is_complete(m, &m->units[i]);
-    if (is_described) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "a call without a model: describe one first (zero/model.h), and "
-                     "destroy it after all that uses it");
+    ZERO_FAIL_IF(!is_described, ZERO_ERR_INVALID,
+                 "a call without a model: describe one first (zero/model.h), and destroy "
+                 "it after all that uses it");
+    return ZERO_OK;
 }
 
 /* ---- sizes ---- */

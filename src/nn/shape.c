@@ -1,8 +1,6 @@
 #include "nn/shape.h"
 
 #include "base/elementary.h"
-#include "base/fail.h"
-#include "base/number.h"
 
 /* ---- fields ---- */
 
@@ -157,35 +155,6 @@ static zero_status check_field(const zero_shape *given, const zero_shape *s,
                      f->least, f->most);
 }
 
-static zero_status check_heads(const zero_shape *given, const zero_shape *s)
-{
-    ZERO_FAIL_IF(given->head_size == 0 && s->hidden % s->heads != 0, ZERO_ERR_INVALID,
-                 "--hidden %" PRId64 " is not a multiple of --heads %" PRId64
-                 ": each head would get %" PRId64 " channels and %" PRId64
-                 " would be left over",
-                 s->hidden, s->heads, s->hidden / s->heads, s->hidden % s->heads);
-    ZERO_FAIL_IF(s->heads % s->kv_heads != 0, ZERO_ERR_INVALID,
-                 "--heads %" PRId64 " is not a multiple of --kv-heads %" PRId64
-                 ": each key head serves as many query heads as the others",
-                 s->heads, s->kv_heads);
-    const bool turns = s->kind->has & ZERO_HAS_ROTARY;
-    const int64_t turned = zero_shape_turned(s);
-    ZERO_FAIL_IF(turns && (turned < 2 || turned % 2 != 0 || turned > ZERO_MOST_TURNED),
-                 ZERO_ERR_INVALID,
-                 "heads of %" PRId64 " channels: rotary positions turn %" PRId64
-                 " of them, which should be pairs, at most %d; give %s",
-                 s->head_size, turned, ZERO_MOST_TURNED,
-                 s->kind->has & ZERO_HAS_PART ? "another --rotary" : "an even --head-size");
-    if (s->scaling.factor == 0.0) return ZERO_OK;
-    if (s->scaling.factor >= 1.0 && s->scaling.low > 0.0 &&
-        s->scaling.high > s->scaling.low && s->scaling.seq > 0)
-        return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "rotary positions stretched by %g, low %g, high %g, seq %" PRId64
-                     ": expected a factor of 1 or more, 0 < low < high, and positions",
-                     s->scaling.factor, s->scaling.low, s->scaling.high, s->scaling.seq);
-}
-
 zero_status zero_shape_check(const zero_shape *given)
 {
     ZERO_FAIL_IF(!given, ZERO_ERR_INVALID,
@@ -200,7 +169,31 @@ zero_status zero_shape_check(const zero_shape *given)
     const zero_shape s = zero_shape_complete(given);
     for (int i = 3; i < ZERO_SHAPE_FIELDS; i++)
         ZERO_TRY(check_field(given, &s, &zero_shape_fields[i]));
-    ZERO_TRY(check_heads(given, &s));
+    ZERO_FAIL_IF(given->head_size == 0 && s.hidden % s.heads != 0, ZERO_ERR_INVALID,
+                 "--hidden %" PRId64 " is not a multiple of --heads %" PRId64
+                 ": each head would get %" PRId64 " channels and %" PRId64
+                 " would be left over",
+                 s.hidden, s.heads, s.hidden / s.heads, s.hidden % s.heads);
+    ZERO_FAIL_IF(s.heads % s.kv_heads != 0, ZERO_ERR_INVALID,
+                 "--heads %" PRId64 " is not a multiple of --kv-heads %" PRId64
+                 ": each key head serves as many query heads as the others",
+                 s.heads, s.kv_heads);
+    const bool turns = s.kind->has & ZERO_HAS_ROTARY;
+    const int64_t turned = zero_shape_turned(&s);
+    ZERO_FAIL_IF(turns && (turned < 2 || turned % 2 != 0 || turned > ZERO_MOST_TURNED),
+                 ZERO_ERR_INVALID,
+                 "heads of %" PRId64 " channels: rotary positions turn %" PRId64
+                 " of them, which should be pairs, at most %d; give %s",
+                 s.head_size, turned, ZERO_MOST_TURNED,
+                 s.kind->has & ZERO_HAS_PART ? "another --rotary" : "an even --head-size");
+    if (s.scaling.factor != 0.0) {
+        ZERO_FAIL_IF(!(s.scaling.factor >= 1.0 && s.scaling.low > 0.0 &&
+                       s.scaling.high > s.scaling.low && s.scaling.seq > 0),
+                     ZERO_ERR_INVALID,
+                     "rotary positions stretched by %g, low %g, high %g, seq %" PRId64
+                     ": expected a factor of 1 or more, 0 < low < high, and positions",
+                     s.scaling.factor, s.scaling.low, s.scaling.high, s.scaling.seq);
+    }
     ZERO_FAIL_IF(!(s.dropout >= 0.0f && s.dropout < 1.0f) || s.seed < 0, ZERO_ERR_INVALID,
                  "--dropout %g, --seed %" PRId64
                  ": expected 0 or more, below 1; and a seed from 0 to %" PRId64,
@@ -212,16 +205,6 @@ zero_status zero_shape_check(const zero_shape *given)
 static bool divides(const zero_shape *s, int64_t n)
 {
     return s->kv_heads % n == 0 && s->inner % n == 0;
-}
-
-/* The largest number of slices up to `most` that the model can have on `ranks` ranks:
- * several need complete subtrees. */
-static int64_t best_slices(const zero_shape *s, int ranks, int64_t most)
-{
-    int64_t best = ranks == 1 ? most : ranks;
-    while (ranks == 1 && !divides(s, best)) best--;
-    while (ranks > 1 && 2 * best <= most && divides(s, 2 * best)) best *= 2;
-    return best;
 }
 
 /* Words are named only where they decide: before the data are open their number is a
@@ -256,20 +239,21 @@ zero_status zero_shape_check_share(const zero_shape *given, int ranks, int slice
     ZERO_TRY(zero_shape_check(given));
     const zero_shape s = zero_shape_complete(given);
     ZERO_TRY(check_ranks(&s, ranks));
-    if (s.seq * s.hidden % ranks != 0)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--tp %d: ranks add equal parts of --seq %" PRId64
-                         " times --hidden %" PRId64 " numbers; give --hidden %" PRId64,
-                         ranks, s.seq, s.hidden, zero_round_up(s.hidden, ranks));
+    ZERO_FAIL_IF(s.seq * s.hidden % ranks != 0, ZERO_ERR_INVALID,
+                 "--tp %d: ranks add equal parts of --seq %" PRId64
+                 " times --hidden %" PRId64 " numbers; give --hidden %" PRId64,
+                 ranks, s.seq, s.hidden, zero_round_up(s.hidden, ranks));
     int64_t most = zero_min(zero_min(slices, s.vocab), ZERO_MOST_SLICES);
-    int64_t fits = best_slices(&s, ranks, zero_max(most, 1));
+    /* The largest number of slices up to `most` that the model can have on `ranks`
+     * ranks: several need complete subtrees. */
+    int64_t fits = ranks == 1 ? zero_max(most, 1) : ranks;
+    while (ranks == 1 && !divides(&s, fits)) fits--;
+    while (ranks > 1 && 2 * fits <= zero_max(most, 1) && divides(&s, 2 * fits)) fits *= 2;
     if (fits == slices) return ZERO_OK;
     char multiple[64] = "a number", inner[64] = "";
-    if (ranks > 1)
-        snprintf(multiple, sizeof multiple, "%d, or that times 2, 4, 8, ...,", ranks);
+    if (ranks > 1) zero_print(multiple, "%d, or that times 2, 4, 8, ...,", ranks);
     if (s.kind->has & ZERO_HAS_MORE)
-        snprintf(inner, sizeof inner, " for keys, and the %" PRId64 " inner channels,",
-                 s.inner);
+        zero_print(inner, " for keys, and the %" PRId64 " inner channels,", s.inner);
     return zero_fail(ZERO_ERR_INVALID,
                      "--tp-slices %d with --tp %d: expected %s which divides the %" PRId64
                      " heads%s and is at most %" PRId64 "%s; give --tp-slices %" PRId64,

@@ -1,8 +1,6 @@
 #include "nn/share.h"
 
-#include "base/fail.h"
 #include "base/grow.h"
-#include "base/number.h"
 
 #define GRANULE 64 /* rows: kernels like whole ones */
 

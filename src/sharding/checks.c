@@ -1,6 +1,5 @@
 #include "sharding/checks.h"
 
-#include "base/number.h"
 #include "lists/small.h"
 #include "nn/share.h"
 

@@ -49,7 +49,7 @@ static zero_status check_input(const zero_plan_input *in)
                      zero_algorithm_get(in->collectives)->posts_mpi_collectives,
                  ZERO_ERR_INVALID,
                  "--message %" PRId64 " with --collectives %s, which cuts messages as it "
-                 "likes: use --collectives auto, p2p or hier",
+                                      "likes: use --collectives auto, p2p or hier",
                  in->message, zero_algorithm_name(in->collectives));
     return ZERO_OK;
 }
@@ -62,12 +62,13 @@ static zero_status check_reproducible(const zero_plan_input *in)
                  "--reproducible with --collectives %s, which adds in an order of its own: "
                  "use --collectives auto",
                  zero_algorithm_name(in->collectives));
-    if (zero_is_power_of_two(in->n_ranks) && zero_is_power_of_two(in->accumulation))
-        return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "--reproducible needs powers of two, got %d ranks x %d microbatches: "
-                     "change the ranks, --global-batch or --micro-batch",
-                     in->n_ranks, in->accumulation);
+    ZERO_FAIL_IF(!zero_is_power_of_two(in->n_ranks) ||
+                     !zero_is_power_of_two(in->accumulation),
+                 ZERO_ERR_INVALID,
+                 "--reproducible needs powers of two, got %d ranks x %d microbatches: "
+                 "change the ranks, --global-batch or --micro-batch",
+                 in->n_ranks, in->accumulation);
+    return ZERO_OK;
 }
 
 static zero_status check_offload(const zero_plan_input *in)
@@ -177,11 +178,12 @@ static zero_status check_share(const zero_plan_input *in)
     return ZERO_OK;
 }
 
-/* ---- hybrid sharding ---- */
+/* ---- all of them ---- */
 
-/* R of hybrid sharding; parameters in the node's memory. */
-static zero_status check_shards(const zero_plan_input *in)
+zero_status zero_check_plan_input(const zero_plan_input *in)
 {
+    ZERO_TRY(check_input(in));
+    /* R of hybrid sharding; parameters in the node's memory. */
     bool has_replicas = in->shard_ranks != 0 && in->shard_ranks != in->n_ranks;
     if (has_replicas && !zero_can_shard(in->n_ranks, in->shard_ranks)) {
         char list[ZERO_SHARD_TEXT];
@@ -210,15 +212,6 @@ static zero_status check_shards(const zero_plan_input *in)
                  ZERO_ERR_INVALID,
                  "--node-parameters with --partition owner, where each rank has whole "
                  "parameters by itself: use --partition slice");
-    return ZERO_OK;
-}
-
-/* ---- all of them ---- */
-
-zero_status zero_check_plan_input(const zero_plan_input *in)
-{
-    ZERO_TRY(check_input(in));
-    ZERO_TRY(check_shards(in));
     ZERO_TRY(check_reproducible(in));
     ZERO_TRY(check_offload(in));
     ZERO_TRY(check_share(in));

@@ -1,6 +1,5 @@
 #include "sharding/freed.h"
 
-#include "base/fail.h"
 #include "base/grow.h"
 #include "sharding/schedule_memory.h"
 

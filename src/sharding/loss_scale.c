@@ -1,7 +1,5 @@
 #include "sharding/loss_scale.h"
 
-#include "base/fail.h"
-
 zero_loss_scale zero_loss_scale_init(zero_type type)
 {
     float first = type == ZERO_FP16 ? ZERO_LOSS_SCALE_FIRST : ZERO_LOSS_SCALE_LEAST;

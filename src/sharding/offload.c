@@ -1,9 +1,5 @@
 #include "sharding/offload.h"
 
-#include "base/fail.h"
-#include "base/number.h"
-#include "io/scratch_file.h"
-
 size_t zero_offload_padded(size_t bytes)
 {
     return zero_round_up_size(bytes, ZERO_SCRATCH_ALIGN);
@@ -109,24 +105,18 @@ zero_slot_view zero_offload_view(const zero_schedule *s, int g, int k, void *slo
                             .param = params};
 }
 
-/* The first block of a group is as long as any other. */
-static size_t slot_bytes(const zero_schedule *s)
-{
-    size_t most = 0;
-    for (int g = 0; g < s->model->n_groups; g++) {
-        if (s->groups[g].n_blocks == 0) continue;
-        bool has_params = zero_offload_has_parameters(s, g);
-        size_t params = has_params ? s->buffers[s->groups[g].first_param_block].bytes : 0;
-        most = zero_max_size(most, params_at(s, g, 0) + params);
-    }
-    return most;
-}
-
 void zero_offload_hold_slots(zero_schedule *s)
 {
     if (!zero_plan_uses_file(&s->input) || s->status != ZERO_OK) return;
     zero_space space = s->input.device ? ZERO_SPACE_HOST : ZERO_SPACE_OWN;
-    size_t bytes = slot_bytes(s);
+    /* The first block of a group is as long as any other. */
+    size_t bytes = 0;
+    for (int g = 0; g < s->model->n_groups; g++) {
+        if (s->groups[g].n_blocks == 0) continue;
+        bool has_params = zero_offload_has_parameters(s, g);
+        size_t params = has_params ? s->buffers[s->groups[g].first_param_block].bytes : 0;
+        bytes = zero_max_size(bytes, params_at(s, g, 0) + params);
+    }
     s->first_slot = s->n_buffers;
     s->n_slots = s->input.offload_depth;
     for (int k = 0; k < s->n_slots; k++)
@@ -150,9 +140,9 @@ size_t zero_offload_bytes(const zero_schedule *s, zero_class cls)
     return sum;
 }
 
-/* Activations lie in the file in the order of their first SAVEs. */
-static size_t activation_padding(const zero_schedule *s)
+size_t zero_offload_padding(const zero_schedule *s)
 {
+    /* Activations lie in the file in the order of their first SAVEs. */
     const zero_program *p = &s->programs[ZERO_PROGRAM_STEP];
     size_t sum = 0;
     int last = ZERO_NO_BUFFER;
@@ -162,12 +152,6 @@ static size_t activation_padding(const zero_schedule *s)
         last = i->file;
         sum += s->buffers[i->file].bytes - s->buffers[i->buffer].bytes;
     }
-    return sum;
-}
-
-size_t zero_offload_padding(const zero_schedule *s)
-{
-    size_t sum = activation_padding(s);
     for (int g = 0; g < s->model->n_groups; g++) {
         const zero_group_state *state = &s->groups[g];
         for (int k = 0; k < state->n_blocks; k++) {

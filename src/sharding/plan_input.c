@@ -1,7 +1,6 @@
 #include "sharding/plan_input.h"
 
 #include "lists/algorithm.h"
-#include "math/backend.h"
 
 zero_plan_input zero_plan_input_standard(const zero_model *model, int n_ranks, int rank)
 {

@@ -1,8 +1,6 @@
 #include "sharding/schedule.h"
 
-#include "base/fail.h"
 #include "base/grow.h"
-#include "base/number.h"
 #include "nn/share.h"
 
 _Static_assert(offsetof(zero_instruction, host) ==

@@ -12,23 +12,6 @@ zero_space zero_schedule_space(const zero_schedule *s, zero_class cls)
                : ZERO_SPACE_HOST;
 }
 
-/* The search for an origin (engine/origin.c) needs one double, also where the rank owns
- * nothing or NORM computes on the host. The last word is UPDATE's
- * (zero_schedule_changed_at()). */
-static void hold_squares(zero_schedule *s)
-{
-    bool is_beside = zero_plan_updates_beside(&s->input);
-    int64_t n = 0;
-    for (int g = 0; g < s->model->n_groups && !is_beside; g++) {
-        s->groups[g].first_square = n;
-        n += zero_gradient_pieces(
-            zero_partition_shard(&s->groups[g].partition, s->shard.rank));
-    }
-    size_t bytes = (size_t)zero_max(n, 1) * sizeof(double) + sizeof(uint64_t);
-    s->squares = zero_schedule_hold(s, ZERO_CLASS_WORKSPACE, ZERO_SPACE_OWN, bytes);
-    s->squares_host = zero_schedule_hold(s, ZERO_CLASS_WORKSPACE, ZERO_SPACE_HOST, bytes);
-}
-
 void zero_device_hold(zero_schedule *s)
 {
     if (s->status != ZERO_OK) return;
@@ -42,7 +25,22 @@ void zero_device_hold(zero_schedule *s)
     s->n_tokens = is_alone ? 1 : ZERO_HOST_TOKENS;
     for (int k = 0; k < s->n_tokens; k++)
         zero_schedule_hold(s, ZERO_CLASS_DATA, ZERO_SPACE_HOST, bytes);
-    if (!s->input.forward_only) hold_squares(s);
+    if (!s->input.forward_only) {
+        /* The search for an origin (engine/origin.c) needs one double, also where the rank
+         * owns nothing or NORM computes on the host. The last word is UPDATE's
+         * (zero_schedule_changed_at()). */
+        bool is_beside = zero_plan_updates_beside(&s->input);
+        int64_t n = 0;
+        for (int g = 0; g < s->model->n_groups && !is_beside; g++) {
+            s->groups[g].first_square = n;
+            n += zero_gradient_pieces(
+                zero_partition_shard(&s->groups[g].partition, s->shard.rank));
+        }
+        size_t room = (size_t)zero_max(n, 1) * sizeof(double) + sizeof(uint64_t);
+        s->squares = zero_schedule_hold(s, ZERO_CLASS_WORKSPACE, ZERO_SPACE_OWN, room);
+        s->squares_host =
+            zero_schedule_hold(s, ZERO_CLASS_WORKSPACE, ZERO_SPACE_HOST, room);
+    }
     s->first_chunk = s->n_buffers;
     for (int k = 0; k < ZERO_HOST_CHUNKS; k++)
         zero_schedule_hold(s, ZERO_CLASS_WORKSPACE, ZERO_SPACE_HOST,

@@ -1,9 +1,5 @@
 #include "sharding/schedule_exchange.h"
 
-#include "base/exact.h"
-#include "base/fail.h"
-#include "base/number.h"
-#include "base/tree.h"
 #include "lists/small.h"
 #include "sharding/schedule_device.h"
 
@@ -276,11 +272,11 @@ zero_status zero_schedule_find_least_bucket(const zero_schedule *s, int64_t *lea
 static zero_status check_bucket(const zero_schedule *s, int64_t least, const char *among,
                                 int n, const char *whom, const char *else_)
 {
-    if (s->input.bucket >= least) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "--bucket %" PRId64 " is below the %" PRId64
-                     " elements that %s %d %s needs: give --bucket %" PRId64 " or more%s",
-                     s->input.bucket, least, among, n, whom, least, else_);
+    ZERO_FAIL_IF(!(s->input.bucket >= least), ZERO_ERR_INVALID,
+                 "--bucket %" PRId64 " is below the %" PRId64
+                 " elements that %s %d %s needs: give --bucket %" PRId64 " or more%s",
+                 s->input.bucket, least, among, n, whom, least, else_);
+    return ZERO_OK;
 }
 
 zero_status zero_schedule_check_exchange(const zero_schedule *s)

@@ -1,8 +1,6 @@
 #include "sharding/schedule_memory.h"
 
-#include "base/fail.h"
 #include "base/grow.h"
-#include "base/number.h"
 
 static size_t aligned(const zero_schedule *s, size_t bytes)
 {

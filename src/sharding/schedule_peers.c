@@ -1,9 +1,6 @@
 #include "sharding/schedule_peers.h"
 
-#include "base/fail.h"
 #include "base/grow.h"
-#include "base/number.h"
-#include "lists/member.h"
 #include "sharding/schedule_exchange.h"
 
 /* The shard group of a family without any is its ZeRO group, or else the whole. */

@@ -33,28 +33,25 @@ bool zero_exchange_is_used(const zero_schedule *s, zero_op op, int number)
     return traffic_of(s, op, number) != NULL;
 }
 
-static zero_status count_kind(zero_schedule *s, zero_op op)
-{
-    zero_traffic_memo memos[2] = {0}; /* of a chain: each of both */
-    for (int number = 0; number < zero_exchange_count(s, op); number++) {
-        zero_traffic *sum = traffic_of(s, op, number);
-        if (!sum) continue;
-        *sum = (zero_traffic){0};
-        for (int k = 0; k < zero_exchange_collectives(s, op, number); k++) {
-            zero_collective_spec spec = zero_exchange_collective(s, op, number, k);
-            zero_traffic one;
-            ZERO_TRY(zero_collective_traffic_again(&memos[k % 2], &spec,
-                                                   zero_exchange_layout(s, op),
-                                                   zero_exchange_rank(s, op), &one));
-            zero_traffic_add(sum, 1, &one);
-        }
-    }
-    return ZERO_OK;
-}
-
 zero_status zero_schedule_count_traffic(zero_schedule *s)
 {
-    for (int k = 0; k < ZERO_EXCHANGES; k++) ZERO_TRY(count_kind(s, zero_exchange_ops[k]));
+    for (int k = 0; k < ZERO_EXCHANGES; k++) {
+        zero_op op = zero_exchange_ops[k];
+        zero_traffic_memo memos[2] = {0}; /* of a chain: each of both */
+        for (int number = 0; number < zero_exchange_count(s, op); number++) {
+            zero_traffic *sum = traffic_of(s, op, number);
+            if (!sum) continue;
+            *sum = (zero_traffic){0};
+            for (int i = 0; i < zero_exchange_collectives(s, op, number); i++) {
+                zero_collective_spec spec = zero_exchange_collective(s, op, number, i);
+                zero_traffic one;
+                ZERO_TRY(zero_collective_traffic_again(&memos[i % 2], &spec,
+                                                       zero_exchange_layout(s, op),
+                                                       zero_exchange_rank(s, op), &one));
+                zero_traffic_add(sum, 1, &one);
+            }
+        }
+    }
     return ZERO_OK;
 }
 
@@ -91,19 +88,6 @@ zero_traffic zero_schedule_traffic(const zero_schedule *s, zero_program_kind pro
 
 /* ---- small messages ---- */
 
-/* The squares of all ranks: a sum of whole numbers, or the spans of all groups. */
-static void add_squares(const zero_schedule *s, zero_traffic *t)
-{
-    const zero_model *model = s->model;
-    const zero_layout *world = zero_schedule_world_layout(s);
-    int rank = zero_schedule_world_rank(s);
-    if (zero_share_has_parts(&model->share))
-        zero_small_add_reduced(t, world, rank, ZERO_EXACT_WORDS, sizeof(int64_t));
-    else
-        zero_small_add_merged(t, world, rank, model->n_groups, sizeof(zero_tree_span));
-    zero_small_add_reduced(t, world, rank, ZERO_VOTE_WORDS, sizeof(int64_t));
-}
-
 zero_traffic zero_schedule_control_traffic(const zero_schedule *s,
                                            zero_program_kind program)
 {
@@ -122,7 +106,19 @@ zero_traffic zero_schedule_control_traffic(const zero_schedule *s,
         if (i->op == ZERO_OP_VERIFY)
             zero_small_add_reduced(&sum, world, zero_schedule_world_rank(s),
                                    2 * (int64_t)world->size, sizeof(uint64_t));
-        if (i->op == ZERO_OP_OVERFLOW) add_squares(s, &sum);
+        if (i->op == ZERO_OP_OVERFLOW) {
+            /* The squares of all ranks: a sum of whole numbers, or the spans of all
+             * groups. */
+            const zero_model *model = s->model;
+            int rank = zero_schedule_world_rank(s);
+            if (zero_share_has_parts(&model->share))
+                zero_small_add_reduced(&sum, world, rank, ZERO_EXACT_WORDS,
+                                       sizeof(int64_t));
+            else
+                zero_small_add_merged(&sum, world, rank, model->n_groups,
+                                      sizeof(zero_tree_span));
+            zero_small_add_reduced(&sum, world, rank, ZERO_VOTE_WORDS, sizeof(int64_t));
+        }
     }
     return sum;
 }

@@ -141,23 +141,6 @@ static void release(zero_writer *w, const struct uses *uses, int64_t at, int g)
     w->param[g] = ZERO_NO_BUFFER;
 }
 
-static void write_use(zero_writer *w, const struct uses *uses, int64_t at)
-{
-    struct use use = use_at(uses, at);
-    if (use.unit == 0 && !use.is_backward) zero_write_load(w, use.microbatch);
-    for_groups(w, uses, at, gather);
-    for (int64_t k = 1; k <= uses->ahead + FETCHED_AHEAD; k++)
-        for_groups(w, uses, at + k, fetch);
-    for_groups(w, uses, at, await);
-    for (int64_t k = 1; k <= uses->ahead; k++) for_groups(w, uses, at + k, gather);
-    if (use.is_backward)
-        zero_write_backward(w, use.unit);
-    else
-        zero_write_forward(w, use.unit);
-    for_groups(w, uses, at, release);
-    if (use.is_backward) zero_write_complete(w, use.unit);
-}
-
 static bool find_last_uses(zero_schedule *s, struct uses *uses)
 {
     if (!s->input.node_parameters) return true;
@@ -179,7 +162,21 @@ static void write_passes(zero_writer *w)
                         .ahead = zero_min(w->in->prefetch, 2 * units)};
     uses.n = uses.trains ? 2 * units * w->in->accumulation : units;
     if (!find_last_uses(w->s, &uses)) return;
-    for (int64_t at = 0; at < uses.n; at++) write_use(w, &uses, at);
+    for (int64_t at = 0; at < uses.n; at++) {
+        struct use use = use_at(&uses, at);
+        if (use.unit == 0 && !use.is_backward) zero_write_load(w, use.microbatch);
+        for_groups(w, &uses, at, gather);
+        for (int64_t k = 1; k <= uses.ahead + FETCHED_AHEAD; k++)
+            for_groups(w, &uses, at + k, fetch);
+        for_groups(w, &uses, at, await);
+        for (int64_t k = 1; k <= uses.ahead; k++) for_groups(w, &uses, at + k, gather);
+        if (use.is_backward)
+            zero_write_backward(w, use.unit);
+        else
+            zero_write_forward(w, use.unit);
+        for_groups(w, &uses, at, release);
+        if (use.is_backward) zero_write_complete(w, use.unit);
+    }
     free(uses.last);
 }
 

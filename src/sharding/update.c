@@ -1,10 +1,5 @@
 #include "sharding/update.h"
 
-#include "base/fail.h"
-#include "base/number.h"
-#include "base/range.h"
-#include "base/type.h"
-
 zero_adamw zero_update_adamw(double lr, double beta1, double beta2, double eps,
                              double weight_decay)
 {
@@ -17,9 +12,10 @@ zero_adamw zero_update_adamw(double lr, double beta1, double beta2, double eps,
 
 static zero_status check_number(const char *name, float value, float end)
 {
-    if (value >= 0.0f && value < end) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID, "AdamW with %s %g: expected 0 or more, below %g",
-                     name, (double)value, (double)end);
+    ZERO_FAIL_IF(!(value >= 0.0f && value < end), ZERO_ERR_INVALID,
+                 "AdamW with %s %g: expected 0 or more, below %g", name, (double)value,
+                 (double)end);
+    return ZERO_OK;
 }
 
 zero_status zero_update_check(const zero_adamw *h, double clip)
@@ -30,9 +26,9 @@ zero_status zero_update_check(const zero_adamw *h, double clip)
     ZERO_TRY(check_number("beta1", h->beta1, 1.0f));
     ZERO_TRY(check_number("beta2", h->beta2, 1.0f));
     ZERO_TRY(check_number("eps", h->eps, INFINITY));
-    if (h->eps > 0.0f) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "AdamW with eps 0: expected a positive number such as 1e-8");
+    ZERO_FAIL_IF(!(h->eps > 0.0f), ZERO_ERR_INVALID,
+                 "AdamW with eps 0: expected a positive number such as 1e-8");
+    return ZERO_OK;
 }
 
 float zero_update_grad_scale(double norm, double clip, double scale)

@@ -50,22 +50,19 @@ static bool only_takes(const zero_instruction *i, const zero_unit_part *part)
     return part->is_last && part->waits && i->op != ZERO_OP_RECOMPUTE;
 }
 
-static double share_of_part(const zero_schedule *s, const zero_instruction *i)
-{
-    zero_unit_part part = {0};
-    int64_t n = 0;
-    for (int64_t k = 0; !part.is_last; k++) {
-        part = zero_work_part(s, ZERO_PROGRAM_STEP, i, k);
-        n += !only_takes(i, &part);
-    }
-    return 1.0 / (double)n; /* the first part never waits */
-}
-
 double zero_work_flops(const zero_schedule *s, const zero_instruction *i, double *share)
 {
     double flops = flops_of_pass(s, i);
     if (i->part == ZERO_PART_ALL || flops == 0.0) return flops;
-    if (i->part == 0) *share = share_of_part(s, i);
+    if (i->part == 0) {
+        zero_unit_part part = {0};
+        int64_t n = 0;
+        for (int64_t k = 0; !part.is_last; k++) {
+            part = zero_work_part(s, ZERO_PROGRAM_STEP, i, k);
+            n += !only_takes(i, &part);
+        }
+        *share = 1.0 / (double)n;
+    }
     zero_unit_part part = zero_work_part(s, ZERO_PROGRAM_STEP, i, i->part);
     return only_takes(i, &part) ? 0.0 : *share * flops;
 }

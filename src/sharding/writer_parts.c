@@ -45,17 +45,6 @@ static bool refuse(struct pass *p, int64_t index, const char *what)
     return false;
 }
 
-static bool refuse_count(struct pass *p, int64_t index, int64_t count)
-{
-    int ranks = p->w->model->share.ranks;
-    p->w->s->status = zero_fail(
-        ZERO_ERR_INVALID,
-        "unit '%s', part %" PRId64 " of its %s pass joins %" PRId64
-        " floats: expected 1 to 2^48, for a sum a multiple of the %d ranks of a TP group",
-        p->unit->name, index, pass_names[p->kind], count, ranks);
-    return false;
-}
-
 static bool is_sound(struct pass *p, const zero_unit_part *part, int64_t index)
 {
     bool joins = part->join != ZERO_JOIN_NONE;
@@ -67,7 +56,15 @@ static bool is_sound(struct pass *p, const zero_unit_part *part, int64_t index)
                       "waits, but no part has joined since the last one that waits");
     if (joins && p->is_joining && !part->waits)
         return refuse(p, index, "joins before a part has waited for the last join");
-    if (joins && !fits) return refuse_count(p, index, part->count);
+    if (joins && !fits) {
+        p->w->s->status =
+            zero_fail(ZERO_ERR_INVALID,
+                      "unit '%s', part %" PRId64 " of its %s pass joins %" PRId64
+                      " floats: expected 1 to 2^48, for a sum a multiple of the %d ranks "
+                      "of a TP group",
+                      p->unit->name, index, pass_names[p->kind], part->count, ranks);
+        return false;
+    }
     if (part->is_last && (joins || (p->is_joining && !part->waits)))
         return refuse(p, index,
                       "is the last one, but a join is left for which no part waits");

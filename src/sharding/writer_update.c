@@ -126,27 +126,22 @@ static void store_param(zero_writer *w, int g, int after)
         ->after = after;
 }
 
-/* `delayed`: the last step's GATHER may be in flight, and writes where PUBLISH and
- * STORE_PARAM write. */
-static void publish(zero_writer *w, int g)
-{
-    const zero_group_state *state = &w->groups[g];
-    if (!w->arrived[g]) zero_write_gather_wait(w, g, state->param);
-    w->arrived[g] = true;
-    if (zero_plan_updates_beside(w->in))
-        store_param(w, g, zero_write_last(w));
-    else
-        copy_held(w, ZERO_OP_PUBLISH, g, state->late_param, state->param, ZERO_NO_BUFFER);
-}
-
 void zero_write_update_of(zero_writer *w, int g)
 {
     const zero_group_state *state = &w->groups[g];
     if (w->in->offload == ZERO_OFFLOAD_OFF)
         zero_write_update_block(w, g);
-    else if (w->in->offload == ZERO_OFFLOAD_DELAYED)
-        publish(w, g);
-    else
+    else if (w->in->offload == ZERO_OFFLOAD_DELAYED) {
+        /* `delayed`: the last step's GATHER may be in flight, and writes where PUBLISH and
+         * STORE_PARAM write. */
+        if (!w->arrived[g]) zero_write_gather_wait(w, g, state->param);
+        w->arrived[g] = true;
+        if (zero_plan_updates_beside(w->in))
+            store_param(w, g, zero_write_last(w));
+        else
+            copy_held(w, ZERO_OP_PUBLISH, g, state->late_param, state->param,
+                      ZERO_NO_BUFFER);
+    } else
         zero_write_stream(w, g);
     bool is_in_tier =
         w->in->offload != ZERO_OFFLOAD_OFF && w->in->offload != ZERO_OFFLOAD_DELAYED;

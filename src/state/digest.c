@@ -2,10 +2,7 @@
 
 #include <xxhash.h>
 
-#include "base/fail.h"
 #include "base/grow.h"
-#include "base/number.h"
-#include "base/range.h"
 #include "nn/share.h"
 
 enum { ARRAYS = ZERO_STATES, ENDS = 2 };
@@ -80,81 +77,35 @@ static void keep_hash(uint64_t hash[2], XXH128_hash_t h)
     hash[1] = h.low64;
 }
 
-/* Elements `part` of block b, which lies on this rank as a whole. */
-static void hash_part(struct digest *d, int array, int64_t b, zero_range part,
-                      const float *x)
-{
-    zero_range block = block_at(d, b);
-    size_t bytes = zero_range_bytes(part, ZERO_FP32);
-    XXH3_state_t *stream = d->streams[array];
-    if (zero_range_len(part) == zero_range_len(block)) {
-        keep_hash(hash_at(d, array, b), XXH3_128bits(x, bytes));
-        return;
-    }
-    if (part.begin == block.begin) XXH3_128bits_reset(stream);
-    XXH3_128bits_update(stream, x, bytes);
-    if (part.end == block.end) keep_hash(hash_at(d, array, b), XXH3_128bits_digest(stream));
-}
-
 /* A piece may begin and end anywhere within a block. */
 static zero_status take_piece(void *arg, const zero_state_block *piece)
 {
     struct digest *d = arg;
     for (int64_t at = piece->range.begin, stop; at < piece->range.end; at = stop) {
         int64_t b = (at - d->all.begin) / ZERO_DIGEST_BLOCK;
-        stop = zero_min(block_at(d, b).end, piece->range.end);
+        const zero_range block = block_at(d, b);
+        /* The block lies on this rank as a whole. */
+        const bool is_whole = d->mine.begin <= block.begin && block.end <= d->mine.end;
+        stop = zero_min(block.end, piece->range.end);
         for (int a = 0; a < ARRAYS; a++) {
-            int array = a;
-            zero_range part = (zero_range){at, stop};
             const float *x = piece->part[a] + (at - piece->range.begin);
-            zero_range block = block_at(d, b);
-            bool is_whole = d->mine.begin <= block.begin && block.end <= d->mine.end;
-            if (is_whole)
-                hash_part(d, array, b, part, x);
-            else
-                memcpy(shared_block(d, array, block) + (part.begin - block.begin), x,
-                       zero_range_bytes(part, ZERO_FP32));
+            const size_t bytes = (size_t)(stop - at) * sizeof *x;
+            if (!is_whole) {
+                memcpy(shared_block(d, a, block) + (at - block.begin), x, bytes);
+            } else if (at == block.begin && stop == block.end) {
+                keep_hash(hash_at(d, a, b), XXH3_128bits(x, bytes));
+            } else {
+                if (at == block.begin) XXH3_128bits_reset(d->streams[a]);
+                XXH3_128bits_update(d->streams[a], x, bytes);
+                if (stop == block.end)
+                    keep_hash(hash_at(d, a, b), XXH3_128bits_digest(d->streams[a]));
+            }
         }
     }
     return ZERO_OK;
 }
 
-/* ---- blocks on several ranks ---- */
-
-/* Completes a block on every rank, and hashes it on the rank that owns its beginning. */
-static zero_status hash_shared(struct digest *d, const zero_partition *p, int array,
-                               int64_t b)
-{
-    zero_range block = block_at(d, b);
-    float *x = shared_block(d, array, block);
-    for (int64_t at = block.begin, stop; at < block.end; at = stop) {
-        int owner = zero_partition_owner_of(p, at);
-        stop = zero_min(block.end, zero_partition_piece(p, owner).end);
-        ZERO_TRY(zero_comm_broadcast(d->comm, owner, x + (at - block.begin),
-                                     (size_t)(stop - at) * sizeof *x));
-    }
-    if (zero_partition_owner_of(p, block.begin) == d->comm->rank)
-        keep_hash(hash_at(d, array, b),
-                  XXH3_128bits(x, zero_range_bytes(block, ZERO_FP32)));
-    return ZERO_OK;
-}
-
 /* ---- a shared model ---- */
-
-/* This rank's elements among some of the whole tensor's. They adjoin, as both are in one
- * order. */
-static zero_range here_of(const zero_tensor *t, zero_range whole)
-{
-    zero_range here = {0, 0};
-    for (int64_t at = whole.begin; at < whole.end;) {
-        zero_run run = zero_share_run_of_whole(t, at, whole.end);
-        if (run.n == 0) break;
-        if (zero_range_is_empty(here)) here.begin = run.local;
-        here.end = run.local + run.n;
-        at = run.whole + run.n;
-    }
-    return here;
-}
 
 /* The floats that an array of this many elements takes in `merged`. Ranks exchange words
  * of two floats. */
@@ -191,32 +142,6 @@ static zero_status put_piece(void *arg, const zero_state_block *piece)
     return ZERO_OK;
 }
 
-/* Ranks take turns in hashing the blocks, which all of them have. */
-static zero_status merge_blocks(struct digest *d, int64_t first, zero_range mine)
-{
-    int64_t n = zero_min(MERGED, blocks_of(d->all) - first);
-    d->merging = (zero_range){block_at(d, first).begin, block_at(d, first + n - 1).end};
-    int64_t floats = ARRAYS * merged_len(zero_range_len(d->merging));
-    memset(d->merged, 0, (size_t)floats * sizeof *d->merged);
-    /* After a failure this rank gives zeros: add_hashes() tells the others. */
-    const zero_tensor *t = d->tensor;
-    zero_range here = here_of(t, d->merging);
-    zero_range range = zero_range_overlap(
-        mine, (zero_range){t->offset + here.begin, t->offset + here.end});
-    if (!zero_range_is_empty(range) && d->failure.status == ZERO_OK) {
-        d->failure = zero_failure_keep(
-            d->source->read(d->source->arg, t->group, range, put_piece, d));
-    }
-    ZERO_TRY(zero_comm_or(d->comm, floats / 2, (uint64_t *)(void *)d->merged));
-    for (int64_t b = first; b < first + n; b++)
-        for (int a = 0; a < ARRAYS && b % d->comm->size == d->comm->rank; a++) {
-            zero_range block = block_at(d, b);
-            keep_hash(hash_at(d, a, b), XXH3_128bits(merged_at(d, a, block.begin),
-                                                     zero_range_bytes(block, ZERO_FP32)));
-        }
-    return ZERO_OK;
-}
-
 /* Replicated tensors count once, on the first ranks of the TP groups. */
 static zero_status hash_whole(struct digest *d, const zero_tensor *t,
                               const zero_partition *p)
@@ -225,8 +150,38 @@ static zero_status hash_whole(struct digest *d, const zero_tensor *t,
     if (zero_tensor_is_replicated(t) && d->model->share.rank > 0) mine = (zero_range){0, 0};
     mine = zero_range_overlap(mine, zero_range_of_tensor(t));
     d->tensor = t;
-    for (int64_t b = 0; b < blocks_of(d->all); b += MERGED)
-        ZERO_TRY(merge_blocks(d, b, mine));
+    for (int64_t b = 0; b < blocks_of(d->all); b += MERGED) {
+        /* Ranks take turns in hashing the blocks, which all of them have. */
+        int64_t n = zero_min(MERGED, blocks_of(d->all) - b);
+        d->merging = (zero_range){block_at(d, b).begin, block_at(d, b + n - 1).end};
+        int64_t floats = ARRAYS * merged_len(zero_range_len(d->merging));
+        memset(d->merged, 0, (size_t)floats * sizeof *d->merged);
+        /* After a failure this rank gives zeros: add_hashes() tells the others. */
+        /* This rank's elements among some of the whole tensor's. They adjoin, as both are
+         * in one order. */
+        zero_range here = {0, 0};
+        for (int64_t at = d->merging.begin; at < d->merging.end;) {
+            zero_run run = zero_share_run_of_whole(t, at, d->merging.end);
+            if (run.n == 0) break;
+            if (zero_range_is_empty(here)) here.begin = run.local;
+            here.end = run.local + run.n;
+            at = run.whole + run.n;
+        }
+        zero_range range = zero_range_overlap(
+            mine, (zero_range){t->offset + here.begin, t->offset + here.end});
+        if (!zero_range_is_empty(range) && d->failure.status == ZERO_OK) {
+            d->failure = zero_failure_keep(
+                d->source->read(d->source->arg, t->group, range, put_piece, d));
+        }
+        ZERO_TRY(zero_comm_or(d->comm, floats / 2, (uint64_t *)(void *)d->merged));
+        for (int64_t i = b; i < b + n; i++)
+            for (int a = 0; a < ARRAYS && i % d->comm->size == d->comm->rank; a++) {
+                zero_range block = block_at(d, i);
+                keep_hash(hash_at(d, a, i),
+                          XXH3_128bits(merged_at(d, a, block.begin),
+                                       zero_range_bytes(block, ZERO_FP32)));
+            }
+    }
     return ZERO_OK;
 }
 
@@ -250,7 +205,20 @@ static zero_status hash_pieces(struct digest *d, const zero_tensor *t,
         zero_range block = block_at(d, b);
         int owner = zero_partition_owner_of(p, block.begin);
         if (block.end <= zero_partition_piece(p, owner).end) continue;
-        for (int a = 0; a < ARRAYS; a++) ZERO_TRY(hash_shared(d, p, a, b));
+        for (int a = 0; a < ARRAYS; a++) {
+            /* Completes a block on every rank, and hashes it on the rank that owns its
+             * beginning. */
+            float *x = shared_block(d, a, block);
+            for (int64_t at = block.begin, stop; at < block.end; at = stop) {
+                int holder = zero_partition_owner_of(p, at);
+                stop = zero_min(block.end, zero_partition_piece(p, holder).end);
+                ZERO_TRY(zero_comm_broadcast(d->comm, holder, x + (at - block.begin),
+                                             (size_t)(stop - at) * sizeof *x));
+            }
+            if (zero_partition_owner_of(p, block.begin) == d->comm->rank)
+                keep_hash(hash_at(d, a, b),
+                          XXH3_128bits(x, zero_range_bytes(block, ZERO_FP32)));
+        }
     }
     return ZERO_OK;
 }

@@ -2,8 +2,6 @@
 
 #include <unistd.h>
 
-#include "base/fail.h"
-#include "base/range.h"
 #include "state/visit.h"
 
 zero_check_space zero_finding_space(const zero_runner *r)

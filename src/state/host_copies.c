@@ -1,6 +1,5 @@
 #include "state/host_copies.h"
 
-#include "base/range.h"
 #include "sharding/checks.h"
 
 void zero_host_await(zero_runner *r, int g)

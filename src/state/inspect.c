@@ -1,7 +1,5 @@
 #include "state/inspect.h"
 
-#include "base/number.h"
-
 static void *chunk(const zero_runner *r, size_t k)
 {
     return zero_runner_buffer(r, r->schedule->first_chunk + (int)(k % 2));

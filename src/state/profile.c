@@ -1,6 +1,5 @@
 #include "state/profile.h"
 
-#include "base/fail.h"
 #include "base/grow.h"
 #include "sharding/work.h"
 

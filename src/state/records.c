@@ -2,8 +2,6 @@
 
 #include <xxhash.h>
 
-#include "base/fail.h"
-#include "sharding/offload.h"
 #include "state/finding.h"
 #include "state/visit.h"
 
@@ -20,27 +18,6 @@ struct walk {
     zero_finding found;
 };
 
-static void walk_array(struct walk *w, int tensor, int a, zero_range part, const float *x)
-{
-    const zero_tensor *t = &w->r->schedule->model->tensors[tensor];
-    for (int64_t at = part.begin; at < part.end; at += ZERO_RECORD_BLOCK) {
-        int64_t end = zero_min(at + ZERO_RECORD_BLOCK, part.end);
-        uint64_t hash = XXH3_64bits(x + (at - part.begin), (size_t)(end - at) * sizeof *x);
-        uint64_t *record = w->next[a]++;
-        if (w->takes) *record = hash;
-        if (*record == hash) continue;
-        w->found.tensor = tensor;
-        /* In fp32 the parameters may be the masters. */
-        const zero_schedule *s = w->r->schedule;
-        int group = s->model->tensors[tensor].group;
-        bool is_param = zero_master_buffer(s, group) == s->groups[group].param;
-        w->found.array = a == 0 && is_param ? ZERO_ARRAY_PARAMETERS
-                                            : (zero_array)(ZERO_ARRAY_MASTERS + a);
-        w->found.range = (zero_range){at - t->offset, end - t->offset};
-        return;
-    }
-}
-
 /* Some elements of a tensor in one block, so that records are whole. */
 struct block {
     struct walk *w;
@@ -50,21 +27,28 @@ struct block {
 static zero_status walk_block(void *arg, const zero_state_block *view)
 {
     const struct block *b = arg;
-    for (int a = 0; a < b->n_arrays && b->w->found.tensor < 0; a++)
-        walk_array(b->w, b->tensor, a, view->range, view->part[a]);
+    for (int a = 0; a < b->n_arrays && b->w->found.tensor < 0; a++) {
+        const zero_tensor *t = &b->w->r->schedule->model->tensors[b->tensor];
+        for (int64_t at = view->range.begin; at < view->range.end;
+             at += ZERO_RECORD_BLOCK) {
+            int64_t end = zero_min(at + ZERO_RECORD_BLOCK, view->range.end);
+            uint64_t hash = XXH3_64bits(view->part[a] + (at - view->range.begin),
+                                        (size_t)(end - at) * sizeof *view->part[a]);
+            uint64_t *record = b->w->next[a]++;
+            if (b->w->takes) *record = hash;
+            if (*record == hash) continue;
+            b->w->found.tensor = b->tensor;
+            /* In fp32 the parameters may be the masters. */
+            const zero_schedule *s = b->w->r->schedule;
+            int group = s->model->tensors[b->tensor].group;
+            bool is_param = zero_master_buffer(s, group) == s->groups[group].param;
+            b->w->found.array = a == 0 && is_param ? ZERO_ARRAY_PARAMETERS
+                                                   : (zero_array)(ZERO_ARRAY_MASTERS + a);
+            b->w->found.range = (zero_range){at - t->offset, end - t->offset};
+            break;
+        }
+    }
     return ZERO_OK;
-}
-
-/* With offload the recorded arrays are masters of fp32 alone, which lie in memory. */
-static zero_status look_at(struct block *b, int group, zero_range range)
-{
-    zero_runner *r = b->w->r;
-    zero_state_block masters = {.range = range};
-    if (b->n_arrays == ARRAYS)
-        return zero_states_visit(r, group, range, ZERO_VISIT_READ, walk_block, b);
-    masters.master =
-        zero_runner_element(r, zero_master_buffer(r->schedule, group), range.begin);
-    return walk_block(b, &masters);
 }
 
 static zero_status walk_tensor(struct walk *w, int tensor, zero_range part)
@@ -73,7 +57,17 @@ static zero_status walk_tensor(struct walk *w, int tensor, zero_range part)
     struct block b = {w, tensor, zero_recorded_arrays(w->r->schedule, group)};
     for (int64_t at = part.begin; at < part.end; at += AT_ONCE) {
         zero_range range = {at, zero_min(at + AT_ONCE, part.end)};
-        ZERO_TRY(look_at(&b, group, range));
+        /* With offload the recorded arrays are masters of fp32 alone, which lie in
+         * memory. */
+        zero_runner *r = b.w->r;
+        zero_state_block masters = {.range = range};
+        if (b.n_arrays == ARRAYS) {
+            ZERO_TRY(zero_states_visit(r, group, range, ZERO_VISIT_READ, walk_block, &b));
+        } else {
+            masters.master =
+                zero_runner_element(r, zero_master_buffer(r->schedule, group), range.begin);
+            ZERO_TRY(walk_block(&b, &masters));
+        }
         if (w->found.tensor >= 0) return ZERO_OK;
         zero_math_poll(&w->r->math);
     }

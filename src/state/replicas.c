@@ -2,9 +2,7 @@
 
 #include <xxhash.h>
 
-#include "base/fail.h"
 #include "comm/divide.h"
-#include "sharding/offload.h"
 #include "sharding/schedule_device.h"
 #include "sharding/update.h"
 #include "state/finding.h"
@@ -23,30 +21,6 @@ struct comparing {
  * has. */
 #define AT_ONCE ((int64_t)(ZERO_INSPECT_PIECE / sizeof(float)))
 
-/* Widens what was found by elements whose parameters are not the rounded masters. */
-static void compare_parts(struct comparing *c, zero_range range, const char *param,
-                          const float *master)
-{
-    const zero_plan_input *in = &c->r->schedule->input;
-    const int64_t offset = in->model->tensors[c->tensor].offset;
-    size_t size = zero_type_size(in->type);
-    char *rounded = zero_finding_space(c->r).block;
-    for (int64_t at = range.begin, n; at < range.end; at += n) {
-        n = zero_min(ZERO_CHECK_BLOCK, range.end - at);
-        zero_convert(ZERO_FP32, in->type, n, master, rounded);
-        bool differ = memcmp(rounded, param, (size_t)n * size) != 0;
-        for (size_t i = 0; differ && i < (size_t)n; i++) {
-            if (memcmp(rounded + i * size, param + i * size, size) == 0) continue;
-            int64_t element = at - offset + (int64_t)i;
-            if (c->found.tensor < 0) c->found.range.begin = element;
-            c->found.tensor = c->tensor;
-            c->found.range.end = element + 1;
-        }
-        master += n;
-        param += (size_t)n * size;
-    }
-}
-
 /* A piece of parameters, which is fetched from a device. Its masters are in the host's
  * memory, or copies that began before bring them. */
 static zero_status compare_piece(struct comparing *c, zero_range piece,
@@ -61,7 +35,26 @@ static zero_status compare_piece(struct comparing *c, zero_range piece,
         ZERO_TRY(zero_link_status(&r->link));
         param = fetched;
     }
-    compare_parts(c, piece, param, masters);
+    /* Widens what was found by elements whose parameters are not the rounded
+     * masters. */
+    const zero_plan_input *in = &c->r->schedule->input;
+    const int64_t offset = in->model->tensors[c->tensor].offset;
+    size_t size = zero_type_size(in->type);
+    char *rounded = zero_finding_space(c->r).block;
+    for (int64_t at = piece.begin, n; at < piece.end; at += n) {
+        n = zero_min(ZERO_CHECK_BLOCK, piece.end - at);
+        zero_convert(ZERO_FP32, in->type, n, masters, rounded);
+        bool differ = memcmp(rounded, param, (size_t)n * size) != 0;
+        for (size_t i = 0; differ && i < (size_t)n; i++) {
+            if (memcmp(rounded + i * size, param + i * size, size) == 0) continue;
+            int64_t element = at - offset + (int64_t)i;
+            if (c->found.tensor < 0) c->found.range.begin = element;
+            c->found.tensor = c->tensor;
+            c->found.range.end = element + 1;
+        }
+        masters += n;
+        param += (size_t)n * size;
+    }
     return ZERO_OK;
 }
 
@@ -187,30 +180,6 @@ static zero_status add_block(void *arg, const zero_state_block *block)
     return ZERO_OK;
 }
 
-static zero_status add_group(zero_runner *r, int g, zero_copies kind, struct hashing *h)
-{
-    const zero_schedule *s = r->schedule;
-    int param = s->groups[g].param, period = zero_compare_period(s, kind, true);
-    zero_range held = zero_replicas_held(s, kind, g);
-    zero_range block = {held.begin, held.begin};
-    bool any = false;
-    if (zero_copies_of(s, g, ZERO_ARRAY_PARAMETERS) == kind)
-        while (next_block(h, held, period, &block))
-            ZERO_TRY(zero_inspect(r, zero_runner_element(r, param, block.begin),
-                                  zero_range_bytes(block, s->buffers[param].type),
-                                  add_bytes, h));
-    for (int p = 0; p < ZERO_STATES; p++) {
-        h->are_copies[p] =
-            zero_copies_of(s, g, (zero_array)(ZERO_ARRAY_MASTERS + p)) == kind;
-        any = any || h->are_copies[p];
-    }
-    held = zero_states_held(s, g);
-    block = (zero_range){held.begin, any ? held.begin : held.end};
-    while (next_block(h, held, zero_compare_period(s, kind, false), &block))
-        ZERO_TRY(zero_states_visit(r, g, block, ZERO_VISIT_READ, add_block, h));
-    return ZERO_OK;
-}
-
 /* The hash of what this rank holds, or its share of the node's; or of what is due in a
  * step. */
 static zero_status hash_copies(zero_runner *r, zero_copies kind, int64_t step,
@@ -222,8 +191,27 @@ static zero_status hash_copies(zero_runner *r, zero_copies kind, int64_t step,
         h.rank = group->layout.local_of[group->rank];
         h.ranks = zero_layout_local_size(&group->layout, group->rank);
     }
-    for (int g = 0; g < r->schedule->model->n_groups; g++)
-        ZERO_TRY(add_group(r, g, kind, &h));
+    for (int g = 0; g < r->schedule->model->n_groups; g++) {
+        const zero_schedule *s = r->schedule;
+        int param = s->groups[g].param, period = zero_compare_period(s, kind, true);
+        zero_range held = zero_replicas_held(s, kind, g);
+        zero_range block = {held.begin, held.begin};
+        bool any = false;
+        if (zero_copies_of(s, g, ZERO_ARRAY_PARAMETERS) == kind)
+            while (next_block(&h, held, period, &block))
+                ZERO_TRY(zero_inspect(r, zero_runner_element(r, param, block.begin),
+                                      zero_range_bytes(block, s->buffers[param].type),
+                                      add_bytes, &h));
+        for (int p = 0; p < ZERO_STATES; p++) {
+            h.are_copies[p] =
+                zero_copies_of(s, g, (zero_array)(ZERO_ARRAY_MASTERS + p)) == kind;
+            any = any || h.are_copies[p];
+        }
+        held = zero_states_held(s, g);
+        block = (zero_range){held.begin, any ? held.begin : held.end};
+        while (next_block(&h, held, zero_compare_period(s, kind, false), &block))
+            ZERO_TRY(zero_states_visit(r, g, block, ZERO_VISIT_READ, add_block, &h));
+    }
     memcpy(words, h.sum, sizeof h.sum);
     return ZERO_OK;
 }

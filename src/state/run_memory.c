@@ -1,9 +1,6 @@
 #include "state/run_memory.h"
 
-#include "base/fail.h"
 #include "base/grow.h"
-#include "base/number.h"
-#include "sharding/schedule_memory.h"
 
 /* ---- lifetimes ---- */
 

@@ -1,8 +1,6 @@
 #include "state/states.h"
 
-#include "base/fail.h"
 #include "base/grow.h"
-#include "base/range.h"
 #include "sharding/checks.h"
 #include "state/digest.h"
 #include "state/host_copies.h"
@@ -90,39 +88,35 @@ static zero_status round_block(void *arg, const zero_state_block *block)
     return r->backend->sync(&r->math); /* the next block may lie where this one does */
 }
 
-static zero_status round_group(zero_runner *r, int g)
-{
-    const zero_schedule *s = r->schedule;
-    const zero_group_state *state = &s->groups[g];
-    const zero_range held = zero_states_held(s, g);
-    const zero_type type = s->input.type;
-    const bool is_beside = zero_plan_updates_beside(&s->input);
-    struct rounding to = {r, is_beside ? state->host_param : state->param};
-    void *param = zero_runner_element(r, state->param, held.begin);
-    if (state->late_param != ZERO_NO_BUFFER && type == ZERO_FP32)
-        /* A delayed update works on a copy of the masters. */
-        memcpy(zero_runner_element(r, state->late_param, held.begin), param,
-               zero_range_bytes(held, ZERO_FP32));
-    if (is_beside) {
-        zero_host_await(r, g);
-        if (state->host_param != state->master)
-            ZERO_TRY(zero_states_visit(r, g, held, ZERO_VISIT_READ, round_block, &to));
-        zero_host_store(r, g, 0);
-        return ZERO_OK;
-    }
-    bool is_master = type == ZERO_FP32 || s->input.forward_only;
-    if (is_master || zero_offload_has_parameters(s, g)) return ZERO_OK;
-    if (!r->link.memory)
-        return zero_states_visit(r, g, held, ZERO_VISIT_READ, round_block, &to);
-    /* On a device masters and parameters lie beside each other. */
-    r->backend->round(&r->math, type, zero_range_len(held),
-                      zero_runner_element(r, state->master, held.begin), param);
-    return ZERO_OK;
-}
-
 zero_status zero_states_round(zero_runner *r)
 {
-    for (int g = 0; g < r->schedule->model->n_groups; g++) ZERO_TRY(round_group(r, g));
+    for (int g = 0; g < r->schedule->model->n_groups; g++) {
+        const zero_schedule *s = r->schedule;
+        const zero_group_state *state = &s->groups[g];
+        const zero_range held = zero_states_held(s, g);
+        const zero_type type = s->input.type;
+        const bool is_beside = zero_plan_updates_beside(&s->input);
+        struct rounding to = {r, is_beside ? state->host_param : state->param};
+        void *param = zero_runner_element(r, state->param, held.begin);
+        if (state->late_param != ZERO_NO_BUFFER && type == ZERO_FP32)
+            /* A delayed update works on a copy of the masters. */
+            memcpy(zero_runner_element(r, state->late_param, held.begin), param,
+                   zero_range_bytes(held, ZERO_FP32));
+        if (is_beside) {
+            zero_host_await(r, g);
+            if (state->host_param != state->master)
+                ZERO_TRY(zero_states_visit(r, g, held, ZERO_VISIT_READ, round_block, &to));
+            zero_host_store(r, g, 0);
+            continue;
+        }
+        bool is_master = type == ZERO_FP32 || s->input.forward_only;
+        if (is_master || zero_offload_has_parameters(s, g)) continue;
+        if (!r->link.memory)
+            ZERO_TRY(zero_states_visit(r, g, held, ZERO_VISIT_READ, round_block, &to));
+        else /* on a device masters and parameters lie beside each other */
+            r->backend->round(&r->math, type, zero_range_len(held),
+                              zero_runner_element(r, state->master, held.begin), param);
+    }
     return ZERO_OK;
 }
 

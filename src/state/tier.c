@@ -2,7 +2,6 @@
 
 #include "base/clock.h"
 #include "base/grow.h"
-#include "base/number.h"
 
 #define NONE (-1)
 

@@ -1,9 +1,7 @@
 #include "state/trace.h"
 
 #include "base/clock.h"
-#include "base/fail.h"
 #include "base/grow.h"
-#include "base/number.h"
 #include "sharding/offload.h"
 #include "sharding/schedule_exchange.h"
 

@@ -1,9 +1,5 @@
 #include "state/visit.h"
 
-#include "base/fail.h"
-#include "base/range.h"
-#include "sharding/checks.h"
-#include "sharding/offload.h"
 #include "state/host_copies.h"
 
 static int buffer_of(const zero_schedule *s, int group, int part)
@@ -110,24 +106,6 @@ static void end_transfers(const struct visit *v, int i)
     for (int p = 0; p < slot.n_parts; p++) zero_tier_end(&v->r->tier, slot.parts[p].file);
 }
 
-/* Blocks that were never written are zeros. */
-static void fetch_until(struct visit *v, int end)
-{
-    const zero_schedule *s = v->r->schedule;
-    for (; v->n_fetched < end && v->n_fetched < v->n; v->n_fetched++) {
-        struct slot slot = slot_of(v, v->n_fetched);
-        if (v->n_fetched >= s->n_slots) end_transfers(v, v->n_fetched - s->n_slots);
-        for (int p = 0; p < slot.n_parts; p++) {
-            int file = slot.parts[p].file;
-            if (zero_tier_is_written(&v->r->tier, file))
-                zero_tier_begin(&v->r->tier, ZERO_MOVES_FOR_VISITS, file, false,
-                                slot.parts[p].memory);
-            else
-                memset(slot.parts[p].memory, 0, s->buffers[file].bytes);
-        }
-    }
-}
-
 static void store_slot(const struct visit *v, const struct slot *slot)
 {
     for (int p = 0; p < slot->n_parts; p++)
@@ -148,7 +126,19 @@ static zero_status visit_slot(struct visit *v, int i)
                                                       block.range.begin);
     block.momentum = view->momentum + skip;
     block.variance = view->variance + skip;
-    fetch_until(v, i + s->n_slots / 2 + 1);
+    /* Blocks that were never written are zeros. */
+    for (; v->n_fetched < i + s->n_slots / 2 + 1 && v->n_fetched < v->n; v->n_fetched++) {
+        struct slot ahead = slot_of(v, v->n_fetched);
+        if (v->n_fetched >= s->n_slots) end_transfers(v, v->n_fetched - s->n_slots);
+        for (int p = 0; p < ahead.n_parts; p++) {
+            int file = ahead.parts[p].file;
+            if (zero_tier_is_written(&v->r->tier, file))
+                zero_tier_begin(&v->r->tier, ZERO_MOVES_FOR_VISITS, file, false,
+                                ahead.parts[p].memory);
+            else
+                memset(ahead.parts[p].memory, 0, s->buffers[file].bytes);
+        }
+    }
     end_transfers(v, i);
     ZERO_TRY(zero_tier_status(&r->tier));
     ZERO_TRY(v->visit(v->arg, &block));

@@ -1,7 +1,5 @@
 #include "state/weights.h"
 
-#include "base/fail.h"
-#include "base/range.h"
 #include "nn/share.h"
 
 zero_status zero_weights_fill(const zero_weights *weights, const zero_model *model,

@@ -60,22 +60,19 @@ zero_status zero_activations_choose(const char *name, zero_type parameters,
     if (name) (void)zero_type_find(name, &type); /* an option's name is valid */
     if (type != ZERO_FP32 && type != parameters) {
         const char *given = zero_type_name(type), *dtype = zero_type_name(parameters);
-        if (parameters == ZERO_FP32)
-            return zero_fail(
-                ZERO_ERR_INVALID,
-                "--activations %s with --dtype fp32: activations are fp32 or of the type "
-                "of parameters; give --dtype %s, or leave --activations out",
-                given, given);
+        ZERO_FAIL_IF(parameters == ZERO_FP32, ZERO_ERR_INVALID,
+                     "--activations %s with --dtype fp32: activations are fp32 or of the "
+                     "type of parameters; give --dtype %s, or leave --activations out",
+                     given, given);
         return zero_fail(ZERO_ERR_INVALID,
                          "--activations %s with --dtype %s: activations are fp32 or of the "
                          "type of parameters; give --activations %s or fp32",
                          given, dtype, dtype);
     }
-    if (type != ZERO_FP32 && !halves)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--activations %s with --device %s, which computes with "
-                         "activations of fp32: leave --activations out",
-                         name, device);
+    ZERO_FAIL_IF(type != ZERO_FP32 && !halves, ZERO_ERR_INVALID,
+                 "--activations %s with --device %s, which computes with activations of "
+                 "fp32: leave --activations out",
+                 name, device);
     *activations = type;
     return ZERO_OK;
 }

@@ -1,8 +1,6 @@
 #include "train/devices.h"
 
-#include "base/fail.h"
 #include "base/grow.h"
-#include "comm/control.h"
 
 /* A rank tells the others this. */
 typedef struct {
@@ -62,33 +60,12 @@ static void describe(zero_device_place *p, const zero_comm *comm, const card *ca
     }
     size_t at = 0;
     if (used < comm->size)
-        at = (size_t)snprintf(p->note, sizeof p->note, "%d ranks share %d device%s",
-                              comm->size, used, used == 1 ? "" : "s");
+        at = (size_t)zero_print(p->note, "%d ranks share %d device%s", comm->size, used,
+                                used == 1 ? "" : "s");
     if (idle > 0)
         snprintf(p->note + at, sizeof p->note - at, "%s%d device%s: start more ranks%s",
                  at > 0 ? ", and there are idle: " : "idle: ", idle, idle == 1 ? "" : "s",
                  at > 0 ? ", or leave devices out of the list" : "");
-}
-
-/* Each rank fills in its own card and leaves the others zero. */
-static zero_status exchange(zero_device_place *p, zero_comm *comm, const card *mine)
-{
-    const int64_t words = comm->size * (int64_t)(sizeof *mine / sizeof(uint64_t));
-    ZERO_FREED card *cards = NULL;
-    ZERO_TRY(zero_agree(comm, zero_new(&cards, comm->size, "devices")));
-    cards[comm->rank] = *mine;
-    ZERO_TRY(zero_comm_or(comm, words, (void *)cards));
-    uint64_t least = UINT64_MAX;
-    p->sharing = 0;
-    for (int r = 0; r < comm->size; r++) {
-        if (!is_same(&comm->layout, cards, r, comm->rank)) continue;
-        p->sharing++;
-        if (cards[r].bytes_free < least) least = cards[r].bytes_free;
-    }
-    const size_t part = (size_t)least / (size_t)p->sharing, own = p->about.bytes_own;
-    p->room = part > own ? part - own : 1;
-    if (zero_comm_is_root(comm)) describe(p, comm, cards);
-    return ZERO_OK;
 }
 
 zero_status zero_devices_place(const char *text, const char *where, zero_comm *comm,
@@ -102,7 +79,24 @@ zero_status zero_devices_place(const char *text, const char *where, zero_comm *c
     if (st == ZERO_OK) st = zero_device_find(text, &p.backend, &plugin);
     if (st == ZERO_OK && plugin) st = take_number(&p, &choice, plugin, comm, &mine);
     ZERO_TRY(zero_agree(comm, st));
-    if (plugin) ZERO_TRY(exchange(&p, comm, &mine));
+    if (plugin) {
+        /* Each rank fills in its own card and leaves the others zero. */
+        const int64_t words = comm->size * (int64_t)(sizeof mine / sizeof(uint64_t));
+        ZERO_FREED card *cards = NULL;
+        ZERO_TRY(zero_agree(comm, zero_new(&cards, comm->size, "devices")));
+        cards[comm->rank] = mine;
+        ZERO_TRY(zero_comm_or(comm, words, (void *)cards));
+        uint64_t least = UINT64_MAX;
+        p.sharing = 0;
+        for (int r = 0; r < comm->size; r++) {
+            if (!is_same(&comm->layout, cards, r, comm->rank)) continue;
+            p.sharing++;
+            if (cards[r].bytes_free < least) least = cards[r].bytes_free;
+        }
+        const size_t part = (size_t)least / (size_t)p.sharing, own = p.about.bytes_own;
+        p.room = part > own ? part - own : 1;
+        if (zero_comm_is_root(comm)) describe(&p, comm, cards);
+    }
     *place = p;
     return ZERO_OK;
 }

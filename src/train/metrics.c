@@ -2,7 +2,6 @@
 
 #include <sys/resource.h>
 
-#include "base/fail.h"
 #include "engine/file_ledger.h"
 #include "math/peak.h"
 #include "sharding/schedule_exchange.h"
@@ -97,7 +96,7 @@ static void put(json_t *entry, const char *before, json_t *members)
     json_object_foreach(members, name, value)
     {
         char key[64];
-        snprintf(key, sizeof key, "%s%s", before, name);
+        zero_print(key, "%s%s", before, name);
         json_object_set(entry, key, value);
     }
     json_decref(members);
@@ -157,25 +156,20 @@ static json_t *traffic_entry(const zero_engine *e, zero_op op)
     return entry;
 }
 
-/* Small messages: those of the programs, planned and measured, and all. */
-static json_t *control_entry(const zero_engine *e, const zero_comm *comm)
-{
-    zero_traffic plan = zero_engine_planned_control(e);
-    json_t *entry = json_object();
-    put(entry, "planned_", all_of(&plan));
-    put(entry, "programs_", all_of(&e->runner.control));
-    put_measured(entry, &comm->traffic[ZERO_CONTROL], &comm->duration[ZERO_CONTROL]);
-    return entry;
-}
-
 static json_t *traffic_ledger(const zero_engine *e, const zero_comm *comm)
 {
     const zero_schedule *s = &e->schedule;
+    /* Small messages: those of the programs, planned and measured, and all. */
+    zero_traffic plan = zero_engine_planned_control(e);
+    json_t *control = json_object();
+    put(control, "planned_", all_of(&plan));
+    put(control, "programs_", all_of(&e->runner.control));
+    put_measured(control, &comm->traffic[ZERO_CONTROL], &comm->duration[ZERO_CONTROL]);
     return json_pack(
         "{s:s, s:o, s:o, s:o, s:o, s:s*, s:o*, s:o*, s:o*}", "collectives",
         zero_algorithm_name(s->input.collectives), "reduce",
         traffic_entry(e, ZERO_OP_REDUCE), "gather", traffic_entry(e, ZERO_OP_GATHER),
-        "control", control_entry(e, comm), "largest_poll_gap_seconds",
+        "control", control, "largest_poll_gap_seconds",
         zero_metrics_real(comm->largest_gap), "device_exchange",
         s->input.device ? zero_plan_device_exchange(&s->input) : NULL, "all_reduce",
         s->shard.replicas > 1 ? traffic_entry(e, ZERO_OP_ALL_REDUCE) : NULL, "join",
@@ -350,19 +344,19 @@ zero_status zero_metrics_final_facts(zero_engine *e, zero_comm *comm, bool fake_
                       planned.host_bytes, "measured_peak_bytes", measured.host_bytes,
                       "arena_bytes", s->host_bytes));
     }
-    *facts = json_pack(
-        "{s:b, s:s, s:i, s:o, s:{s:o, s:o, s:o, s:I, s:I, s:I}, s:o*, s:o, s:o, s:o, s:o*, "
-        "s:o*, s:o}",
-        "final", 1, "digest", digest, "ranks", comm->size, "nodes",
-        zero_metrics_nodes(&comm->layout, fake_nodes), "step_time", "median",
-        zero_metrics_real(t->median), "lower_quartile", zero_metrics_real(t->lower),
-        "upper_quartile", zero_metrics_real(t->upper), "steps", t->n,
-        "first_steps_left_out", t->first, "later_steps_left_out", t->before, "peak",
-        peak(e, t), "memory", memory, "communication", traffic_ledger(e, comm), "profile",
-        profile(e, &profiles), "file",
-        zero_plan_uses_file(&e->schedule.input) ? file_ledger(e) : NULL, "peers",
-        bytes.n > 0 ? peers(&bytes, &comm->layout) : NULL, "rank_seconds",
-        zero_metrics_rank_seconds(&seconds));
+    *facts = json_pack("{s:b, s:s, s:i, s:o, s:{s:o, s:o, s:o, s:I, s:I, s:I}, s:o*, s:o, "
+                       "s:o, s:o, s:o*, s:o*, s:o}",
+                       "final", 1, "digest", digest, "ranks", comm->size, "nodes",
+                       zero_metrics_nodes(&comm->layout, fake_nodes), "step_time", "median",
+                       zero_metrics_real(t->median), "lower_quartile",
+                       zero_metrics_real(t->lower), "upper_quartile",
+                       zero_metrics_real(t->upper), "steps", t->n, "first_steps_left_out",
+                       t->first, "later_steps_left_out", t->before, "peak", peak(e, t),
+                       "memory", memory, "communication", traffic_ledger(e, comm),
+                       "profile", profile(e, &profiles), "file",
+                       zero_plan_uses_file(&e->schedule.input) ? file_ledger(e) : NULL,
+                       "peers", bytes.n > 0 ? peers(&bytes, &comm->layout) : NULL,
+                       "rank_seconds", zero_metrics_rank_seconds(&seconds));
     return zero_allocated(*facts, "no memory for the last line");
 }
 

@@ -45,33 +45,29 @@ struct zero_optimizer {
 static zero_status check_spec(const zero_optimizer_spec *s, const void *params,
                               zero_optimizer **optimizer)
 {
-    if (!s || !optimizer)
-        return zero_fail(ZERO_ERR_INVALID, "zero_optimizer_open() with NULL: expected a "
-                                           "spec and a place for the optimizer");
-    if (!params)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "params is NULL: expected the array of %" PRId64 " parameters",
-                         s->n_params);
-    if (s->n_params < 1 || s->n_params > INT64_C(1) << 56)
-        return zero_fail(ZERO_ERR_INVALID, "n_params %" PRId64 ": expected 1 to 2^56",
-                         s->n_params);
-    if (s->updates < 0 || s->updates > INT64_C(1) << 62)
-        return zero_fail(ZERO_ERR_INVALID, "updates %" PRId64 ": expected 0 to 2^62",
-                         s->updates);
-    if (s->type != ZERO_FP32 && s->type != ZERO_BF16 && s->type != ZERO_FP16)
-        return zero_fail(ZERO_ERR_INVALID, "type %d: expected one of zero_type",
-                         (int)s->type);
+    ZERO_FAIL_IF(
+        !s || !optimizer, ZERO_ERR_INVALID,
+        "zero_optimizer_open() with NULL: expected a spec and a place for the optimizer");
+    ZERO_FAIL_IF(!params, ZERO_ERR_INVALID,
+                 "params is NULL: expected the array of %" PRId64 " parameters",
+                 s->n_params);
+    ZERO_FAIL_IF(s->n_params < 1 || s->n_params > INT64_C(1) << 56, ZERO_ERR_INVALID,
+                 "n_params %" PRId64 ": expected 1 to 2^56", s->n_params);
+    ZERO_FAIL_IF(s->updates < 0 || s->updates > INT64_C(1) << 62, ZERO_ERR_INVALID,
+                 "updates %" PRId64 ": expected 0 to 2^62", s->updates);
+    ZERO_FAIL_IF(s->type != ZERO_FP32 && s->type != ZERO_BF16 && s->type != ZERO_FP16,
+                 ZERO_ERR_INVALID, "type %d: expected one of zero_type", (int)s->type);
     int64_t reached = 0;
-    if (s->n_no_decay < 0 || (s->n_no_decay > 0 && !s->no_decay))
-        return zero_fail(ZERO_ERR_INVALID, "n_no_decay %d without spans", s->n_no_decay);
+    ZERO_FAIL_IF(s->n_no_decay < 0 || (s->n_no_decay > 0 && !s->no_decay), ZERO_ERR_INVALID,
+                 "n_no_decay %d without spans", s->n_no_decay);
     for (int i = 0; i < s->n_no_decay; i++) {
         zero_range span = s->no_decay[i];
-        if (span.begin < reached || span.end < span.begin || span.end > s->n_params)
-            return zero_fail(
-                ZERO_ERR_INVALID,
-                "no_decay[%d] is [%" PRId64 ", %" PRId64
-                "): expected spans in order, without overlap, within 0 to %" PRId64,
-                i, span.begin, span.end, s->n_params);
+        ZERO_FAIL_IF(span.begin < reached || span.end < span.begin ||
+                         span.end > s->n_params,
+                     ZERO_ERR_INVALID,
+                     "no_decay[%d] is [%" PRId64 ", %" PRId64
+                     "): expected spans in order, without overlap, within 0 to %" PRId64,
+                     i, span.begin, span.end, s->n_params);
         reached = span.end;
     }
     return ZERO_OK;
@@ -88,11 +84,11 @@ static zero_status find_algorithm(const zero_optimizer_spec *s, zero_algorithm *
         return zero_fail(ZERO_ERR_INVALID, "collectives '%s': expected one of%s", name,
                          usable.chars);
     }
-    if (!zero_algorithm_get(*algorithm)->works_in_window) return ZERO_OK;
-    return zero_fail(ZERO_ERR_UNSUPPORTED,
-                     "collectives '%s' read neighbours' memory, and these arrays are the "
-                     "program's own: take 'p2p'",
-                     name);
+    ZERO_FAIL_IF(zero_algorithm_get(*algorithm)->works_in_window, ZERO_ERR_UNSUPPORTED,
+                 "collectives '%s' read neighbours' memory, and these arrays are the "
+                 "program's own: take 'p2p'",
+                 name);
+    return ZERO_OK;
 }
 
 /* The parts of a spec that must be equal on all ranks. */
@@ -124,21 +120,6 @@ static size_t bytes_of(const zero_optimizer *o, int64_t n)
     return (size_t)n * zero_type_size(o->spec.type);
 }
 
-static zero_status init_collectives(zero_optimizer *o, zero_algorithm algorithm, int i)
-{
-    struct part *p = &o->parts[i];
-    zero_collective_spec spec = {.kind = ZERO_REDUCE_SCATTER,
-                                 .algorithm = algorithm,
-                                 .type = o->spec.type,
-                                 .result = o->spec.type,
-                                 .count = p->stride,
-                                 .stride = p->stride,
-                                 .unit = i};
-    ZERO_TRY(zero_collective_init(&p->collectives[0], o->comm, &spec));
-    spec.kind = ZERO_ALL_GATHER;
-    return zero_collective_init(&p->collectives[1], o->comm, &spec);
-}
-
 /* The next `bytes` of the arena, from *at on; NULL while it is only being measured. */
 static void *take(const zero_optimizer *o, size_t bytes, size_t *at)
 {
@@ -168,8 +149,14 @@ static size_t lay_out(zero_optimizer *o)
     return at;
 }
 
-static zero_status init(zero_optimizer *o, zero_algorithm algorithm, const char *params)
+static zero_status create(const zero_optimizer_spec *spec, zero_comm *comm,
+                          zero_algorithm algorithm, const void *params,
+                          zero_optimizer **out)
 {
+    ZERO_TRY(zero_new(out, 1, "an optimizer"));
+    zero_optimizer *o = *out;
+    *o = (zero_optimizer){.spec = *spec, .comm = comm, .updates = spec->updates};
+    zero_comm_keep(comm);
     const int64_t ranks = o->comm->size, n = o->spec.n_params;
     struct part *p = o->parts;
     p[SHARDS].stride = n / (ranks * ZERO_TREE_BLOCK) * ZERO_TREE_BLOCK;
@@ -184,24 +171,25 @@ static zero_status init(zero_optimizer *o, zero_algorithm algorithm, const char 
     size_t bytes = (size_t)o->spec.n_no_decay * sizeof *o->no_decay;
     ZERO_TRY(zero_new(&o->no_decay, o->spec.n_no_decay, "spans"));
     if (bytes > 0) memcpy(o->no_decay, o->spec.no_decay, bytes);
-    for (int i = 0; i < PARTS; i++) ZERO_TRY(init_collectives(o, algorithm, i));
+    for (int i = 0; i < PARTS; i++) {
+        struct part *part = &o->parts[i];
+        zero_collective_spec what = {.kind = ZERO_REDUCE_SCATTER,
+                                     .algorithm = algorithm,
+                                     .type = o->spec.type,
+                                     .result = o->spec.type,
+                                     .count = part->stride,
+                                     .stride = part->stride,
+                                     .unit = i};
+        ZERO_TRY(zero_collective_init(&part->collectives[0], o->comm, &what));
+        what.kind = ZERO_ALL_GATHER;
+        ZERO_TRY(zero_collective_init(&part->collectives[1], o->comm, &what));
+    }
     ZERO_TRY(zero_arena_init(&o->arena, lay_out(o)));
     lay_out(o);
     for (int i = 0; i < PARTS && o->spec.type != ZERO_FP32; i++)
         zero_convert(o->spec.type, ZERO_FP32, zero_range_len(p[i].own),
-                     params + bytes_of(o, p[i].own.begin), p[i].master);
+                     (const char *)params + bytes_of(o, p[i].own.begin), p[i].master);
     return ZERO_OK;
-}
-
-static zero_status create(const zero_optimizer_spec *spec, zero_comm *comm,
-                          zero_algorithm algorithm, const void *params,
-                          zero_optimizer **out)
-{
-    ZERO_TRY(zero_new(out, 1, "an optimizer"));
-    zero_optimizer *o = *out;
-    *o = (zero_optimizer){.spec = *spec, .comm = comm, .updates = spec->updates};
-    zero_comm_keep(comm);
-    return init(o, algorithm, params);
 }
 
 zero_status zero_optimizer_open(const zero_optimizer_spec *spec, zero_comm *comm,
@@ -315,22 +303,6 @@ static void update_span(zero_optimizer *o, int i, zero_range span, const zero_ad
                              .param = is_master ? NULL : param});
 }
 
-static void update_part(zero_optimizer *o, int i, const zero_adamw *decaying,
-                        const struct place *params, const struct place *grads)
-{
-    zero_range left = o->parts[i].own;
-    zero_adamw plain = *decaying;
-    plain.weight_decay = 0.0f;
-    for (int k = 0; k < o->spec.n_no_decay; k++) {
-        zero_range s = zero_range_overlap(o->no_decay[k], left);
-        if (zero_range_is_empty(s)) continue;
-        update_span(o, i, (zero_range){left.begin, s.begin}, decaying, params, grads);
-        update_span(o, i, s, &plain, params, grads);
-        left.begin = s.end;
-    }
-    update_span(o, i, left, decaying, params, grads);
-}
-
 /* ---- the arguments of a step ---- */
 
 /* The numbers of a step that must be equal on all ranks. */
@@ -347,27 +319,24 @@ static zero_status check_arrays(const zero_optimizer *o, const char *params,
                                 const char *grads)
 {
     size_t bytes = bytes_of(o, o->spec.n_params);
-    if (!params || !grads)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "an optimizer step without its array of %s: the pointer is NULL",
-                         params ? "gradients" : "parameters");
+    ZERO_FAIL_IF(!params || !grads, ZERO_ERR_INVALID,
+                 "an optimizer step without its array of %s: the pointer is NULL",
+                 params ? "gradients" : "parameters");
     uintptr_t p = (uintptr_t)params, g = (uintptr_t)grads;
-    if (p + bytes <= g || g + bytes <= p) return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_INVALID,
+    ZERO_FAIL_IF(
+        !(p + bytes <= g || g + bytes <= p), ZERO_ERR_INVALID,
         "the arrays of parameters and of gradients overlap: expected %zu bytes for each",
         bytes);
+    return ZERO_OK;
 }
 
 static zero_status check_input(const zero_optimizer_input *in, zero_adamw *h)
 {
-    if (!in)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "the step's input is NULL: expected its learning rate and so on");
-    if (!(in->divisor > 0.0) || !isfinite(in->divisor))
-        return zero_fail(ZERO_ERR_INVALID,
-                         "an optimizer step with divisor %g: expected more than 0, finite",
-                         in->divisor);
+    ZERO_FAIL_IF(!in, ZERO_ERR_INVALID,
+                 "the step's input is NULL: expected its learning rate and so on");
+    ZERO_FAIL_IF(!(in->divisor > 0.0) || !isfinite(in->divisor), ZERO_ERR_INVALID,
+                 "an optimizer step with divisor %g: expected more than 0, finite",
+                 in->divisor);
     *h = zero_update_adamw(in->lr, in->beta1, in->beta2, in->eps, in->weight_decay);
     return zero_update_check(h, in->clip);
 }
@@ -415,7 +384,19 @@ static zero_status step(zero_optimizer *o, void *params, void *grads,
     hyper->step = o->updates + 1;
     hyper->grad_scale = zero_update_grad_scale(out->grad_norm, in->clip, in->divisor);
     if (!out->overflow) {
-        for (int i = 0; i < PARTS; i++) update_part(o, i, hyper, &p, &g);
+        for (int i = 0; i < PARTS; i++) {
+            zero_range left = o->parts[i].own;
+            zero_adamw plain = *hyper;
+            plain.weight_decay = 0.0f;
+            for (int k = 0; k < o->spec.n_no_decay; k++) {
+                zero_range span = zero_range_overlap(o->no_decay[k], left);
+                if (zero_range_is_empty(span)) continue;
+                update_span(o, i, (zero_range){left.begin, span.begin}, hyper, &p, &g);
+                update_span(o, i, span, &plain, &p, &g);
+                left.begin = span.end;
+            }
+            update_span(o, i, left, hyper, &p, &g);
+        }
         ZERO_TRY(o->backend->sync(&o->math));
         ZERO_TRY(exchange(o, &p, true));
     }
@@ -431,9 +412,8 @@ zero_status zero_optimizer_step(zero_optimizer *o, void *params, void *grads,
 {
     zero_adamw hyper;
     zero_optimizer_result out;
-    if (!o)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "the optimizer is NULL: open one with zero_optimizer_open()");
+    ZERO_FAIL_IF(!o, ZERO_ERR_INVALID,
+                 "the optimizer is NULL: open one with zero_optimizer_open()");
     ZERO_TRY(zero_comm_check(o->comm));
     zero_status st = check_arrays(o, params, grads);
     if (st == ZERO_OK) st = check_input(in, &hyper);

@@ -1,7 +1,5 @@
 #include "train/tensor_parallel.h"
 
-#include "base/fail.h"
-#include "base/number.h"
 #include "lists/member.h"
 #include "nn/shape.h"
 
@@ -33,7 +31,7 @@ zero_status zero_tp_check_ranks(const zero_tp *tp, int n_ranks)
     int T = zero_tp_ranks(tp), below = n_ranks / T * T;
     char lower[32] = "";
     if (n_ranks % T == 0) return ZERO_OK;
-    if (below > 0) snprintf(lower, sizeof lower, "%d or ", below);
+    if (below > 0) zero_print(lower, "%d or ", below);
     return zero_fail(ZERO_ERR_INVALID,
                      "--tp %d does not divide %d rank%s (%d x %d + %d): start %s%d ranks, "
                      "or give a number that divides %d",

@@ -16,16 +16,6 @@
 #include "train/trainer.h"
 #include "zero/shape.h"
 
-static zero_status read_partition(const zero_trainer_spec *spec, zero_plan_input *plan)
-{
-    plan->partition = ZERO_PARTITION_SLICE;
-    if (!spec->partition || strcmp(spec->partition, "slice") == 0) return ZERO_OK;
-    plan->partition = ZERO_PARTITION_OWNER;
-    if (strcmp(spec->partition, "owner") == 0) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID, "partition '%s': expected 'slice' or 'owner'",
-                     spec->partition);
-}
-
 static zero_status read_collectives(const zero_trainer_spec *spec, const zero_comm *comm,
                                     zero_engine_spec *e)
 {
@@ -62,22 +52,19 @@ static zero_status read_offload(const zero_trainer_spec *spec, zero_engine_spec 
         while (place <= ZERO_OFFLOAD_BACKWARD &&
                strcmp(name, zero_offload_name(place)) != 0)
             place++;
-        if (place > ZERO_OFFLOAD_BACKWARD)
-            return zero_fail(ZERO_ERR_INVALID,
-                             "offload_when '%s': expected one of end, lazy, backward",
-                             name);
-        if (spec->delayed_update != 0 && place != ZERO_OFFLOAD_LAZY)
-            return zero_fail(ZERO_ERR_INVALID,
-                             "delayed_update with offload_when '%s': give one of them",
-                             name);
+        ZERO_FAIL_IF(place > ZERO_OFFLOAD_BACKWARD, ZERO_ERR_INVALID,
+                     "offload_when '%s': expected one of end, lazy, backward", name);
+        ZERO_FAIL_IF(spec->delayed_update != 0 && place != ZERO_OFFLOAD_LAZY,
+                     ZERO_ERR_INVALID,
+                     "delayed_update with offload_when '%s': give one of them", name);
         plan->offload =
             spec->delayed_update != 0 ? ZERO_OFFLOAD_DELAYED : (zero_offload)place;
         return ZERO_OK;
     }
-    if (!spec->offload_when && spec->delayed_update == 0) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "offload_when and delayed_update need offload: the directory of the "
-                     "scratch file, or with a device host");
+    ZERO_FAIL_IF(spec->offload_when || spec->delayed_update != 0, ZERO_ERR_INVALID,
+                 "offload_when and delayed_update need offload: the directory of the "
+                 "scratch file, or with a device host");
+    return ZERO_OK;
 }
 
 const char *zero_trainer_device(const zero_trainer_spec *spec)
@@ -89,30 +76,28 @@ const char *zero_trainer_device(const zero_trainer_spec *spec)
 
 static zero_status check_spec(const zero_trainer_spec *spec)
 {
-    if (!spec)
-        return zero_fail(ZERO_ERR_INVALID, "a trainer without a spec: the pointer is NULL");
+    ZERO_FAIL_IF(!spec, ZERO_ERR_INVALID, "a trainer without a spec: the pointer is NULL");
     ZERO_TRY(zero_model_check_described(spec->model));
-    if (spec->type != ZERO_FP32 && spec->type != ZERO_BF16 && spec->type != ZERO_FP16)
-        return zero_fail(ZERO_ERR_INVALID, "type %d: expected one of zero_type",
-                         (int)spec->type);
+    ZERO_FAIL_IF(spec->type != ZERO_FP32 && spec->type != ZERO_BF16 &&
+                     spec->type != ZERO_FP16,
+                 ZERO_ERR_INVALID, "type %d: expected one of zero_type", (int)spec->type);
     ZERO_TRY(zero_check_whole("seed", spec->seed, 0, INT64_MAX));
     ZERO_TRY(zero_check_whole("threads", spec->threads, 0, MOST_THREADS));
-    if (spec->threads > 1 && !zero_cpu_has_threads())
-        return zero_fail(
-            ZERO_ERR_UNSUPPORTED,
-            "threads %d: this build has no OpenMP, so a rank has one thread; start more "
-            "ranks, or build with a compiler that has it and -DZERO_OPENMP=ON",
-            spec->threads);
+    ZERO_FAIL_IF(spec->threads > 1 && !zero_cpu_has_threads(), ZERO_ERR_UNSUPPORTED,
+                 "threads %d: this build has no OpenMP, so a rank has one thread; start "
+                 "more ranks, or build with a compiler that has it and -DZERO_OPENMP=ON",
+                 spec->threads);
     if (spec->bucket != 0)
         ZERO_TRY(zero_check_whole("bucket", spec->bucket, ZERO_SHARD_GRANULE,
                                   ZERO_PLAN_MOST_BUCKET));
-    if (spec->accumulation >= 0 && spec->accumulation <= ZERO_CONFIG_ACCUMULATION &&
-        spec->eval_batches >= 0 && spec->eval_batches <= INT32_MAX)
-        return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "accumulation %d, eval_batches %" PRId64 ": expected at most %" PRId64
-                     " and 2^31 - 1, and no negative number",
-                     spec->accumulation, spec->eval_batches, ZERO_CONFIG_ACCUMULATION);
+    ZERO_FAIL_IF(!(spec->accumulation >= 0 &&
+                   spec->accumulation <= ZERO_CONFIG_ACCUMULATION &&
+                   spec->eval_batches >= 0 && spec->eval_batches <= INT32_MAX),
+                 ZERO_ERR_INVALID,
+                 "accumulation %d, eval_batches %" PRId64 ": expected at most %" PRId64
+                 " and 2^31 - 1, and no negative number",
+                 spec->accumulation, spec->eval_batches, ZERO_CONFIG_ACCUMULATION);
+    return ZERO_OK;
 }
 
 zero_status zero_trainer_read_spec(const zero_trainer_spec *spec, zero_comm *comm,
@@ -137,15 +122,18 @@ zero_status zero_trainer_read_spec(const zero_trainer_spec *spec, zero_comm *com
     plan.check_memory = spec->check_memory;
     plan.threads = zero_or_else(spec->threads, plan.threads);
     zero_bits bits = ZERO_BITS_AUTO;
-    if (spec->bits && !zero_bits_find(spec->bits, &bits))
-        return zero_fail(ZERO_ERR_INVALID, "bits '%s': expected auto, portable or fastest",
-                         spec->bits);
+    ZERO_FAIL_IF(spec->bits && !zero_bits_find(spec->bits, &bits), ZERO_ERR_INVALID,
+                 "bits '%s': expected auto, portable or fastest", spec->bits);
     *e = (zero_engine_spec){.plan = plan,
                             .bits = bits,
                             .seed = spec->seed,
                             .eval_batches = zero_or_else(spec->eval_batches, 1),
                             .memory_limit = spec->memory_limit};
-    ZERO_TRY(read_partition(spec, &e->plan));
+    const char *scheme = spec->partition ? spec->partition : "slice";
+    const bool is_owner = strcmp(scheme, "owner") == 0;
+    ZERO_FAIL_IF(!is_owner && strcmp(scheme, "slice") != 0, ZERO_ERR_INVALID,
+                 "partition '%s': expected 'slice' or 'owner'", scheme);
+    e->plan.partition = is_owner ? ZERO_PARTITION_OWNER : ZERO_PARTITION_SLICE;
     ZERO_TRY(read_offload(spec, e));
     ZERO_TRY(read_collectives(spec, comm, e));
     /* On a device its backend computes, and no other. */
@@ -156,11 +144,9 @@ zero_status zero_trainer_read_spec(const zero_trainer_spec *spec, zero_comm *com
     ZERO_TRY(zero_device_find(zero_trainer_device(spec), &device, &plugin));
     ZERO_TRY(zero_backend_find(name, &e->backend));
     if (device) {
-        if (strcmp(name, standard) != 0)
-            return zero_fail(
-                ZERO_ERR_INVALID,
-                "backend '%s' with device '%s': the device computes; give one of them",
-                name, spec->device);
+        ZERO_FAIL_IF(strcmp(name, standard) != 0, ZERO_ERR_INVALID,
+                     "backend '%s' with device '%s': the device computes; give one of them",
+                     name, spec->device);
         e->backend = device;
         e->plan.device = 1;
         e->may_stage = true;
@@ -218,7 +204,7 @@ static zero_status visit(comparison *c, const char *kind, const char *name, int 
                          const zero_field *fields, const void *of)
 {
     char what[96];
-    snprintf(what, sizeof what, "%s '%s'", kind, name);
+    zero_print(what, "%s '%s'", kind, name);
     if (c->comm) return zero_compare_fields(c->comm, what, n, fields, of);
     for (int i = 0; i < n; i++) {
         char text[ZERO_FIELD_TEXT_BYTES] = "";

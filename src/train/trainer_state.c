@@ -12,8 +12,8 @@
 
 static zero_status check_not_null(const void *pointer, const char *name)
 {
-    if (pointer) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID, "%s is NULL", name);
+    ZERO_FAIL_IF(!pointer, ZERO_ERR_INVALID, "%s is NULL", name);
+    return ZERO_OK;
 }
 
 /* ---- checkpoints ---- */
@@ -187,17 +187,14 @@ static zero_status check_values(const zero_tensor *tensor, int64_t begin, int64_
                                 const float *values)
 {
     int64_t n = tensor->rows * tensor->cols;
-    if (begin < 0 || end < begin || end > n)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "elements [%" PRId64 ", %" PRId64
-                         ") of tensor '%s': expected a range within [0, %" PRId64 ")",
-                         begin, end, tensor->name, n);
+    ZERO_FAIL_IF(begin < 0 || end < begin || end > n, ZERO_ERR_INVALID,
+                 "elements [%" PRId64 ", %" PRId64
+                 ") of tensor '%s': expected a range within [0, %" PRId64 ")",
+                 begin, end, tensor->name, n);
     for (int64_t i = 0; i < end - begin; i++)
-        if (!isfinite(values[i]))
-            return zero_fail(ZERO_ERR_INVALID,
-                             "values[%" PRId64
-                             "] for tensor '%s' is %g: expected finite numbers",
-                             i, tensor->name, (double)values[i]);
+        ZERO_FAIL_IF(!isfinite(values[i]), ZERO_ERR_INVALID,
+                     "values[%" PRId64 "] for tensor '%s' is %g: expected finite numbers",
+                     i, tensor->name, (double)values[i]);
     return ZERO_OK;
 }
 
@@ -220,8 +217,8 @@ zero_status zero_trainer_write(zero_trainer *trainer, const char *tensor, int64_
     zero_status st = find_tensor(trainer, tensor, values, &found);
     if (st == ZERO_OK) st = check_values(found, begin, end, values);
     if (st == ZERO_OK)
-        snprintf(hash, sizeof hash, "%016" PRIx64,
-                 (uint64_t)XXH3_64bits(values, (size_t)(end - begin) * sizeof *values));
+        zero_print(hash, "%016" PRIx64,
+                   (uint64_t)XXH3_64bits(values, (size_t)(end - begin) * sizeof *values));
     /* After this vote no rank reads parameters of another. */
     ZERO_TRY(agree_on(trainer, st, &(struct access){tensor, begin, end, hash}));
     ZERO_TRY(zero_engine_settle(&trainer->engine));

@@ -8,31 +8,6 @@
 #include "nn/model.h"
 #include "train/unit_probe.h"
 
-/* ---- arguments ---- */
-
-static zero_status complete(const zero_model *model, int unit, const zero_source *source,
-                            const zero_unit_check_spec *given, zero_unit_check_spec *spec)
-{
-    ZERO_TRY(zero_model_check_described(model));
-    ZERO_TRY(zero_check_whole("unit", unit, 0, model->n_units - 1));
-    if (!source || !source->sample)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "a check without a source, or one without its function sample");
-    *spec = given ? *given : (zero_unit_check_spec){0};
-    spec->B = zero_or_else(spec->B, 2);
-    spec->T = zero_or_else(spec->T, zero_min(model->seq, 4));
-    spec->elements = zero_or_else(spec->elements, 12);
-    if (spec->tolerance == 0.0) spec->tolerance = 0.02;
-    if (!spec->backend) spec->backend = "naive";
-    ZERO_TRY(zero_check_whole("B", spec->B, 1, 1 << 16));
-    ZERO_TRY(zero_check_whole("T", spec->T, 1, zero_min(model->seq, 1 << 16)));
-    ZERO_TRY(zero_check_whole("elements", spec->elements, 1, 1 << 20));
-    ZERO_TRY(zero_check_whole("seed", spec->seed, 0, INT64_MAX));
-    if (spec->tolerance > 0.0 && spec->tolerance < 1.0) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID, "tolerance %g: expected more than 0, below 1",
-                     spec->tolerance);
-}
-
 /* ---- rules other than the gradient's ---- */
 
 static bool same(const zero_probe_array *a, const zero_probe_array *b)
@@ -49,33 +24,10 @@ static zero_status expect_defined(const zero_probe *p, const zero_probe_array *a
                                   const char *what)
 {
     int64_t at = zero_mark_find(a->at, a->n);
-    if (at < 0) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "unit '%s' leaves element %" PRId64 " of %s undefined", p->unit->name,
-                     at, what);
-}
-
-static zero_status check_forward(zero_probe *p)
-{
-    ZERO_TRY(zero_probe_forward(p, true));
-    ZERO_TRY(zero_probe_check_guards(p));
-    ZERO_TRY(expect_defined(p, &p->out, "its output"));
-    keep(&p->out, &p->out_again);
-    keep(&p->saved, &p->saved_again);
-    ZERO_TRY(zero_probe_forward(p, true));
-    if (!same(&p->out, &p->out_again) || !same(&p->saved, &p->saved_again))
-        return zero_fail(ZERO_ERR_INVALID,
-                         "unit '%s' gives other bits when its forward call is repeated: "
-                         "recomputation would change the training",
-                         p->unit->name);
-    if (!p->unit->recompute_without_out) return ZERO_OK;
-    ZERO_TRY(zero_probe_forward(p, false));
-    ZERO_TRY(zero_probe_check_guards(p));
-    if (same(&p->saved, &p->saved_again)) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "unit '%s' saves other bits when `out` is NULL, although it says "
-                     "recompute_without_out",
-                     p->unit->name);
+    ZERO_FAIL_IF(!(at < 0), ZERO_ERR_INVALID,
+                 "unit '%s' leaves element %" PRId64 " of %s undefined", p->unit->name, at,
+                 what);
+    return ZERO_OK;
 }
 
 /* Tensor t of the unit's group k, or the input. */
@@ -116,21 +68,6 @@ static double largest(int64_t n, const float *x)
     return most;
 }
 
-/* Where a gradient g was already, 2 g or so must be afterwards; sums may round
- * otherwise. */
-static zero_status check_added(const zero_probe *p, const operand *o, double was)
-{
-    for (int64_t i = 0; i < o->n; i++)
-        if (!(fabs((double)o->now[i] - (double)o->g[i] - was) <= 1e-3 * was))
-            return zero_fail(ZERO_ERR_INVALID,
-                             "unit '%s': element %" PRId64
-                             " of the gradient of '%s' was %g, and a backward call that "
-                             "accumulates made it %g instead of %g",
-                             p->unit->name, i, o->name, was, (double)o->now[i],
-                             was + (double)o->g[i]);
-    return ZERO_OK;
-}
-
 static zero_status check_accumulating(zero_probe *p)
 {
     double was[ZERO_UNIT_GROUPS];
@@ -141,7 +78,20 @@ static zero_status check_accumulating(zero_probe *p)
     }
     ZERO_TRY(zero_probe_forward(p, true));
     ZERO_TRY(zero_probe_backward(p, true));
-    for (operand o = {0}; next_tensor(p, &o);) ZERO_TRY(check_added(p, &o, was[o.k]));
+    for (operand o = {0}; next_tensor(p, &o);) {
+        /* Where a gradient g was already, 2 g or so must be afterwards; sums may round
+         * otherwise. */
+        double before = was[o.k];
+        for (int64_t i = 0; i < o.n; i++)
+            ZERO_FAIL_IF(
+                !(fabs((double)o.now[i] - (double)o.g[i] - before) <= 1e-3 * before),
+                ZERO_ERR_INVALID,
+                "unit '%s': element %" PRId64
+                " of the gradient of '%s' was %g, and a backward call that accumulates "
+                "made it %g instead of %g",
+                p->unit->name, i, o.name, before, (double)o.now[i],
+                before + (double)o.g[i]);
+    }
     return ZERO_OK;
 }
 
@@ -149,7 +99,25 @@ static zero_status check_accumulating(zero_probe *p)
 static zero_status check_rules(zero_probe *p)
 {
     uint64_t before = zero_probe_hash(p);
-    ZERO_TRY(check_forward(p));
+    ZERO_TRY(zero_probe_forward(p, true));
+    ZERO_TRY(zero_probe_check_guards(p));
+    ZERO_TRY(expect_defined(p, &p->out, "its output"));
+    keep(&p->out, &p->out_again);
+    keep(&p->saved, &p->saved_again);
+    ZERO_TRY(zero_probe_forward(p, true));
+    ZERO_FAIL_IF(!same(&p->out, &p->out_again) || !same(&p->saved, &p->saved_again),
+                 ZERO_ERR_INVALID,
+                 "unit '%s' gives other bits when its forward call is repeated: "
+                 "recomputation would change the training",
+                 p->unit->name);
+    if (p->unit->recompute_without_out) {
+        ZERO_TRY(zero_probe_forward(p, false));
+        ZERO_TRY(zero_probe_check_guards(p));
+        ZERO_FAIL_IF(!same(&p->saved, &p->saved_again), ZERO_ERR_INVALID,
+                     "unit '%s' saves other bits when `out` is NULL, although it says "
+                     "recompute_without_out",
+                     p->unit->name);
+    }
     ZERO_TRY(zero_probe_forward(p, true));
     ZERO_TRY(zero_probe_backward(p, false));
     ZERO_TRY(zero_probe_check_guards(p));
@@ -157,21 +125,19 @@ static zero_status check_rules(zero_probe *p)
     if (p->d_in.at) memcpy(p->d_in.at, p->stream.at, (size_t)p->d_in.n * sizeof(float));
     for (operand o = {0}; next_tensor(p, &o);) {
         int64_t at = zero_mark_find(o.g, o.n);
-        if (at >= 0)
-            return zero_fail(
-                ZERO_ERR_INVALID,
-                "unit '%s' leaves element %" PRId64
-                " of the gradient of '%s' undefined: a backward call sets every "
-                "element, and adds only where call->accumulate is true",
-                p->unit->name, at, o.name);
+        ZERO_FAIL_IF(at >= 0, ZERO_ERR_INVALID,
+                     "unit '%s' leaves element %" PRId64
+                     " of the gradient of '%s' undefined: a backward call sets every "
+                     "element, and adds only where call->accumulate is true",
+                     p->unit->name, at, o.name);
     }
     ZERO_TRY(expect_defined(p, &p->row_loss, "its losses"));
     ZERO_TRY(expect_defined(p, &p->d_in, "the gradient of its input"));
-    if (zero_probe_hash(p) == before) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "unit '%s' writes to its input, its parameters or the batch, which it "
-                     "may only read",
-                     p->unit->name);
+    ZERO_FAIL_IF(zero_probe_hash(p) != before, ZERO_ERR_INVALID,
+                 "unit '%s' writes to its input, its parameters or the batch, which it may "
+                 "only read",
+                 p->unit->name);
+    return ZERO_OK;
 }
 
 /* ---- finite differences ---- */
@@ -243,23 +209,8 @@ static zero_status compare(zero_probe *p, const direction *d, const float *from,
         found->deviation = deviation;
         if (deviation < 1e-3) break;
     }
-    snprintf(found->tensor, sizeof found->tensor, "%s", d->o->name);
+    zero_print(found->tensor, "%s", d->o->name);
     return ZERO_OK;
-}
-
-static double root_mean_square(int64_t n, const float *x)
-{
-    double squares = 0.0;
-    for (int64_t i = 0; i < n; i++) squares += (double)x[i] * (double)x[i];
-    return sqrt(squares / (double)n);
-}
-
-static int64_t index_of_largest(int64_t n, const float *x)
-{
-    int64_t at = 0;
-    for (int64_t i = 1; i < n; i++)
-        if (fabsf(x[i]) > fabsf(x[at])) at = i;
-    return at;
 }
 
 /* The number-th element to compare: the one with the largest gradient, then random ones;
@@ -268,19 +219,13 @@ static int64_t element_at(const operand *o, const zero_rng *rng, int64_t element
                           int64_t i)
 {
     if (o->n <= elements) return i;
-    if (i == 0) return index_of_largest(o->n, o->g);
+    if (i == 0) {
+        int64_t at = 0;
+        for (int64_t k = 1; k < o->n; k++)
+            if (fabsf(o->g[k]) > fabsf(o->g[at])) at = k;
+        return at;
+    }
     return (int64_t)(zero_rng_bits(rng, (uint64_t)i) % (uint64_t)o->n);
-}
-
-static zero_status tell(const zero_probe *p, const zero_unit_check_result *r)
-{
-    char where[48] = "in a random direction";
-    if (r->element >= 0) snprintf(where, sizeof where, "of element %" PRId64, r->element);
-    return zero_fail(ZERO_ERR_DIFFERENT,
-                     "unit '%s': the gradient of '%s' is wrong: %s the unit says %.6g, and "
-                     "finite differences say %.6g (%.2g of it apart)",
-                     p->unit->name, r->tensor, where, r->gradient, r->difference,
-                     r->deviation);
 }
 
 static zero_status check_operand(zero_probe *p, const operand *o,
@@ -290,7 +235,9 @@ static zero_status check_operand(zero_probe *p, const operand *o,
     zero_rng rng = {.seed = (uint64_t)spec->seed,
                     .purpose = ZERO_RNG_TEST,
                     .sample = 1 + (uint64_t)o->number};
-    double most = largest(o->n, o->g), size = root_mean_square(o->n, o->x);
+    double squares = 0.0;
+    for (int64_t i = 0; i < o->n; i++) squares += (double)o->x[i] * (double)o->x[i];
+    double most = largest(o->n, o->g), size = sqrt(squares / (double)o->n);
     float *from = p->kept.at;
     if (size < 0.1) size = 0.1;
     memcpy(from, o->x, (size_t)o->n * sizeof *from);
@@ -301,7 +248,14 @@ static zero_status check_operand(zero_probe *p, const operand *o,
         ZERO_TRY(compare(p, &d, from, size, most, &found));
         if (found.deviation >= worst->deviation) *worst = found;
     }
-    return worst->deviation <= spec->tolerance ? ZERO_OK : tell(p, worst);
+    if (worst->deviation <= spec->tolerance) return ZERO_OK;
+    char where[48] = "in a random direction";
+    if (worst->element >= 0) zero_print(where, "of element %" PRId64, worst->element);
+    return zero_fail(ZERO_ERR_DIFFERENT,
+                     "unit '%s': the gradient of '%s' is wrong: %s the unit says %.6g, and "
+                     "finite differences say %.6g (%.2g of it apart)",
+                     p->unit->name, worst->tensor, where, worst->gradient,
+                     worst->difference, worst->deviation);
 }
 
 static zero_status check_differences(zero_probe *p, const zero_unit_check_spec *spec,
@@ -319,7 +273,22 @@ zero_status zero_unit_check(const zero_model *model, int unit, const zero_source
     zero_unit_check_spec how;
     zero_unit_check_result found = {.element = -1};
     zero_probe p;
-    ZERO_TRY(complete(model, unit, source, spec, &how));
+    ZERO_TRY(zero_model_check_described(model));
+    ZERO_TRY(zero_check_whole("unit", unit, 0, model->n_units - 1));
+    ZERO_FAIL_IF(!source || !source->sample, ZERO_ERR_INVALID,
+                 "a check without a source, or one without its function sample");
+    how = spec ? *spec : (zero_unit_check_spec){0};
+    how.B = zero_or_else(how.B, 2);
+    how.T = zero_or_else(how.T, zero_min(model->seq, 4));
+    how.elements = zero_or_else(how.elements, 12);
+    if (how.tolerance == 0.0) how.tolerance = 0.02;
+    if (!how.backend) how.backend = "naive";
+    ZERO_TRY(zero_check_whole("B", how.B, 1, 1 << 16));
+    ZERO_TRY(zero_check_whole("T", how.T, 1, zero_min(model->seq, 1 << 16)));
+    ZERO_TRY(zero_check_whole("elements", how.elements, 1, 1 << 20));
+    ZERO_TRY(zero_check_whole("seed", how.seed, 0, INT64_MAX));
+    ZERO_FAIL_IF(!(how.tolerance > 0.0 && how.tolerance < 1.0), ZERO_ERR_INVALID,
+                 "tolerance %g: expected more than 0, below 1", how.tolerance);
     zero_status st = zero_probe_init(&p, model, unit, source, &how);
     if (st == ZERO_OK) st = check_rules(&p);
     if (st == ZERO_OK) st = check_differences(&p, &how, &found);

@@ -2,9 +2,6 @@
 
 #include <xxhash.h>
 
-#include "base/fail.h"
-#include "base/number.h"
-#include "base/rng.h"
 #include "math/backends.h"
 #include "nn/mark.h"
 #include "nn/model.h"
@@ -43,12 +40,10 @@ zero_status zero_probe_check_guards(const zero_probe *p)
     for (int i = 0; i < ZERO_PROBE_ARRAYS; i++) {
         const zero_probe_array *a = &p->arrays[i];
         for (int64_t k = a->n; a->at && k < a->n + GUARD; k++)
-            if (memcmp(&a->at[k], &mark, sizeof mark) != 0)
-                return zero_fail(
-                    ZERO_ERR_INVALID,
-                    "unit '%s' writes beyond the end of %s, which has the %" PRId64
-                    " floats that sizes() asked for",
-                    p->unit->name, a->name, a->n);
+            ZERO_FAIL_IF(memcmp(&a->at[k], &mark, sizeof mark) != 0, ZERO_ERR_INVALID,
+                         "unit '%s' writes beyond the end of %s, which has the %" PRId64
+                         " floats that sizes() asked for",
+                         p->unit->name, a->name, a->n);
     }
     return ZERO_OK;
 }
@@ -81,23 +76,6 @@ static void draw(const zero_probe *p, int64_t seed, const zero_probe_array *key,
     if (a->at) zero_rng_normal(&rng, 0, a->n, a->at);
 }
 
-/* Initial values, moved a little where all of a tensor's are equal: at exactly zero or one
- * some mistakes do not show. */
-static void draw_params(zero_probe *p, int64_t seed, int k)
-{
-    const int g = p->unit->groups[k];
-    const zero_group *group = &p->model->groups[g];
-    float *param = p->param[k].at;
-    draw(p, seed, &p->param[k], &p->grad[k]);
-    zero_model_init_params(p->model, g, seed, 0, group->n_params, param);
-    for (int t = group->first_tensor; t < group->first_tensor + group->n_tensors; t++) {
-        zero_range range = zero_range_of_tensor(&p->model->tensors[t]);
-        if (p->model->tensors[t].init == ZERO_INIT_NORMAL) continue;
-        for (int64_t i = range.begin; i < range.end; i++)
-            param[i] += 0.1f * p->grad[k].at[i];
-    }
-}
-
 static void fill(zero_probe *p, const zero_source *source, int64_t seed)
 {
     const zero_batch *b = &p->batch;
@@ -105,7 +83,21 @@ static void fill(zero_probe *p, const zero_source *source, int64_t seed)
         if (p->arrays[i].at) zero_mark_fill(p->arrays[i].at, p->arrays[i].n + GUARD);
     draw(p, seed, &p->in, &p->in);
     draw(p, seed, &p->d_out, &p->d_out);
-    for (int k = 0; k < p->unit->n_groups; k++) draw_params(p, seed, k);
+    for (int k = 0; k < p->unit->n_groups; k++) {
+        /* Initial values, moved a little where all of a tensor's are equal: at exactly zero
+         * or one some mistakes do not show. */
+        const int g = p->unit->groups[k];
+        const zero_group *group = &p->model->groups[g];
+        float *param = p->param[k].at;
+        draw(p, seed, &p->param[k], &p->grad[k]);
+        zero_model_init_params(p->model, g, seed, 0, group->n_params, param);
+        for (int t = group->first_tensor; t < group->first_tensor + group->n_tensors; t++) {
+            zero_range range = zero_range_of_tensor(&p->model->tensors[t]);
+            if (p->model->tensors[t].init == ZERO_INIT_NORMAL) continue;
+            for (int64_t i = range.begin; i < range.end; i++)
+                param[i] += 0.1f * p->grad[k].at[i];
+        }
+    }
     for (int64_t s = 0; s < b->B; s++)
         source->sample(source->arg, 0, s, b->T,
                        p->inputs + (size_t)(s * b->T) * p->model->input_bytes,

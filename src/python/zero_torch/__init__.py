@@ -28,6 +28,7 @@ if tuple(int(x) for x in torch.__version__.split(".")[:2]) < (2, 15):
 from . import backend  # noqa: E402
 from .job import job, open_store  # noqa: E402
 from .library import Moved, Traffic  # noqa: E402
+from .record import record  # noqa: E402, F401
 
 
 def register():
