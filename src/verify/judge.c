@@ -3,7 +3,6 @@
 #include "base/fail.h"
 #include "base/grow.h"
 #include "base/range.h"
-#include "base/rng.h"
 #include "base/type.h"
 #include "nn/share.h"
 
@@ -11,20 +10,11 @@
 
 /* ---- what this rank owns ---- */
 
-typedef struct {
-    int group;
-    zero_range range;
-    int64_t at; /* of its first element in j->gradient and j->part */
-} piece;
-
-/* Each element is owned by one rank, but for tensors that all ranks of a TP group have. */
-typedef zero_status piece_fn(zero_judge *j, const piece *p, void *arg);
-
-static zero_status for_own(zero_judge *j, piece_fn *fn, void *arg)
+zero_status zero_judge_own(zero_judge *j, zero_judge_work *fn, void *arg)
 {
     const zero_schedule *s = &j->e->schedule;
     zero_status st = ZERO_OK;
-    piece p = {.at = 0};
+    zero_judge_piece p = {.at = 0};
     for (; st == ZERO_OK && p.group < j->model->n_groups; p.group++) {
         const zero_range own =
             zero_partition_shard(&s->groups[p.group].partition, s->shard.rank);
@@ -37,20 +27,7 @@ static zero_status for_own(zero_judge *j, piece_fn *fn, void *arg)
     return zero_agree_after_files(j->e->runner.comm, st);
 }
 
-/* numbers[n] of all ranks, added up. */
-static zero_status add_up(zero_judge *j, int n, double *numbers)
-{
-    zero_comm *comm = j->e->runner.comm;
-    ZERO_FREED double *all = NULL;
-    ZERO_TRY(zero_agree(comm, zero_new(&all, n * comm->size, "numbers of ranks")));
-    ZERO_TRY(zero_comm_all_gather_doubles(comm, n, numbers, all));
-    memset(numbers, 0, (size_t)n * sizeof *numbers);
-    for (int i = 0; i < n * comm->size; i++) numbers[i % n] += all[i];
-    return ZERO_OK;
-}
-
-/* What the ranks have found of each tensor, put together. */
-static zero_status merge(zero_judge *j)
+zero_status zero_judge_merge(zero_judge *j)
 {
     zero_comm *comm = j->e->runner.comm;
     const int n = j->model->n_tensors, numbers = (int)(sizeof *j->found / sizeof(double));
@@ -96,7 +73,7 @@ static zero_status compare_block(void *arg, const zero_state_block *block)
     return ZERO_OK;
 }
 
-static zero_status compare_piece(zero_judge *j, const piece *p, void *arg)
+static zero_status compare_piece(zero_judge *j, const zero_judge_piece *p, void *arg)
 {
     (void)arg;
     j->group = p->group;
@@ -106,201 +83,8 @@ static zero_status compare_piece(zero_judge *j, const piece *p, void *arg)
 
 zero_status zero_judge_bits(zero_judge *j)
 {
-    ZERO_TRY(for_own(j, compare_piece, NULL));
-    return merge(j);
-}
-
-/* ---- the gradient ---- */
-
-static void choose(const void *arg, int64_t step, int64_t i, int64_t T, void *inputs,
-                   void *targets)
-{
-    const zero_chosen *c = arg;
-    const zero_step_file *f = c->file;
-    const int64_t microbatch = i / f->batch % f->microbatches;
-    const int64_t rank = i / f->batch / f->microbatches;
-    int32_t *in = inputs, *out = targets;
-    zero_step_sample(f, step, i, T, inputs, targets);
-    const bool is_chosen = (c->rank < 0 || rank == c->rank) &&
-                           (c->microbatch < 0 || microbatch == c->microbatch);
-    for (int64_t k = 0; k < T; k++)
-        if (!is_chosen)
-            out[k] = -1;
-        else if (c->leaks && out[k] < 0 && k + 1 < T)
-            out[k] = in[k + 1];
-}
-
-struct adding {
-    float *to;
-    double factor;
-    bool overwrites;
-};
-
-static zero_status take_gradient(zero_judge *j, const piece *p, void *arg)
-{
-    const struct adding *a = arg;
-    const int64_t n = zero_range_len(p->range);
-    float *to = a->to + p->at;
-    ZERO_TRY(zero_engine_gradient(j->e, p->group, p->range, j->room));
-    for (int64_t i = 0; i < n; i++)
-        to[i] =
-            (float)((a->overwrites ? 0.0 : (double)to[i]) + a->factor * (double)j->room[i]);
-    return ZERO_OK;
-}
-
-zero_status zero_judge_compute(zero_judge *j, const zero_chosen *chosen, float *to,
-                               double factor, bool overwrites, zero_run_output *out)
-{
-    const zero_source source = {
-        .sample = choose, .arg = chosen, .counted = chosen->counted};
-    const zero_step_input in = {.step = j->file->facts.step, .eps = 1.0};
-    struct adding a = {to, factor, overwrites};
-    ZERO_TRY(zero_engine_compute(j->e, &source, &in, out));
-    return to ? for_own(j, take_gradient, &a) : ZERO_OK;
-}
-
-/* The dimension that sharding frameworks cut, in ranks' shares as torch.chunk() deals. */
-static int64_t share_of(const zero_judge *j, const zero_tensor *t, int64_t whole)
-{
-    const int64_t rows = t->whole_rows > 1 ? t->whole_rows : t->whole_cols;
-    const int64_t row = t->whole_rows > 1 ? whole / t->whole_cols : whole;
-    return row / zero_divide_up(rows, j->file->ranks);
-}
-
-static bool counts(const zero_judge *j, const zero_tensor *t)
-{
-    return !zero_tensor_is_replicated(t) || j->model->share.rank == 0;
-}
-
-static zero_status multiply(zero_judge *j, const piece *p, void *arg)
-{
-    zero_range part;
-    (void)arg;
-    for (int t = -1; zero_next_part(j->model, p->group, p->range, &t, &part);) {
-        const zero_tensor *of = &j->model->tensors[t];
-        for (int64_t i = part.begin; counts(j, of) && i < part.end; i++) {
-            const int64_t k = p->at + i - p->range.begin;
-            const double g = (double)j->gradient[k], q = (double)j->part[k];
-            const zero_run run = zero_share_run(of, i - of->offset, part.end - of->offset);
-            j->products[0] += g * g;
-            j->products[1] += g * q;
-            j->products[2] += q * q;
-            j->shares[share_of(j, of, run.whole)] += g * g;
-        }
-    }
-    return ZERO_OK;
-}
-
-zero_status zero_judge_multiply(zero_judge *j)
-{
-    const int N = (int)j->file->ranks;
-    memset(j->products, 0, sizeof j->products);
-    memset(j->shares, 0, (size_t)N * sizeof *j->shares);
-    ZERO_TRY(for_own(j, multiply, NULL));
-    ZERO_TRY(add_up(j, 3, j->products));
-    return add_up(j, N, j->shares);
-}
-
-double zero_judge_clip(const zero_judge *j, double norm)
-{
-    const double clip = j->file->facts.clip;
-    return clip > 0.0 ? fmin(1.0, clip / (norm + 1e-6)) : 1.0;
-}
-
-/* ---- weights that are moved ---- */
-
-struct moving {
-    zero_step_file *file;
-    const zero_model *model;
-    double ulps; /* of a number, as a part of it */
-    bool stale;
-};
-
-/* Adam, backwards: w = (1 - lr decay) w' - lr u, with the moments of that update. */
-static zero_status step_back(const struct moving *m, int tensor, int64_t begin, int64_t n,
-                             float *out)
-{
-    enum { SOME = 4096 };
-    const zero_step_facts *f = &m->file->facts;
-    const zero_weights first = zero_step_weights(m->file, ZERO_STEP_MOMENTUM_BEFORE),
-                       second = zero_step_weights(m->file, ZERO_STEP_VARIANCE_BEFORE);
-    const zero_tensor *t = &m->model->tensors[tensor];
-    const double bias1 = 1.0 - pow(f->beta1, (double)f->updates);
-    const double bias2 = 1.0 - pow(f->beta2, (double)f->updates);
-    const double decay = t->decays ? f->weight_decay : 0.0;
-    float m1[SOME], v1[SOME];
-    for (int64_t at = 0, k; at < n; at += k) {
-        k = zero_min(SOME, n - at);
-        ZERO_TRY(first.fill(first.arg, tensor, begin + at, begin + at + k, m1));
-        ZERO_TRY(second.fill(second.arg, tensor, begin + at, begin + at + k, v1));
-        for (int64_t i = 0; f->updates > 0 && i < k; i++) {
-            const double u = (double)m1[i] / bias1 / (sqrt((double)v1[i] / bias2) + f->eps);
-            out[at + i] =
-                (float)(((double)out[at + i] + f->lr * u) / (1.0 - f->lr * decay));
-        }
-    }
-    return ZERO_OK;
-}
-
-static zero_status fill_moved(void *arg, int tensor, int64_t begin, int64_t end, float *out)
-{
-    const struct moving *m = arg;
-    const zero_weights from = zero_step_weights(m->file, ZERO_STEP_BEFORE);
-    const zero_rng signs = {.purpose = ZERO_RNG_TEST, .tensor = (uint64_t)tensor};
-    uint64_t bits = 0;
-    ZERO_TRY(from.fill(from.arg, tensor, begin, end, out));
-    if (m->stale) ZERO_TRY(step_back(m, tensor, begin, end - begin, out));
-    for (int64_t i = begin; m->ulps != 0.0 && i < end; i++) {
-        float *x = &out[i - begin];
-        if (i == begin || i % 64 == 0) bits = zero_rng_bits(&signs, (uint64_t)i / 64);
-        const double by = bits >> (i % 64) & 1 ? m->ulps : -m->ulps;
-        *x = (float)((double)*x * (1.0 + by));
-    }
-    return ZERO_OK;
-}
-
-/* The distance of neighbouring numbers is this part of them, or half of it. */
-static double ulp_of(zero_type type)
-{
-    return type == ZERO_FP32 ? 0x1p-23 : type == ZERO_BF16 ? 0x1p-7 : 0x1p-10;
-}
-
-zero_status zero_judge_set_weights(zero_judge *j, int moved, bool stale)
-{
-    struct moving m = {j->file, j->model, moved * ulp_of(j->file->type), stale};
-    return zero_engine_set_weights(j->e, &(zero_weights){fill_moved, &m});
-}
-
-static zero_status deviate(zero_judge *j, const piece *p, void *arg)
-{
-    zero_range part;
-    (void)arg;
-    ZERO_TRY(zero_engine_gradient(j->e, p->group, p->range, j->room));
-    for (int t = -1; zero_next_part(j->model, p->group, p->range, &t, &part);)
-        for (int64_t i = part.begin; i < part.end; i++) {
-            const int64_t k = i - p->range.begin;
-            const double by = fabs((double)j->room[k] - (double)j->gradient[p->at + k]);
-            j->found[t].deviation = fmax(j->found[t].deviation, by);
-        }
-    return ZERO_OK;
-}
-
-zero_status zero_judge_measure(zero_judge *j)
-{
-    const zero_chosen all = {j->file, -1, -1, false, j->file->counted};
-    zero_run_output out;
-    struct adding a = {j->gradient, 1.0, true};
-    ZERO_TRY(for_own(j, take_gradient, &a));
-    for (int moved = -1; moved <= 1; moved += 2) {
-        ZERO_TRY(zero_judge_set_weights(j, moved, false));
-        ZERO_TRY(zero_judge_compute(j, &all, NULL, 1.0, true, &out));
-        ZERO_TRY(for_own(j, deviate, NULL));
-        j->loss_deviation = fmax(j->loss_deviation, fabs(out.loss - j->out.loss));
-        j->norm_deviation = fmax(j->norm_deviation, fabs(out.grad_norm - j->out.grad_norm));
-    }
-    ZERO_TRY(merge(j));
-    for (int t = 0; t < j->model->n_tensors; t++) j->deviation[t] = j->found[t].deviation;
-    return zero_judge_multiply(j);
+    ZERO_TRY(zero_judge_own(j, compare_piece, NULL));
+    return zero_judge_merge(j);
 }
 
 /* ---- a number of the file, by those before it ---- */
@@ -346,7 +130,8 @@ static verdict judge(const zero_judge *j, const law *l, const number *n)
     const zero_theory *th = l->theory;
     const unsigned odd = th->odd;
     const bool is_given = j->file->has[ZERO_STEP_GRADIENT];
-    const double rough = j->file->type == ZERO_FP32 ? 0x1p-20 : ulp_of(j->file->type);
+    const double rough =
+        j->file->type == ZERO_FP32 ? 0x1p-20 : zero_judge_ulp(j->file->type);
     const double b1 = f->beta1, b2 = f->beta2;
     const double decay =
         (n->decays || odd & ZERO_ODD_ALL_DECAY) && !(odd & ZERO_ODD_NONE_DECAYS)
@@ -419,7 +204,8 @@ struct trial {
 };
 
 /* Reads the file's numbers of a piece; with a shift a result is that of other rows. */
-static zero_status read_piece(zero_judge *j, const piece *p, const zero_theory *th)
+static zero_status read_piece(zero_judge *j, const zero_judge_piece *p,
+                              const zero_theory *th)
 {
     for (int k = 0; k < ZERO_STEP_PARTS; k++) {
         float *to = j->room + k * AT_ONCE;
@@ -451,7 +237,7 @@ static zero_status read_piece(zero_judge *j, const piece *p, const zero_theory *
     return ZERO_OK;
 }
 
-static number number_at(const zero_judge *j, const piece *p, int t, int64_t i)
+static number number_at(const zero_judge *j, const zero_judge_piece *p, int t, int64_t i)
 {
     const int64_t k = i - p->range.begin;
     const float *room = j->room + k;
@@ -472,7 +258,7 @@ static double clip_of(const zero_judge *j, const zero_theory *th, const zero_ten
                       int64_t whole)
 {
     if (!(th->odd & ZERO_ODD_BY_SHARE)) return th->clip;
-    return zero_judge_clip(j, sqrt(j->shares[share_of(j, t, whole)]));
+    return zero_judge_clip(j, sqrt(j->shares[zero_judge_share(j, t, whole)]));
 }
 
 static void note(zero_found *f, int64_t whole, int link, double ratio, const verdict *r)
@@ -489,8 +275,8 @@ static void note(zero_found *f, int64_t whole, int link, double ratio, const ver
 }
 
 /* Elements [at, end) of a piece, in one row of a tensor, of which `whole` is the first. */
-static void judge_row(zero_judge *j, const piece *p, const struct trial *trial, int t,
-                      int64_t at, int64_t end, int64_t whole)
+static void judge_row(zero_judge *j, const zero_judge_piece *p, const struct trial *trial,
+                      int t, int64_t at, int64_t end, int64_t whole)
 {
     const zero_tensor *of = &j->model->tensors[t];
     const zero_theory *other = trial->other.theory;
@@ -517,7 +303,7 @@ static void judge_row(zero_judge *j, const piece *p, const struct trial *trial, 
     }
 }
 
-static zero_status judge_piece(zero_judge *j, const piece *p, void *arg)
+static zero_status judge_piece(zero_judge *j, const zero_judge_piece *p, void *arg)
 {
     const struct trial *trial = arg;
     const bool tries = trial->other.theory != NULL;
@@ -529,7 +315,7 @@ static zero_status judge_piece(zero_judge *j, const piece *p, void *arg)
     ZERO_TRY(read_piece(j, p, trial->other.theory));
     for (int t = -1; zero_next_part(j->model, p->group, p->range, &t, &part);) {
         const zero_tensor *of = &j->model->tensors[t];
-        if (!counts(j, of) || (tries && j->found[t].wrong == 0.0)) continue;
+        if (!zero_judge_counts(j, of) || (tries && j->found[t].wrong == 0.0)) continue;
         for (int64_t at = part.begin; at < part.end;) {
             const zero_run run = zero_share_run(of, at - of->offset, part.end - of->offset);
             const int64_t left = of->whole_cols - run.whole % of->whole_cols;
@@ -554,8 +340,8 @@ zero_status zero_judge_all(zero_judge *j)
         j->found[t] = (zero_found){.different = zero_comm_is_root(j->e->runner.comm)
                                                     ? j->found[t].different
                                                     : 0.0};
-    ZERO_TRY(for_own(j, judge_piece, &trial));
-    return merge(j);
+    ZERO_TRY(zero_judge_own(j, judge_piece, &trial));
+    return zero_judge_merge(j);
 }
 
 zero_status zero_judge_try(zero_judge *j, const zero_theory *theory, bool *fits)
@@ -564,7 +350,7 @@ zero_status zero_judge_try(zero_judge *j, const zero_theory *theory, bool *fits)
     struct trial trial = {make_law(j, &right), make_law(j, theory)};
     trial.other.masters = j->file->type == ZERO_FP16 ? ZERO_FP16 : ZERO_BF16;
     j->misfits = false;
-    ZERO_TRY(for_own(j, judge_piece, &trial));
+    ZERO_TRY(zero_judge_own(j, judge_piece, &trial));
     ZERO_TRY(zero_comm_any(j->e->runner.comm, j->misfits, fits));
     *fits = !*fits;
     return ZERO_OK;

@@ -110,6 +110,27 @@ ZERO_NODISCARD zero_status zero_judge_multiply(zero_judge *j);
 /* Takes the engine's gradient, and measures deviations. Collective. */
 ZERO_NODISCARD zero_status zero_judge_measure(zero_judge *j);
 
+/* ---- for the files of this folder ---- */
+
+typedef struct {
+    int group;
+    zero_range range;
+    int64_t at; /* of its first element in j->gradient and j->part */
+} zero_judge_piece;
+/* Of what this rank owns. Each element is owned by one rank, but for tensors that all ranks
+ * of a TP group have: of those zero_judge_counts() is true on one. */
+typedef zero_status zero_judge_work(zero_judge *j, const zero_judge_piece *p, void *arg);
+ZERO_NODISCARD zero_status zero_judge_own(zero_judge *j, zero_judge_work *fn, void *arg);
+bool zero_judge_counts(const zero_judge *j, const zero_tensor *t);
+/* What the ranks have found of each tensor, put together. Collective. */
+ZERO_NODISCARD zero_status zero_judge_merge(zero_judge *j);
+/* Whose share an element is in: of the dimension that frameworks cut, as torch.chunk()
+ * deals. */
+int64_t zero_judge_share(const zero_judge *j, const zero_tensor *t, int64_t whole);
+
+/* The distance of neighbouring numbers is this part of them, or half of it. */
+double zero_judge_ulp(zero_type type);
+
 /* causes.c: names the theory that explains what is wrong, as a JSON object with "name" and
  * "sentence", or null: the caller's. Collective. */
 ZERO_NODISCARD zero_status zero_judge_explain(zero_judge *j, json_t **cause);

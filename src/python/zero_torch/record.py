@@ -3,8 +3,7 @@
     with zero_torch.record(model, optimizer, (tokens, targets), "step.safetensors", clip=1.0) as step:
         step.loss, step.norm = train_one_step()     # with its optimizer.step(); both may stay None
 
-Plain torch, DDP, FSDP2, ZeroRedundancyOptimizer and DeepSpeed's stages, on any backend; all ranks make the call, and
-rank 0 writes. AdamW with one learning rate; no dropout, whose masks nobody could draw again.
+Plain torch, DDP, FSDP2 and ZeroRedundancyOptimizer, on any backend; all ranks make the call, and rank 0 writes. AdamW with one learning rate; no dropout, whose masks nobody could draw again.
 """
 import contextlib
 import json
