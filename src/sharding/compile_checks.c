@@ -49,7 +49,7 @@ static zero_status check_input(const zero_plan_input *in)
                      zero_algorithm_get(in->collectives)->posts_mpi_collectives,
                  ZERO_ERR_INVALID,
                  "--message %" PRId64 " with --collectives %s, which cuts messages as it "
-                                      "likes: use --collectives auto, p2p or hier",
+                 "likes: use --collectives auto, p2p or hier",
                  in->message, zero_algorithm_name(in->collectives));
     return ZERO_OK;
 }

@@ -18,7 +18,7 @@ zero_status zero_partition_cut(zero_partition_scheme scheme, int n_ranks, int re
         bool fits = n_params[g] >= 0 && n_params[g] <= most - sum;
         ZERO_FAIL_IF(n_ranks < 1 || !fits, ZERO_ERR_INVALID,
                      "cannot cut %" PRId64 " parameters into %d shards: expected 0 to 2^62 "
-                                           "parameters in all and at least one rank",
+                     "parameters in all and at least one rank",
                      n_params[g], pieces);
         sum += n_params[g];
     }
