@@ -3,7 +3,8 @@
     with zero_torch.record(model, optimizer, (tokens, targets), "step.safetensors", clip=1.0) as step:
         step.loss, step.norm = train_one_step()     # with its optimizer.step(); both may stay None
 
-Plain torch, DDP, FSDP2 and ZeroRedundancyOptimizer, on any backend; all ranks make the call, and rank 0 writes. AdamW with one learning rate; no dropout, whose masks nobody could draw again.
+Plain torch, DDP, FSDP2 and ZeroRedundancyOptimizer, on any backend; all ranks make the call, and rank 0 writes.
+AdamW with one learning rate; no dropout, whose masks nobody could draw again.
 """
 import contextlib
 import json
@@ -15,7 +16,7 @@ import torch.distributed as dist
 
 PARTS = ("before", "momentum_before", "variance_before", "after", "momentum_after", "variance_after", "gradient")
 STATES = {"momentum": "exp_avg", "variance": "exp_avg_sq"}
-TYPES = {torch.float32: "fp32", torch.bfloat16: "bf16", torch.float16: "fp16"}
+TYPES = {"torch.float32": "fp32", "torch.bfloat16": "bf16", "torch.float16": "fp16"}
 
 
 @contextlib.contextmanager
@@ -71,7 +72,7 @@ class Tape:
         none = {id(p) for g in groups if g["weight_decay"] == 0 for p in g["params"]} if decays else set()
         steps = [int(s["step"]) for s in self.inner().state.values() if "step" in s]
         return {"framework": f"torch {torch.__version__.split('+')[0]}", "sharding": sharding,
-                "dtype": dtype or TYPES[self.parameters[0][1].dtype], "updates": self.most(max(steps, default=0)),
+                "dtype": dtype or TYPES[str(self.parameters[0][1].dtype)], "updates": self.most(max(steps, default=0)),
                 "lr": float(one["lr"]), "beta1": one["betas"][0], "beta2": one["betas"][1], "eps": one["eps"],
                 "weight_decay": max(decays, default=0.0), "clip": clip, "loss_scale": loss_scale,
                 "no_decay": [name for name, (_, p) in zip(self.names, self.parameters) if id(p) in none]}
