@@ -44,7 +44,9 @@ static zero_status check_input(const zero_plan_input *in)
                  "a plan for %" PRId64
                  " parameters and %d microbatches per rank: expected at most 2^56 and %d",
                  in->model->n_params, in->accumulation, MAX_ACCUMULATION);
-    /* The bounds of a message are those of each collective. */
+    ZERO_FAIL_IF(in->message != 0 && in->message < ZERO_LEAST_MESSAGE, ZERO_ERR_INVALID,
+                 "--message %" PRId64 ": expected %d bytes or more, or 0: no limit",
+                 in->message, ZERO_LEAST_MESSAGE);
     ZERO_FAIL_IF(in->message != 0 &&
                      zero_algorithm_get(in->collectives)->posts_mpi_collectives,
                  ZERO_ERR_INVALID,
