@@ -31,10 +31,10 @@ static bool is_text(const zero_option *option)
 
 static void put(const zero_option *option, value v, void *into)
 {
+    if (option->offset == ZERO_OPTION_NOWHERE) return;
     char *at = (char *)into + option->offset;
     const int narrow = (int)v.whole;
     const bool flag = v.whole != 0;
-    if (option->offset == ZERO_OPTION_NOWHERE) return;
     if (is_text(option))
         memcpy(at, &v.text, sizeof v.text);
     else if (is_real(option))
