@@ -1,5 +1,5 @@
 /* zero plan: what a run would take, from the program that it would run. */
-#include "cli/plan_options.h"
+#include "cli/best.h"
 
 #include "base/fail.h"
 #include "base/quantity.h"
@@ -82,6 +82,7 @@ static zero_status run(void *options, const zero_options *given)
     if (o->paper) return zero_paper_show(o->paper, o->json, stdout);
     if (o->machines) return zero_plan_machines_show(stdout);
     if (o->models) return zero_models_show(stdout);
+    if (o->best) return zero_best_show(o, given, stdout);
     const zero_plan_request *asked = &o->request;
     ZERO_AT_END(zero_plan_report_destroy) zero_plan_report report = {0};
     json_t *nodes;

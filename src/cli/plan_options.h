@@ -6,7 +6,7 @@
 #include "report/plan_facts.h"
 
 typedef struct {
-    bool models, machines, json, chart;
+    bool models, machines, json, chart, best;
     const char *paper; /* the table's name; NULL: none */
     zero_plan_request request;
 

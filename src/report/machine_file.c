@@ -59,11 +59,14 @@ static const key_row keys[] = {
     {"inside", "SECONDS RATE, such as 2e-6 150G", LINK(inside)},
     {"between", "SECONDS RATE, such as 2e-6 100G", LINK(between)},
     {"host", "bytes per second, such as 48G", {RATE(host)}, 1, false},
+    {"disk", "READ WRITE in bytes per second, such as 0.8G 1.2G",
+     {RATE(disk.read), RATE(disk.write)}, 2, false},
     {"peak", "TYPE RATE, with fp32, bf16 or fp16, such as fp16 125T", {RATE(peak)}, 1,
      false},
 };
 /* clang-format on */
 #define PEAK (COUNT(keys) - 1) /* one for each type, whose name comes first */
+#define DISK (PEAK - 1)        /* may be left out */
 
 typedef struct {
     const char *path;
@@ -177,12 +180,12 @@ zero_status zero_machine_file_parse(const char *path, const char *text, size_t l
         at += length + 1;
     }
     for (int i = 0; i < COUNT(keys); i++)
-        if (!r.has[i] && !(missing && i == PEAK)) missing = keys[i].name;
+        if (!r.has[i] && i != DISK && !(missing && i == PEAK)) missing = keys[i].name;
     if (missing)
         return zero_fail(
             ZERO_ERR_INVALID,
-            "%.300s:%d: the file ends, and \"%s\" is missing; every key is needed", r.path,
-            r.line, missing);
+            "%.300s:%d: the file ends, and \"%s\" is missing; every key but disk is needed",
+            r.path, r.line, missing);
     *machine = r.machine;
     return ZERO_OK;
 }

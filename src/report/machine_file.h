@@ -18,6 +18,7 @@
  *     between SECONDS RATE             link of a node to the others, which its devices
  *                                      share
  *     host RATE                        between a node's devices and its host, all together
+ *     disk READ WRITE                  of a node, which its devices share; may be left out
  *
  * Machines of the folder machines/ are part of the program. Nothing here is collective. */
 #pragma once
@@ -48,6 +49,9 @@ typedef struct {
     zero_machine_link inside;  /* of a device */
     zero_machine_link between; /* of a node */
     double host;               /* bytes per second of a node */
+    struct {
+        double read, write;
+    } disk; /* bytes per second of a node; 0: not said */
 } zero_machine_file;
 
 /* Reads text[len]. ZERO_ERR_INVALID on the first mistake, with the file, the line, what was

@@ -48,6 +48,11 @@ zero_status zero_plan_machine_fill(zero_plan_report *r)
     /* The devices of a node share its way to the host. */
     if (has_device) to->host_bandwidth = m->host / m->devices;
 
+    if (!r->request.has_disk && m->disk.read > 0.0) {
+        to->disk_read = m->disk.read;
+        to->disk_write = m->disk.write;
+        r->request.has_disk = zero_config_directory(c) != NULL;
+    }
     int64_t *limit = has_device ? &c->device_memory : &c->memory_limit;
     bool is_open = has_device ? *limit == 0 : *limit < 0;
     r->filled.memory = is_open && !r->request.simulated;

@@ -89,7 +89,7 @@ static zero_status check_batches(const zero_plan_report *r)
                      zero_plan_batch_grows(r) ? "" : ", or no --global-batch");
 }
 
-static zero_status make(zero_plan_report *r)
+static zero_status open(zero_plan_report *r)
 {
     const zero_backend *backend;
     ZERO_TRY(zero_config_check(&r->config));
@@ -116,6 +116,11 @@ static zero_status make(zero_plan_report *r)
     ZERO_TRY(choose_layout(r));
     ZERO_TRY(zero_tp_cut(&r->config.tp, &r->model, r->request.rank, &r->made, &r->part));
     if (r->request.pipeline > 0) ZERO_TRY(zero_plan_pipelines_check(r));
+    return ZERO_OK;
+}
+
+static zero_status make_stages(zero_plan_report *r)
+{
     int first = r->request.all_stages ? 0 : (int)r->config.plan.stage;
     int n = r->request.all_stages ? ZERO_STAGE_COUNT : 1;
     ZERO_TRY(zero_new(&r->stages, n, "stages"));
@@ -125,11 +130,20 @@ static zero_status make(zero_plan_report *r)
     return r->request.pipeline > 0 ? zero_plan_pipelines_make(r) : ZERO_OK;
 }
 
-zero_status zero_plan_report_make(zero_plan_report *report,
+zero_status zero_plan_report_open(zero_plan_report *report,
                                   const zero_plan_request *request)
 {
     *report = (zero_plan_report){.request = *request, .config = request->config};
-    zero_status st = make(report);
+    zero_status st = open(report);
+    if (st != ZERO_OK) zero_plan_report_destroy(report);
+    return st;
+}
+
+zero_status zero_plan_report_make(zero_plan_report *report,
+                                  const zero_plan_request *request)
+{
+    ZERO_TRY(zero_plan_report_open(report, request));
+    zero_status st = make_stages(report);
     if (st != ZERO_OK) zero_plan_report_destroy(report);
     return st;
 }

@@ -80,6 +80,9 @@ typedef struct {
  * ZERO_ERR_INVALID for a batch that the ranks do not divide, for instance. */
 ZERO_NODISCARD zero_status zero_plan_report_make(zero_plan_report *report,
                                                  const zero_plan_request *request);
+/* The same without stages: what zero_plan_report_input() needs. */
+ZERO_NODISCARD zero_status zero_plan_report_open(zero_plan_report *report,
+                                                 const zero_plan_request *request);
 void zero_plan_report_destroy(zero_plan_report *report);
 
 /* Plans a stage, and what is asked for beside it. */
