@@ -86,6 +86,36 @@ zero_status zero_hugging_face_check_weights(const zero_hugging_face_found *found
 
 /* ---- what was named ---- */
 
+static zero_status find_in_folder(zero_hugging_face_found *found)
+{
+    if (has(found, "snapshots") && !has(found, ZERO_HUGGING_FACE_CONFIG)) {
+        /* models--NAME/refs/main has the name of a folder in models--NAME/snapshots. */
+        char path[ZERO_STORAGE_FILE_PATH];
+        ZERO_AT_END(zero_bytes_destroy) zero_bytes text = {0};
+        zero_hugging_face_beside(found, MAIN, path);
+        ZERO_FAIL_IF(!has(found, MAIN), ZERO_ERR_IO,
+                     "%s: a folder of the hub's cache without " MAIN
+                     ": give one of the folders in its snapshots/",
+                     found->folder);
+        ZERO_TRY(zero_bytes_read_at_most(&text, path, REVISION_BYTES));
+        ZERO_TRY(zero_bytes_append(&text, "", 1));
+        char folder[ZERO_STORAGE_FILE_PATH];
+        int n = (int)strcspn((const char *)text.bytes, "/\r\n");
+        bool is_name = n > 0 && text.bytes[0] != '.' && text.bytes[n] != '/';
+        if (is_name)
+            is_name = snprintf(folder, sizeof folder, "%s/snapshots/%.*s", found->folder, n,
+                               (const char *)text.bytes) < (int)sizeof found->folder;
+        ZERO_FAIL_IF(!is_name, ZERO_ERR_FORMAT, "%s: expected the name of a snapshot",
+                     path);
+        memcpy(found->folder, folder, sizeof found->folder);
+    }
+    found->is_index =
+        !has(found, ZERO_HUGGING_FACE_MODEL) && has(found, ZERO_HUGGING_FACE_INDEX);
+    const char *name = found->is_index ? ZERO_HUGGING_FACE_INDEX : ZERO_HUGGING_FACE_MODEL;
+    if (has(found, name)) zero_hugging_face_beside(found, name, found->weights);
+    return ZERO_OK;
+}
+
 zero_status zero_hugging_face_find(const char *path, zero_hugging_face_found *found)
 {
     zero_hugging_face_found f = {.folder = ""};
@@ -99,36 +129,13 @@ zero_status zero_hugging_face_find(const char *path, zero_hugging_face_found *fo
     if (kind == ZERO_PATH_OF_DIRECTORY) {
         size_t n = strlen(path);
         while (n > 1 && path[n - 1] == '/') n--;
-        zero_print(f.folder, "%.*s", (int)n, path);
-        if (has(&f, "snapshots") && !has(&f, ZERO_HUGGING_FACE_CONFIG)) {
-            /* models--NAME/refs/main has the name of a folder in models--NAME/snapshots. */
-            char main[ZERO_STORAGE_FILE_PATH];
-            ZERO_AT_END(zero_bytes_destroy) zero_bytes text = {0};
-            zero_hugging_face_beside(&f, MAIN, main);
-            ZERO_FAIL_IF(!has(&f, MAIN), ZERO_ERR_IO,
-                         "%s: a folder of the hub's cache without " MAIN
-                         ": give one of the folders in its snapshots/",
-                         f.folder);
-            ZERO_TRY(zero_bytes_read_at_most(&text, main, REVISION_BYTES));
-            ZERO_TRY(zero_bytes_append(&text, "", 1));
-            char folder[ZERO_STORAGE_FILE_PATH];
-            int k = (int)strcspn((const char *)text.bytes, "/\r\n");
-            bool is_name = k > 0 && text.bytes[0] != '.' && text.bytes[k] != '/';
-            if (is_name)
-                is_name = zero_print(folder, "%s/snapshots/%.*s", f.folder, k,
-                                     (const char *)text.bytes) < (int)sizeof f.folder;
-            ZERO_FAIL_IF(!is_name, ZERO_ERR_FORMAT, "%s: expected the name of a snapshot",
-                         main);
-            memcpy(f.folder, folder, sizeof f.folder);
-        }
-        f.is_index = !has(&f, ZERO_HUGGING_FACE_MODEL) && has(&f, ZERO_HUGGING_FACE_INDEX);
-        const char *name = f.is_index ? ZERO_HUGGING_FACE_INDEX : ZERO_HUGGING_FACE_MODEL;
-        if (has(&f, name)) zero_hugging_face_beside(&f, name, f.weights);
+        snprintf(f.folder, sizeof f.folder, "%.*s", (int)n, path);
+        ZERO_TRY(find_in_folder(&f));
     } else {
         const char *slash = strrchr(path, '/');
         int n = slash ? (int)(slash - path) : 1;
-        zero_print(f.folder, "%.*s", n > 0 ? n : 1, slash ? path : ".");
-        zero_print(f.weights, "%s", path);
+        snprintf(f.folder, sizeof f.folder, "%.*s", n > 0 ? n : 1, slash ? path : ".");
+        snprintf(f.weights, sizeof f.weights, "%s", path);
         f.is_index = zero_ends_in(path, INDEX_END);
     }
     *found = f;

@@ -39,57 +39,80 @@ static bool is_plain(const char *text)
     return true;
 }
 
+static zero_status take_tensor(const char *path, const json_t *value, int i, bool is_shared,
+                               zero_tensor *t)
+{
+    const char *name = json_string_value(json_array_get(value, 0));
+    const json_t *numbers[3];
+    bool sound = json_array_size(value) == (is_shared ? 6 : 4) && name &&
+                 strlen(name) < sizeof t->name && is_plain(name);
+    for (size_t k = 0; k < 3; k++) {
+        numbers[k] = json_array_get(value, k + 1);
+        sound = sound && json_is_integer(numbers[k]);
+    }
+    json_int_t group = json_integer_value(numbers[2]);
+    ZERO_FAIL_IF(!sound || group < 0 || group > i, ZERO_ERR_FORMAT,
+                 "%s: tensor %d: expected [name, rows, columns, group%s], a name of at "
+                 "most %zu bytes without control characters, and no group above %d",
+                 path, i, is_shared ? ", cut, parts" : "", sizeof t->name - 1, i);
+    *t = (zero_tensor){.rows = json_integer_value(numbers[0]),
+                       .cols = json_integer_value(numbers[1]),
+                       .group = (int)group};
+    snprintf(t->name, sizeof t->name, "%s", name);
+    if (!is_shared) return ZERO_OK;
+    /* Only columns have several parts. */
+    const char *cut_name = json_string_value(json_array_get(value, 4));
+    const json_t *parts = json_array_get(value, 5);
+    json_int_t n = json_integer_value(parts);
+    int cut = 0;
+    while (cut < ZERO_MANIFEST_CUTS && cut_name &&
+           strcmp(zero_manifest_cuts[cut], cut_name) != 0)
+        cut++;
+    int64_t most = cut == ZERO_CUT_COLS ? t->cols : 1;
+    ZERO_FAIL_IF(!cut_name || cut == ZERO_MANIFEST_CUTS || !json_is_integer(parts) ||
+                     n < 1 || n > most || n > INT32_MAX,
+                 ZERO_ERR_FORMAT,
+                 "%s: tensor %d: expected [name, rows, columns, group, cut, parts], a cut "
+                 "none, rows or cols, and 1 part, or as many as divide cols",
+                 path, i);
+    t->cut = (zero_cut)cut;
+    t->cut_parts = (int)n;
+    return ZERO_OK;
+}
+
 static zero_status take_tensors(const char *path, const json_t *list, zero_manifest *m)
 {
     const zero_state_layout layout = m->table.layout;
-    const bool is_shared = layout.slices > 1;
     size_t n = json_array_size(list);
     ZERO_FAIL_IF(n < 1 || n > INT32_MAX, ZERO_ERR_FORMAT,
                  "%s: \"tensors\": expected at least one", path);
     ZERO_FREED zero_tensor *tensors = NULL;
     ZERO_TRY(zero_new(&tensors, n, "tensors"));
-    for (size_t i = 0; i < n; i++) {
-        const json_t *value = json_array_get(list, i);
-        zero_tensor *t = &tensors[i];
-        const char *name = json_string_value(json_array_get(value, 0));
-        const json_t *numbers[3];
-        bool sound = json_array_size(value) == (is_shared ? 6 : 4) && name &&
-                     strlen(name) < sizeof t->name && is_plain(name);
-        for (size_t k = 0; k < 3; k++) {
-            numbers[k] = json_array_get(value, k + 1);
-            sound = sound && json_is_integer(numbers[k]);
-        }
-        json_int_t group = json_integer_value(numbers[2]);
-        ZERO_FAIL_IF(!sound || group < 0 || group > (int)i, ZERO_ERR_FORMAT,
-                     "%s: tensor %d: expected [name, rows, columns, group%s], a name of at "
-                     "most %zu bytes without control characters, and no group above %d",
-                     path, (int)i, is_shared ? ", cut, parts" : "", sizeof t->name - 1,
-                     (int)i);
-        *t = (zero_tensor){.rows = json_integer_value(numbers[0]),
-                           .cols = json_integer_value(numbers[1]),
-                           .group = (int)group};
-        zero_print(t->name, "%s", name);
-        if (!is_shared) continue;
-        /* Only columns have several parts. */
-        const char *cut_name = json_string_value(json_array_get(value, 4));
-        const json_t *parts = json_array_get(value, 5);
-        json_int_t n_parts = json_integer_value(parts);
-        int cut = 0;
-        while (cut < ZERO_MANIFEST_CUTS && cut_name &&
-               strcmp(zero_manifest_cuts[cut], cut_name) != 0)
-            cut++;
-        int64_t most = cut == ZERO_CUT_COLS ? t->cols : 1;
-        ZERO_FAIL_IF(!cut_name || cut == ZERO_MANIFEST_CUTS || !json_is_integer(parts) ||
-                         n_parts < 1 || n_parts > most || n_parts > INT32_MAX,
-                     ZERO_ERR_FORMAT,
-                     "%s: tensor %d: expected [name, rows, columns, group, cut, parts], a "
-                     "cut none, rows or cols, and 1 part, or as many as divide cols",
-                     path, (int)i);
-        t->cut = (zero_cut)cut;
-        t->cut_parts = (int)n_parts;
-    }
+    for (size_t i = 0; i < n; i++)
+        ZERO_TRY(take_tensor(path, json_array_get(list, i), (int)i, layout.slices > 1,
+                             &tensors[i]));
     zero_status st = zero_state_table_init(&m->table, (int)n, tensors, &layout);
     return st == ZERO_ERR_FORMAT ? zero_fail(st, "%s: %s", path, zero_last_error()) : st;
+}
+
+/* The layout says how many bytes the shards of p have at least. */
+static zero_status check_bytes_of(const char *path, const zero_manifest *m, int p)
+{
+    const zero_state_layout *l = &m->table.layout;
+    const uint64_t size = ZERO_STATES * sizeof(float);
+    ZERO_AT_END(zero_state_local_destroy) zero_state_local local = {0};
+    ZERO_FREED uint64_t *elements = NULL;
+    ZERO_TRY(zero_new(&elements, l->n_ranks / l->tp, "shards"));
+    ZERO_TRY(zero_state_local_init(&local, &m->table, p));
+    ZERO_TRY(zero_state_add_elements(&m->table, &local, elements));
+    for (int rank = p; rank < l->n_ranks; rank += l->tp) {
+        uint64_t n = elements[rank / l->tp], bytes = m->shards[rank].bytes;
+        ZERO_FAIL_IF(n > UINT64_MAX / size || bytes < size * n, ZERO_ERR_FORMAT,
+                     "%s: shard %d has %" PRIu64 " bytes, but the %" PRIu64
+                     " parameters that its rank owned take %" PRIu64 " and a header",
+                     path, rank, bytes, n, size * n);
+    }
+    return ZERO_OK;
 }
 
 static zero_status take_object(const char *path, const json_t *object, const field *fields,
@@ -104,22 +127,7 @@ static zero_status take_shards(const char *path, const json_t *list, zero_manife
     ZERO_TRY(zero_new(&m->shards, n, "shards"));
     for (size_t i = 0; i < n; i++)
         ZERO_TRY(take_object(path, json_array_get(list, i), of_file, &m->shards[i]));
-    for (int p = 0; p < layout->tp; p++) {
-        /* The layout says how many bytes the shards of p have at least. */
-        const uint64_t size = ZERO_STATES * sizeof(float);
-        ZERO_AT_END(zero_state_local_destroy) zero_state_local local = {0};
-        ZERO_FREED uint64_t *elements = NULL;
-        ZERO_TRY(zero_new(&elements, layout->n_ranks / layout->tp, "shards"));
-        ZERO_TRY(zero_state_local_init(&local, &m->table, p));
-        ZERO_TRY(zero_state_add_elements(&m->table, &local, elements));
-        for (int rank = p; rank < layout->n_ranks; rank += layout->tp) {
-            uint64_t owned = elements[rank / layout->tp], bytes = m->shards[rank].bytes;
-            ZERO_FAIL_IF(owned > UINT64_MAX / size || bytes < size * owned, ZERO_ERR_FORMAT,
-                         "%s: shard %d has %" PRIu64 " bytes, but the %" PRIu64
-                         " parameters that its rank owned take %" PRIu64 " and a header",
-                         path, rank, bytes, owned, size * owned);
-        }
-    }
+    for (int p = 0; p < layout->tp; p++) ZERO_TRY(check_bytes_of(path, m, p));
     return ZERO_OK;
 }
 
@@ -127,9 +135,8 @@ static zero_status take_plain(const char *path, const json_t *object, const char
                               const char **text)
 {
     ZERO_TRY(zero_json_text(path, object, key, text));
-    ZERO_FAIL_IF(!is_plain(*text), ZERO_ERR_FORMAT,
-                 "%s: \"%s\" has control characters in it", path, key);
-    return ZERO_OK;
+    if (is_plain(*text)) return ZERO_OK;
+    return zero_fail(ZERO_ERR_FORMAT, "%s: \"%s\" has control characters in it", path, key);
 }
 
 static zero_status take_name(const char *path, const json_t *object, const field *f,
@@ -236,6 +243,42 @@ static zero_status take_object(const char *path, const json_t *object, const fie
     return ZERO_OK;
 }
 
+static zero_status check_tail(const char *path, const unsigned char *bytes, size_t len)
+{
+    const size_t tail_len = ZERO_MANIFEST_TAIL - 1;
+    char tail[ZERO_MANIFEST_TAIL];
+    if (len > tail_len) {
+        zero_manifest_tail(bytes, len - tail_len, tail);
+        if (memcmp(bytes + len - tail_len, tail, tail_len) == 0) return ZERO_OK;
+    }
+    return zero_fail(ZERO_ERR_FORMAT,
+                     "%s: was changed after it was written: its last line is not the "
+                     "checksum of the %zu bytes before it",
+                     path, len > tail_len ? len - tail_len : 0);
+}
+
+static zero_status take_all(const char *path, const json_t *root, zero_manifest *m)
+{
+    /* The first version with a member; it must be there in that version. */
+    static const int since[N_IFS] = {[IF_SHARED] = 2, [IF_KEPT] = 3, [IF_SHAPE] = 4};
+    const int version = (int)json_integer_value(json_object_get(root, "version"));
+    const char *keys[ZERO_COUNT(members) + 3] = {"format", "version"};
+    int n = 2;
+    for (const field *f = members; f->key; f++)
+        if (since[f->when] <= version) keys[n++] = f->key;
+    keys[n++] = "checksum";
+    ZERO_TRY(zero_json_only(path, root, n, keys));
+    m->has_shape = json_object_get(root, version < 4 ? "gpt2" : "shape") != NULL;
+    m->has_tokenizer = json_object_get(root, "tokenizer") != NULL;
+    m->table.layout.tp = m->table.layout.slices = 1;
+    for (const field *f = members; f->key; f++) {
+        bool is_needed = f->when == ALWAYS || since[f->when] == version;
+        if (is_needed || json_object_get(root, f->key)) ZERO_TRY(take(path, root, f, m));
+    }
+    m->shape.seed = m->has_shape ? m->seed : 0;
+    return ZERO_OK;
+}
+
 zero_status zero_manifest_parse(const char *path, const void *bytes, size_t len,
                                 zero_manifest *m)
 {
@@ -255,32 +298,8 @@ zero_status zero_manifest_parse(const char *path, const void *bytes, size_t len,
                  "%s: a checkpoint of version %" PRId64
                  ", and this program reads versions up to %d: use a newer zero",
                  path, version, ZERO_MANIFEST_VERSION);
-    const size_t tail_len = ZERO_MANIFEST_TAIL - 1;
-    char tail[ZERO_MANIFEST_TAIL];
-    if (len > tail_len) zero_manifest_tail(bytes, len - tail_len, tail);
-    ZERO_FAIL_IF(len <= tail_len ||
-                     memcmp((const char *)bytes + len - tail_len, tail, tail_len) != 0,
-                 ZERO_ERR_FORMAT,
-                 "%s: was changed after it was written: its last line is not the checksum "
-                 "of the %zu bytes before it",
-                 path, len > tail_len ? len - tail_len : 0);
-    /* The first version with a member; it must be there in that version. */
-    static const int since[N_IFS] = {[IF_SHARED] = 2, [IF_KEPT] = 3, [IF_SHAPE] = 4};
-    const char *keys[ZERO_COUNT(members) + 3] = {"format", "version"};
-    int n = 2;
-    for (const field *f = members; f->key; f++)
-        if (since[f->when] <= version) keys[n++] = f->key;
-    keys[n++] = "checksum";
-    ZERO_TRY(zero_json_only(path, root, n, keys));
-    made.has_shape = json_object_get(root, version < 4 ? "gpt2" : "shape") != NULL;
-    made.has_tokenizer = json_object_get(root, "tokenizer") != NULL;
-    made.table.layout.tp = made.table.layout.slices = 1;
-    for (const field *f = members; f->key; f++) {
-        bool is_needed = f->when == ALWAYS || since[f->when] == version;
-        if (is_needed || json_object_get(root, f->key))
-            ZERO_TRY(take(path, root, f, &made));
-    }
-    made.shape.seed = made.has_shape ? made.seed : 0;
+    ZERO_TRY(check_tail(path, bytes, len));
+    ZERO_TRY(take_all(path, root, &made));
     ZERO_GIVE(m, made);
     return ZERO_OK;
 }

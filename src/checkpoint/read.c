@@ -1,6 +1,9 @@
 #include "checkpoint/read.h"
 
+#include "base/fail.h"
 #include "base/grow.h"
+#include "base/number.h"
+#include "base/range.h"
 #include "checkpoint/list.h"
 #include "data/tokenizer_file.h"
 
@@ -31,7 +34,7 @@ zero_status zero_checkpoint_open(const char *path, const zero_bytes *text,
     char name[ZERO_STORAGE_PATH + 64];
     ZERO_TRY(zero_storage_open(path, &made.dir));
     if (!made.text.bytes) ZERO_TRY(read_file(&made, ZERO_MANIFEST_NAME, &made.text));
-    zero_print(name, "%s/" ZERO_MANIFEST_NAME, path);
+    snprintf(name, sizeof name, "%s/" ZERO_MANIFEST_NAME, path);
     ZERO_TRY(zero_manifest_parse(name, made.text.bytes, made.text.len, &made.manifest));
     /* The path's last name; trailing slashes (shell completion) are ignored. */
     size_t end = strlen(path);
@@ -109,6 +112,33 @@ static bool holds(const zero_kept_extent *kept, int rank, const zero_extent *x)
            x->begin < kept->extent.end;
 }
 
+/* The extent with the first element of x, which is read into the place of the older one
+ * unless it is there. */
+static zero_status get_extent(zero_checkpoint *c, int rank, const zero_extent *x,
+                              const zero_kept_extent **kept)
+{
+    const zero_shard_reader *shard;
+    zero_kept_extent *places =
+        &c->extents[(rank % tp_of(c) * ZERO_STATES + (int)x->part) * PER_RANK];
+    zero_kept_extent *to = &places[places[1].used < places[0].used];
+    for (int i = 0; i < PER_RANK; i++)
+        if (holds(&places[i], rank, x)) to = &places[i];
+    if (!holds(to, rank, x)) {
+        if (!to->values)
+            ZERO_TRY(zero_new(&to->values, zero_extent_most(&c->manifest.table),
+                              "numbers of an extent"));
+        to->used = 0;
+        ZERO_TRY(zero_checkpoint_shard(c, rank, &shard));
+        int i = zero_shard_find(shard, x->tensor, x->part, x->begin);
+        ZERO_TRY(zero_shard_read(shard, i, to->values));
+        to->rank = rank;
+        to->extent = shard->extents[i];
+    }
+    to->used = ++c->clock;
+    *kept = to;
+    return ZERO_OK;
+}
+
 zero_status zero_checkpoint_tensor(zero_checkpoint *c, int tensor, zero_state_part part,
                                    int64_t begin, int64_t end, float *values)
 {
@@ -119,28 +149,7 @@ zero_status zero_checkpoint_tensor(zero_checkpoint *c, int tensor, zero_state_pa
         ZERO_TRY(local_of(c, zero_state_holder(table, tensor, at), &local));
         zero_state_place place = zero_state_find(local, tensor, at, end);
         zero_extent x = {tensor, part, place.run.local, place.run.local + place.run.n};
-        /* The extent with the first element of x, which is read into the place of the older
-         * one unless it is there. */
-        int rank = place.d * table->layout.tp + local->p;
-        const zero_shard_reader *shard;
-        zero_kept_extent *places =
-            &c->extents[(rank % tp_of(c) * ZERO_STATES + (int)x.part) * PER_RANK];
-        zero_kept_extent *to = &places[places[1].used < places[0].used];
-        for (int i = 0; i < PER_RANK; i++)
-            if (holds(&places[i], rank, &x)) to = &places[i];
-        if (!holds(to, rank, &x)) {
-            if (!to->values)
-                ZERO_TRY(zero_new(&to->values, zero_extent_most(&c->manifest.table),
-                                  "numbers of an extent"));
-            to->used = 0;
-            ZERO_TRY(zero_checkpoint_shard(c, rank, &shard));
-            int i = zero_shard_find(shard, x.tensor, x.part, x.begin);
-            ZERO_TRY(zero_shard_read(shard, i, to->values));
-            to->rank = rank;
-            to->extent = shard->extents[i];
-        }
-        to->used = ++c->clock;
-        kept = to;
+        ZERO_TRY(get_extent(c, place.d * table->layout.tp + local->p, &x, &kept));
         int64_t n = zero_min(x.end, kept->extent.end) - x.begin;
         memcpy(values + (at - begin), kept->values + (x.begin - kept->extent.begin),
                (size_t)n * sizeof *values);
@@ -151,38 +160,73 @@ zero_status zero_checkpoint_tensor(zero_checkpoint *c, int tensor, zero_state_pa
 
 /* ---- elements of groups ---- */
 
+/* A wish for elements of the model's groups, and their receiver. */
+struct fetch {
+    zero_checkpoint *c;
+    const zero_model *model;
+    const zero_range *wishes;
+    const zero_checkpoint_receiver *to;
+};
+
+/* Reads shard by shard, where neither side is a shared model. Extents i, i + 1 and i + 2
+ * are the parts of the same elements. */
+static zero_status fetch_shard(const struct fetch *f, const zero_state_local *local,
+                               int rank)
+{
+    const zero_shard_reader *shard;
+    bool is_wanted = false;
+    for (int g = 0; g < f->c->manifest.table.n_groups; g++) {
+        zero_range own = zero_partition_shard(&local->partitions[g], rank);
+        is_wanted |= !zero_range_is_empty(zero_range_overlap(own, f->wishes[g]));
+    }
+    if (!is_wanted) return ZERO_OK;
+    ZERO_TRY(zero_checkpoint_shard(f->c, rank, &shard));
+    for (int i = 0; i < shard->n; i += ZERO_STATES) {
+        const zero_extent *x = &shard->extents[i];
+        int group = local->tensors[x->tensor].group;
+        zero_range have = zero_extent_range(local, x);
+        zero_state_block both = {.range = zero_range_overlap(have, f->wishes[group])};
+        if (zero_range_is_empty(both.range)) continue;
+        for (int k = 0; k < ZERO_STATES; k++) {
+            zero_state_part part = shard->extents[i + k].part;
+            float *block = f->c->block + part * ZERO_EXTENT_MAX;
+            ZERO_TRY(zero_shard_read(shard, i + k, block));
+            both.part[part] = block + (both.range.begin - have.begin);
+        }
+        ZERO_TRY(f->to->receive(f->to->arg, group, &both));
+    }
+    return ZERO_OK;
+}
+
+/* A shared model: elements of the rank's part of a tensor. */
+static zero_status fetch_elements(const struct fetch *f, int tensor, zero_range elements)
+{
+    const zero_tensor *t = &f->model->tensors[tensor];
+    zero_state_block block = {
+        .range = {t->offset + elements.begin, t->offset + elements.end}};
+    for (int part = 0; part < ZERO_STATES; part++) {
+        block.part[part] = f->c->block + part * ZERO_EXTENT_MAX;
+        for (int64_t at = elements.begin; at < elements.end;) {
+            zero_run run = zero_share_run(t, at, elements.end);
+            ZERO_TRY(zero_checkpoint_tensor(f->c, tensor, (zero_state_part)part, run.whole,
+                                            run.whole + run.n,
+                                            block.part[part] + (at - elements.begin)));
+            at += run.n;
+        }
+    }
+    return f->to->receive(f->to->arg, t->group, &block);
+}
+
 zero_status zero_checkpoint_fetch(zero_checkpoint *c, const zero_model *model,
                                   const zero_range *wishes,
                                   const zero_checkpoint_receiver *to)
 {
+    struct fetch f = {c, model, wishes, to};
     if (tp_of(c) == 1 && model->share.ranks == 1) {
-        /* Neither side is a shared model: shard by shard. Extents i, i + 1 and i + 2 are
-         * the parts of the same elements. */
         const zero_state_local *local;
         ZERO_TRY(local_of(c, 0, &local));
-        for (int rank = 0; rank < c->manifest.table.layout.n_ranks; rank++) {
-            const zero_shard_reader *shard = NULL;
-            bool is_wanted = false;
-            for (int g = 0; g < c->manifest.table.n_groups; g++) {
-                zero_range own = zero_partition_shard(&local->partitions[g], rank);
-                is_wanted |= !zero_range_is_empty(zero_range_overlap(own, wishes[g]));
-            }
-            if (is_wanted) ZERO_TRY(zero_checkpoint_shard(c, rank, &shard));
-            for (int i = 0; is_wanted && i < shard->n; i += ZERO_STATES) {
-                const zero_extent *x = &shard->extents[i];
-                int group = local->tensors[x->tensor].group;
-                zero_range have = zero_extent_range(local, x);
-                zero_state_block both = {.range = zero_range_overlap(have, wishes[group])};
-                if (zero_range_is_empty(both.range)) continue;
-                for (int k = 0; k < ZERO_STATES; k++) {
-                    zero_state_part part = shard->extents[i + k].part;
-                    float *block = c->block + part * ZERO_EXTENT_MAX;
-                    ZERO_TRY(zero_shard_read(shard, i + k, block));
-                    both.part[part] = block + (both.range.begin - have.begin);
-                }
-                ZERO_TRY(to->receive(to->arg, group, &both));
-            }
-        }
+        for (int rank = 0; rank < c->manifest.table.layout.n_ranks; rank++)
+            ZERO_TRY(fetch_shard(&f, local, rank));
         return ZERO_OK;
     }
     /* Blocks end where extents do if the same number of ranks wrote them. */
@@ -190,21 +234,10 @@ zero_status zero_checkpoint_fetch(zero_checkpoint *c, const zero_model *model,
     for (int i = 0; i < model->n_tensors; i++) {
         const zero_tensor *t = &model->tensors[i];
         zero_range wanted = zero_range_overlap(zero_range_of_tensor(t), wishes[t->group]);
-        for (int64_t begin = wanted.begin - t->offset, stop; begin < wanted.end - t->offset;
-             begin = stop) {
-            stop = zero_min((begin / most + 1) * most, wanted.end - t->offset);
-            zero_state_block block = {.range = {t->offset + begin, t->offset + stop}};
-            for (int part = 0; part < ZERO_STATES; part++) {
-                block.part[part] = c->block + part * ZERO_EXTENT_MAX;
-                for (int64_t at = begin; at < stop;) {
-                    zero_run run = zero_share_run(t, at, stop);
-                    ZERO_TRY(zero_checkpoint_tensor(c, i, (zero_state_part)part, run.whole,
-                                                    run.whole + run.n,
-                                                    block.part[part] + (at - begin)));
-                    at += run.n;
-                }
-            }
-            ZERO_TRY(to->receive(to->arg, t->group, &block));
+        for (int64_t at = wanted.begin - t->offset, end = wanted.end - t->offset, stop;
+             at < end; at = stop) {
+            stop = zero_min((at / most + 1) * most, end);
+            ZERO_TRY(fetch_elements(&f, i, (zero_range){at, stop}));
         }
     }
     return ZERO_OK;
@@ -219,7 +252,7 @@ zero_status zero_checkpoint_tokenizer(zero_checkpoint *c, zero_tokenizer *tokeni
     ZERO_AT_END(zero_bytes_destroy) zero_bytes text = {0};
     ZERO_FAIL_IF(!c->manifest.has_tokenizer, ZERO_ERR_INVALID,
                  "%s has no tokenizer: the run was trained on tokens", c->dir.path);
-    zero_print(path, "%s/" ZERO_TOKENIZER_NAME, c->dir.path);
+    snprintf(path, sizeof path, "%s/" ZERO_TOKENIZER_NAME, c->dir.path);
     ZERO_TRY(read_file(c, ZERO_TOKENIZER_NAME, &text));
     zero_checksum(text.bytes, text.len, found);
     if (text.len == known->bytes && strcmp(found, known->checksum) == 0)

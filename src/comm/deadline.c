@@ -8,6 +8,7 @@
 #include <mpi.h>
 #include <unistd.h>
 
+#include "base/fail.h"
 #include "base/helper_thread.h"
 #include "base/legible.h"
 #include "base/waiting.h"
@@ -31,11 +32,45 @@ __attribute__((format(printf, 2, 3))) static void say(const zero_deadline *d,
     va_start(args, fmt);
     vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
-    if (d->rank > 0) zero_print(rank, "rank %d: ", d->rank);
+    if (d->rank > 0) snprintf(rank, sizeof rank, "rank %d: ", d->rank);
     const char *before = isatty(STDERR_FILENO) ? ZERO_LINE_ERASED : ""; /* of progress */
-    int n = zero_print(line, "%szero: %s%s\n", before, rank, text);
+    int n = snprintf(line, sizeof line, "%szero: %s%s\n", before, rank, text);
     for (ssize_t at = 0, done; at < n; at += done)
         if ((done = write(STDERR_FILENO, line + at, (size_t)(n - at))) <= 0) return;
+}
+
+static void leave(const zero_deadline *d)
+{
+    char number[32] = "";
+    if (d->number > 0) snprintf(number, sizeof number, " %" PRId64, d->number);
+    if (d->work)
+        say(d,
+            "%s%s has not moved for %.3g s, longer than --watchdog allows: threads wait "
+            "for each other, or a computation does not end; try --threads 1, or give a "
+            "longer --watchdog",
+            d->work, number, d->waited);
+    else if (d->phase)
+        say(d,
+            "%s has taken longer than the %g s that --watchdog allows: another rank is "
+            "stopped or dead, or the network between the nodes carries nothing; look "
+            "there, or give a longer --watchdog",
+            d->phase, d->seconds);
+    _exit(d->code);
+}
+
+static void leave_outside(const zero_deadline *d, const char *what, double seconds)
+{
+    say(d,
+        "%s: no answer for %.3g s, longer than --watchdog allows: a disk, file server or "
+        "device has stopped; look there, or give a longer --watchdog",
+        what, seconds);
+    /* The kernel takes a process away from a launcher's sight only once all its threads
+     * have left their calls. If MPI_Abort() hangs, too, a timer ends what it can. */
+    if (d->is_launched && zero_mpi_is_up()) {
+        zero_deadline_until_exit(d);
+        MPI_Abort(MPI_COMM_WORLD, d->code);
+    }
+    _exit(d->code);
 }
 
 /* ---- looks ---- */
@@ -56,40 +91,11 @@ static void *watch(void *arg)
         unsigned moves = atomic_load_explicit(&d->moves, memory_order_relaxed);
         char what[TEXT];
         double late = zero_waiting_look(pause, file_limit, what, sizeof what);
-        if (late > 0.0) {
-            say(d,
-                "%s: no answer for %.3g s, longer than --watchdog allows: a disk, file "
-                "server or device has stopped; look there, or give a longer --watchdog",
-                what, late);
-            /* The kernel takes a process away from a launcher's sight only once all its
-             * threads have left their calls. If MPI_Abort() hangs, too, a timer ends what
-             * it can. */
-            if (d->is_launched && zero_mpi_is_up()) {
-                zero_deadline_until_exit(d);
-                MPI_Abort(MPI_COMM_WORLD, d->code);
-            }
-            _exit(d->code);
-        }
+        if (late > 0.0) leave_outside(d, what, late);
         d->waited = moves == d->seen ? d->waited + pause : 0.0;
         d->seen = moves;
         if (d->work && d->is_launched) limit += fmin(OTHERS, d->seconds);
-        if (d->counts && d->waited >= limit) {
-            char number[32] = "";
-            if (d->number > 0) zero_print(number, " %" PRId64, d->number);
-            if (d->work)
-                say(d,
-                    "%s%s has not moved for %.3g s, longer than --watchdog allows: threads "
-                    "wait for each other, or a computation does not end; try --threads 1, "
-                    "or give a longer --watchdog",
-                    d->work, number, d->waited);
-            else if (d->phase)
-                say(d,
-                    "%s has taken longer than the %g s that --watchdog allows: another "
-                    "rank is stopped or dead, or the network between the nodes carries "
-                    "nothing; look there, or give a longer --watchdog",
-                    d->phase, d->seconds);
-            _exit(d->code);
-        }
+        if (d->counts && d->waited >= limit) leave(d);
         pause = fmax(fmin(LONGEST_PAUSE, d->seconds / LOOKS), LEAST_PAUSE);
         pthread_mutex_unlock(&d->lock);
     }
@@ -170,6 +176,26 @@ static void close_pipe(const zero_deadline *d)
     close(d->closing[1]);
 }
 
+static zero_status start_thread(zero_deadline *d)
+{
+    int error = pipe(d->closing) == 0 ? 0 : errno;
+    if (error == 0) {
+        fcntl(d->closing[0], F_SETFD, FD_CLOEXEC);
+        fcntl(d->closing[1], F_SETFD, FD_CLOEXEC);
+        pthread_mutex_init(&d->lock, NULL);
+        d->is_open = true;
+        error = zero_helper_thread_start(&d->thread, STACK, watch, d);
+        if (error == 0) return ZERO_OK;
+        d->is_open = false;
+        pthread_mutex_destroy(&d->lock);
+        close_pipe(d);
+    }
+    return zero_fail(ZERO_ERR_ENV,
+                     "the watchdog has no thread (%s): allow more processes (ulimit -u), "
+                     "memory (ulimit -v) or files (ulimit -n), or give --watchdog 0",
+                     strerror(error));
+}
+
 zero_status zero_deadline_open(zero_deadline *d, double seconds, bool is_launched, int rank,
                                int code)
 {
@@ -183,23 +209,9 @@ zero_status zero_deadline_open(zero_deadline *d, double seconds, bool is_launche
                  "the watchdog has no timer (timer_create: %s): allow more pending signals "
                  "(ulimit -i), or give --watchdog 0",
                  strerror(errno));
-    int error = pipe(d->closing) == 0 ? 0 : errno;
-    if (error == 0) {
-        fcntl(d->closing[0], F_SETFD, FD_CLOEXEC);
-        fcntl(d->closing[1], F_SETFD, FD_CLOEXEC);
-        pthread_mutex_init(&d->lock, NULL);
-        d->is_open = true;
-        error = zero_helper_thread_start(&d->thread, STACK, watch, d);
-        if (error == 0) return ZERO_OK;
-        d->is_open = false;
-        pthread_mutex_destroy(&d->lock);
-        close_pipe(d);
-    }
-    timer_delete(d->last);
-    return zero_fail(ZERO_ERR_ENV,
-                     "the watchdog has no thread (%s): allow more processes (ulimit -u), "
-                     "memory (ulimit -v) or files (ulimit -n), or give --watchdog 0",
-                     strerror(error));
+    zero_status st = start_thread(d);
+    if (st != ZERO_OK) timer_delete(d->last);
+    return st;
 }
 
 void zero_deadline_close(zero_deadline *d)

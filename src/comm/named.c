@@ -1,5 +1,6 @@
 #include "comm/named.h"
 
+#include "base/fail.h"
 #include "base/grow.h"
 #include "comm/comm.h"
 #include "comm/launch.h"
@@ -53,6 +54,69 @@ void zero_world_abort(int code)
 
 /* ---- open ---- */
 
+static zero_status check_ranks(const zero_comm *world, int n, const int ranks[],
+                               const char *name, int *mine)
+{
+    *mine = -1;
+    if (world->whole)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "a group of ranks of group '%s', which was opened "
+                         "from another one: expected that one",
+                         world->name);
+    if (!ranks || n < 1 || n > world->size || !name || name[0] == '\0' ||
+        strlen(name) >= ZERO_OPERATION_GROUP)
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "a group of %d ranks named '%s': expected 1 to %d ranks, and a name "
+            "of 1 to %d bytes",
+            n, name ? name : "(null)", world->size, ZERO_OPERATION_GROUP - 1);
+    for (int i = 0; i < n; i++) {
+        if (ranks[i] < 0 || ranks[i] >= world->size)
+            return zero_fail(ZERO_ERR_INVALID, "group '%s' has rank %d: expected 0 to %d",
+                             name, ranks[i], world->size - 1);
+        for (int k = 0; k < i; k++)
+            if (ranks[k] == ranks[i])
+                return zero_fail(ZERO_ERR_INVALID, "group '%s' has rank %d twice", name,
+                                 ranks[i]);
+        if (ranks[i] == world->rank) *mine = i;
+    }
+    if (*mine >= 0) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "rank %d opens group '%s', which does not have it: only its ranks may",
+                     world->rank, name);
+}
+
+/* Waits until all ranks of the new group are here, under the watchdog: what follows blocks
+ * inside MPI. Each sends to the one `step` after it, for each power of two. */
+static zero_status meet(zero_comm *world, int n, const int ranks[], int mine, int tag,
+                        const zero_operation *what)
+{
+    char none = 0;
+    for (int step = 1; step < n; step *= 2) {
+        MPI_Request requests[2];
+        ZERO_TRY(zero_mpi(MPI_Irecv(&none, 0, MPI_BYTE, ranks[(mine - step + n) % n], tag,
+                                    world->control, &requests[0])));
+        ZERO_TRY(zero_mpi(MPI_Isend(&none, 0, MPI_BYTE, ranks[(mine + step) % n], tag,
+                                    world->control, &requests[1])));
+        for (int i = 0; i < 2; i++)
+            ZERO_TRY(zero_wait_request(world, ZERO_WATCH_WAITING, what, &requests[i]));
+    }
+    return ZERO_OK;
+}
+
+static zero_status create(zero_comm *world, int n, const int ranks[], int tag,
+                          zero_comm *out)
+{
+    MPI_Group all, some;
+    MPI_Comm mpi;
+    ZERO_TRY(zero_mpi(MPI_Comm_group(world->mpi, &all)));
+    ZERO_TRY(zero_mpi(MPI_Group_incl(all, n, ranks, &some)));
+    zero_status st = zero_mpi(MPI_Comm_create_group(world->mpi, some, tag, &mpi));
+    MPI_Group_free(&some);
+    MPI_Group_free(&all);
+    return st == ZERO_OK ? zero_comm_adopt(mpi, "zero named group", out) : st;
+}
+
 static zero_status open_group(zero_comm *world, int n, const int ranks[], int mine,
                               zero_comm *group)
 {
@@ -61,28 +125,8 @@ static zero_status open_group(zero_comm *world, int n, const int ranks[], int mi
     zero_operation what = zero_operation_control(ZERO_OPERATION_OPENING, 0, 0, -1);
     zero_operation_set_group(&what, group->name);
     ZERO_TRY(zero_works_drain(world));
-    /* Waits until all ranks of the new group are here, under the watchdog: what follows
-     * blocks inside MPI. Each sends to the one `step` after it, for each power of
-     * two. */
-    char none = 0;
-    for (int step = 1; step < n; step *= 2) {
-        MPI_Request requests[2];
-        ZERO_TRY(zero_mpi(MPI_Irecv(&none, 0, MPI_BYTE, ranks[(mine - step + n) % n],
-                                    1 + tag, world->control, &requests[0])));
-        ZERO_TRY(zero_mpi(MPI_Isend(&none, 0, MPI_BYTE, ranks[(mine + step) % n], 1 + tag,
-                                    world->control, &requests[1])));
-        for (int i = 0; i < 2; i++)
-            ZERO_TRY(zero_wait_request(world, ZERO_WATCH_WAITING, &what, &requests[i]));
-    }
-    MPI_Group all, some;
-    MPI_Comm mpi;
-    ZERO_TRY(zero_mpi(MPI_Comm_group(world->mpi, &all)));
-    ZERO_TRY(zero_mpi(MPI_Group_incl(all, n, ranks, &some)));
-    zero_status st = zero_mpi(MPI_Comm_create_group(world->mpi, some, tag, &mpi));
-    MPI_Group_free(&some);
-    MPI_Group_free(&all);
-    ZERO_TRY(st);
-    ZERO_TRY(zero_comm_adopt(mpi, "zero named group", &made));
+    ZERO_TRY(meet(world, n, ranks, mine, 1 + tag, &what));
+    ZERO_TRY(create(world, n, ranks, tag, &made));
     memcpy(made.name, group->name, sizeof made.name);
     made.whole = world;
     made.next_named = world->named;
@@ -95,32 +139,9 @@ zero_status zero_comm_open_ranks(zero_comm *world, int n, const int ranks[],
                                  const char *name, zero_comm **comm)
 {
     zero_comm *group;
-    int mine = -1;
+    int mine;
     ZERO_TRY(zero_works_start(world));
-    if (world->whole)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "a group of ranks of group '%s', which was opened from another "
-                         "one: expected that one",
-                         world->name);
-    if (!ranks || n < 1 || n > world->size || !name || name[0] == '\0' ||
-        strlen(name) >= ZERO_OPERATION_GROUP)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "a group of %d ranks named '%s': expected 1 to %d ranks, and a "
-                         "name of 1 to %d bytes",
-                         n, name ? name : "(null)", world->size, ZERO_OPERATION_GROUP - 1);
-    for (int i = 0; i < n; i++) {
-        if (ranks[i] < 0 || ranks[i] >= world->size)
-            return zero_fail(ZERO_ERR_INVALID, "group '%s' has rank %d: expected 0 to %d",
-                             name, ranks[i], world->size - 1);
-        for (int k = 0; k < i; k++)
-            if (ranks[k] == ranks[i])
-                return zero_fail(ZERO_ERR_INVALID, "group '%s' has rank %d twice", name,
-                                 ranks[i]);
-        if (ranks[i] == world->rank) mine = i;
-    }
-    ZERO_FAIL_IF(mine < 0, ZERO_ERR_INVALID,
-                 "rank %d opens group '%s', which does not have it: only its ranks may",
-                 world->rank, name);
+    ZERO_TRY(check_ranks(world, n, ranks, name, &mine));
     if (!comm) return zero_fail(ZERO_ERR_INVALID, "a group without a place for it");
     ZERO_TRY(zero_new(&group, 1, "a group of ranks"));
     strcpy(group->name, name);

@@ -1,7 +1,9 @@
 #include "comm/works.h"
 
 #include "base/clock.h"
+#include "base/fail.h"
 #include "base/grow.h"
+#include "base/number.h"
 #include "comm/collective.h"
 #include "comm/comm.h"
 #include "comm/family.h"
@@ -9,6 +11,7 @@
 #include "comm/heap.h"
 #include "comm/mpi_error.h"
 #include "comm/thread.h"
+#include "comm/wait.h"
 #include "comm/watch.h"
 #include "comm/wire.h"
 
@@ -55,6 +58,20 @@ static zero_status take_block(struct zero_works *w, size_t bytes, void **memory)
     return zero_allocated(*memory, "no memory for %zu bytes of staging", bytes);
 }
 
+/* Keeps the larger ones. */
+static void give_block(struct zero_works *w, void *memory, size_t bytes)
+{
+    block *least = w->blocks;
+    for (block *b = w->blocks; b < w->blocks + BLOCKS; b++)
+        if (b->bytes < least->bytes) least = b;
+    if (bytes <= least->bytes) {
+        free(memory);
+        return;
+    }
+    free(least->memory);
+    *least = (block){memory, bytes};
+}
+
 /* ---- step lists ---- */
 
 static bool is_same(const zero_collective_spec *a, const zero_collective_spec *b)
@@ -83,18 +100,7 @@ static program **tidy(struct zero_works *w)
         program *p = *at;
         if (p->op.is_active) continue;
         void *staging = p->op.staging;
-        if (staging) {
-            /* Keeps the larger ones. */
-            block *least = w->blocks;
-            for (block *b = w->blocks; b < w->blocks + BLOCKS; b++)
-                if (b->bytes < least->bytes) least = b;
-            if (p->staging <= least->bytes) {
-                free(staging);
-            } else {
-                free(least->memory);
-                *least = (block){staging, p->staging};
-            }
-        }
+        if (staging) give_block(w, staging, p->staging);
         p->op.staging = NULL;
         if (!oldest || p->used < (*oldest)->used) oldest = at;
     }
@@ -173,6 +179,15 @@ static zero_status run(zero_comm *comm, const zero_collective_spec *spec,
     return zero_collective_begin_as(&p->op, sequence, w->in, w->out, p->op.staging);
 }
 
+/* What neighbours read, if they can. */
+static bool may_share(const zero_comm *comm, const zero_collective_spec *spec)
+{
+    bool sums = zero_collective_sums(spec->kind);
+    return comm->heap && comm->size > 1 && spec->tail == 0 && spec->count > 0 &&
+           !zero_collective_has_root(spec->kind) &&
+           (!sums || zero_reduction_is_tree(spec->reduction, (zero_number)spec->type));
+}
+
 zero_status zero_works_decide(zero_comm *comm)
 {
     for (zero_work **at = &comm->undecided, *w; (w = *at) != NULL;) {
@@ -193,6 +208,22 @@ zero_status zero_works_decide(zero_comm *comm)
     return ZERO_OK;
 }
 
+/* Says where this rank's data lie, and waits for the others to say so. */
+static zero_status publish(zero_comm *comm, zero_work *w)
+{
+    const bool has_pieces = w->spec.kind != ZERO_ALL_GATHER;
+    const size_t bytes = (size_t)((has_pieces ? comm->size : 1) * w->spec.count) *
+                         zero_element_size(w->spec.type);
+    zero_work **end = &comm->undecided;
+    ZERO_TRY(zero_collective_check(&w->spec, &comm->layout));
+    zero_heap_publish(comm, comm->sequence++, zero_collective_hash(&w->spec), w->in, bytes);
+    while (*end) end = &(*end)->next;
+    *end = w;
+    zero_thread_wake(comm);
+    zero_watch_note(zero_family_whole(comm), ZERO_WATCH_COMPUTING, &w->what);
+    return zero_works_decide(comm);
+}
+
 static zero_status start(zero_comm *comm, zero_work *w)
 {
     ZERO_TRY(zero_thread_failure(comm));
@@ -200,25 +231,7 @@ static zero_status start(zero_comm *comm, zero_work *w)
     zero_operation_set_group(&w->what, comm->name);
     if (w->spec.kind == ZERO_ALL_REDUCE)
         w->what.count = comm->size * w->spec.count + w->spec.tail;
-    /* What neighbours read, if they can. */
-    bool sums = zero_collective_sums(w->spec.kind);
-    if (comm->heap && comm->size > 1 && w->spec.tail == 0 && w->spec.count > 0 &&
-        !zero_collective_has_root(w->spec.kind) &&
-        (!sums || zero_reduction_is_tree(w->spec.reduction, (zero_number)w->spec.type))) {
-        /* Says where this rank's data lie, and waits for the others to say so. */
-        const bool has_pieces = w->spec.kind != ZERO_ALL_GATHER;
-        const size_t bytes = (size_t)((has_pieces ? comm->size : 1) * w->spec.count) *
-                             zero_element_size(w->spec.type);
-        zero_work **end = &comm->undecided;
-        ZERO_TRY(zero_collective_check(&w->spec, &comm->layout));
-        zero_heap_publish(comm, comm->sequence++, zero_collective_hash(&w->spec), w->in,
-                          bytes);
-        while (*end) end = &(*end)->next;
-        *end = w;
-        zero_thread_wake(comm);
-        zero_watch_note(zero_family_whole(comm), ZERO_WATCH_COMPUTING, &w->what);
-        return zero_works_decide(comm);
-    }
+    if (may_share(comm, &w->spec)) return publish(comm, w);
     return run(comm, &w->spec, NULL, comm->sequence, w);
 }
 

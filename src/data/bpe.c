@@ -145,6 +145,22 @@ static zero_status count_by_threads(trainer *t, const unsigned char *text, size_
     return st;
 }
 
+static zero_status list_words(trainer *t, const unsigned char *text, size_t len,
+                              int threads)
+{
+    int64_t n_ids = 0, used = 0;
+    const int64_t n = zero_cut_parts(len, threads);
+    ZERO_TRY(n > 1 ? count_by_threads(t, text, len, n, threads)
+                   : count_pieces(t, text, len));
+    for (int64_t i = 0; i < t->n_words; i++) n_ids += t->words[i].len;
+    ZERO_TRY(zero_new(&t->ids, n_ids, "tokens of a text"));
+    for (int64_t i = 0; i < t->n_words; i++) {
+        t->words[i].ids = t->ids + used;
+        for (int32_t k = 0; k < t->words[i].len; k++) t->ids[used++] = t->words[i].at[k];
+    }
+    return ZERO_OK;
+}
+
 /* ---- pairs of neighbours ---- */
 
 static int64_t *pair_slot(const trainer *t, zero_merge ids)
@@ -202,6 +218,14 @@ static zero_status add_pairs(trainer *t, int64_t w, int64_t first_new)
     return ZERO_OK;
 }
 
+static void remove_pairs(trainer *t, const word *w)
+{
+    for (int32_t i = 0; i + 1 < w->n; i++) {
+        int64_t p = *pair_slot(t, (zero_merge){w->ids[i], w->ids[i + 1]}) - 1;
+        t->pairs[p].count -= w->count;
+    }
+}
+
 /* ---- the most frequent pair ---- */
 
 /* The highest count comes first, then the smaller left token, then the smaller right
@@ -237,20 +261,22 @@ static const pair *pop(trainer *t)
 
 /* ---- learning ---- */
 
+static void join_pairs(word *w, zero_merge ids, int32_t token)
+{
+    int32_t n = 0;
+    for (int32_t i = 0; i < w->n; i++) {
+        bool here = i + 1 < w->n && w->ids[i] == ids.left && w->ids[i + 1] == ids.right;
+        w->ids[n++] = here ? token : w->ids[i];
+        if (here) i++;
+    }
+    w->n = n;
+}
+
 zero_status zero_bpe_train(const unsigned char *text, size_t len, int threads,
                            int32_t n_wanted, zero_merge *merges, int32_t *n_found)
 {
     ZERO_AT_END(destroy) trainer t = {0};
-    int64_t n_ids = 0, used = 0;
-    const int64_t n_parts = zero_cut_parts(len, threads);
-    ZERO_TRY(n_parts > 1 ? count_by_threads(&t, text, len, n_parts, threads)
-                         : count_pieces(&t, text, len));
-    for (int64_t i = 0; i < t.n_words; i++) n_ids += t.words[i].len;
-    ZERO_TRY(zero_new(&t.ids, n_ids, "tokens of a text"));
-    for (int64_t i = 0; i < t.n_words; i++) {
-        t.words[i].ids = t.ids + used;
-        for (int32_t k = 0; k < t.words[i].len; k++) t.ids[used++] = t.words[i].at[k];
-    }
+    ZERO_TRY(list_words(&t, text, len, threads));
     ZERO_TRY(grow_pair_table(&t));
     for (int64_t w = 0; w < t.n_words; w++) ZERO_TRY(add_pairs(&t, w, 0));
     ZERO_TRY(push(&t, 0));
@@ -260,23 +286,8 @@ zero_status zero_bpe_train(const unsigned char *text, size_t len, int threads,
         merges[n] = p->ids;
         for (int64_t node = p->list; node >= 0; node = t.nodes[node].next) {
             int64_t w = t.nodes[node].word;
-            /* Its pairs go, the pair becomes one token wherever the word has it, and the
-             * pairs that it has then are counted. */
-            for (int32_t k = 0; k + 1 < t.words[w].n; k++) {
-                int64_t old =
-                    *pair_slot(&t, (zero_merge){t.words[w].ids[k], t.words[w].ids[k + 1]}) -
-                    1;
-                t.pairs[old].count -= t.words[w].count;
-            }
-            word *joined = &t.words[w];
-            int32_t n_left = 0;
-            for (int32_t k = 0; k < joined->n; k++) {
-                bool here = k + 1 < joined->n && joined->ids[k] == merges[n].left &&
-                            joined->ids[k + 1] == merges[n].right;
-                joined->ids[n_left++] = here ? ZERO_VOCAB_BYTES + n : joined->ids[k];
-                if (here) k++;
-            }
-            joined->n = n_left;
+            remove_pairs(&t, &t.words[w]);
+            join_pairs(&t.words[w], merges[n], ZERO_VOCAB_BYTES + n);
             ZERO_TRY(add_pairs(&t, w, first_new));
         }
         ZERO_TRY(push(&t, first_new));

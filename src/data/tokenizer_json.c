@@ -1,5 +1,6 @@
 #include "data/tokenizer_json.h"
 
+#include "base/fail.h"
 #include "base/grow.h"
 #include "base/utf8.h"
 #include "data/alphabet.h"
@@ -29,9 +30,11 @@ zero_status zero_tokenizer_check_added(const char *path, const json_t *token)
         bool flag = false;
         if (json_object_get(token, keys[i]))
             ZERO_TRY(zero_json_flag(path, token, keys[i], &flag));
-        ZERO_FAIL_IF(flag, ZERO_ERR_UNSUPPORTED,
-                     "%.500s: \"added_tokens\": a token with \"%s\" is not supported", path,
-                     keys[i]);
+        if (flag)
+            return zero_fail(
+                ZERO_ERR_UNSUPPORTED,
+                "%.500s: \"added_tokens\": a token with \"%s\" is not supported", path,
+                keys[i]);
     }
     return zero_json_only(path, token, 7, keys);
 }
@@ -47,17 +50,60 @@ static zero_status take_added(reader *r, const json_t *token)
     const json_t *known = json_object_get(r->vocab, text);
     int64_t expected = known ? json_integer_value(known) : r->n_ids;
     ZERO_TRY(zero_json_whole(r->path, token, "id", 0, INT32_MAX, &id));
-    ZERO_FAIL_IF(id != expected || text[0] == '\0' || r->is_added[id], ZERO_ERR_FORMAT,
-                 "%.500s: \"added_tokens\": \"%s\" has the id %" PRId64
-                 ": expected a text that occurs once, and the id %" PRId64,
-                 r->path, ZERO_SHOWN_SHORT(text), id, expected);
+    if (id != expected || text[0] == '\0' || r->is_added[id])
+        return zero_fail(ZERO_ERR_FORMAT,
+                         "%.500s: \"added_tokens\": \"%s\" has the id %" PRId64
+                         ": expected a text that occurs once, and the id %" PRId64,
+                         r->path, ZERO_SHOWN_SHORT(text), id, expected);
     r->texts[id] = text;
     r->is_added[id] = true;
     r->n_ids += !known;
     return ZERO_OK;
 }
 
+static zero_status take_ids(reader *r)
+{
+    const int64_t n_vocab = (int64_t)json_object_size(r->vocab);
+    size_t n = (size_t)n_vocab + json_array_size(r->added) + 1;
+    ZERO_TRY(zero_new(&r->texts, n, "tokens"));
+    ZERO_TRY(zero_new(&r->is_added, n, "tokens"));
+    ZERO_TRY(zero_new(&r->has_text, n, "tokens"));
+    const char *text;
+    json_t *value;
+    json_object_foreach((json_t *)r->vocab, text, value)
+    {
+        json_int_t id = json_is_integer(value) ? json_integer_value(value) : -1;
+        if (id < 0 || id >= n_vocab || r->texts[id])
+            return zero_fail(ZERO_ERR_FORMAT,
+                             "%.500s: \"vocab\": expected the ids 0 to %" PRId64
+                             ", each once: that of \"%s\" is %s",
+                             r->path, n_vocab - 1, ZERO_SHOWN_SHORT(text),
+                             id < 0 || id >= n_vocab ? "not one" : "taken");
+        r->texts[id] = text;
+    }
+    r->n_ids = n_vocab;
+    for (size_t i = 0; i < json_array_size(r->added); i++)
+        ZERO_TRY(take_added(r, json_array_get(r->added, i)));
+    return ZERO_OK;
+}
+
 /* ---- texts ---- */
+
+/* The alphabet of a tokenizer that learnt from a text may have only the bytes that occurred
+ * there. */
+static void take_bytes(reader *r, zero_tokenizer *tok)
+{
+    char name[8];
+    r->is_own = tok->cuts_as_own;
+    for (int byte = 0; byte < ZERO_VOCAB_BYTES; byte++) {
+        snprintf(name, sizeof name, "<0x%02X>", byte);
+        if (!tok->has_marks) zero_alphabet_letter((unsigned char)byte, name);
+        const json_t *id = json_object_get(r->vocab, name);
+        tok->byte_ids[byte] = id ? (int32_t)json_integer_value(id) : -1 - byte;
+        tok->lacks_bytes = tok->lacks_bytes || !id;
+        r->is_own = r->is_own && tok->byte_ids[byte] == byte;
+    }
+}
 
 /* A token's bytes: those that its letters name, or the one whose token it is; an added
  * token's, and one's with other characters, are the text itself. */
@@ -139,44 +185,63 @@ static zero_status find(const reader *r, const char *text, size_t i, int32_t *id
 {
     const json_t *found = json_object_get(r->vocab, text);
     *id = (int32_t)json_integer_value(found);
-    ZERO_FAIL_IF(!found, ZERO_ERR_FORMAT,
-                 "%.500s: \"merges\"[%zu]: \"%s\" is not in the vocabulary", r->path, i,
-                 ZERO_SHOWN_SHORT(text));
-    return ZERO_OK;
+    if (found) return ZERO_OK;
+    return zero_fail(ZERO_ERR_FORMAT,
+                     "%.500s: \"merges\"[%zu]: \"%s\" is not in the vocabulary", r->path, i,
+                     ZERO_SHOWN_SHORT(text));
+}
+
+static zero_status take_merge(reader *r, const json_t *merge, size_t i, zero_tokenizer *tok)
+{
+    zero_merge pair;
+    int32_t token;
+    ZERO_TRY(split(r, merge, i));
+    const char *left = (const char *)r->merge.bytes, *right = left + strlen(left) + 1;
+    ZERO_TRY(find(r, left, i, &pair.left));
+    ZERO_TRY(find(r, right, i, &pair.right));
+    ZERO_TRY(find(r, right + strlen(right) + 1, i, &token));
+    r->is_own = r->is_own && token == ZERO_VOCAB_BYTES + (int64_t)i;
+    tok->merges[i] = pair;
+    const unsigned char *end = tok->bytes + tok->starts[pair.left + 1];
+    const unsigned char *next = tok->bytes + tok->starts[pair.right];
+    tok->joins_words = tok->joins_words || (*next == ' ' && end[-1] != ' ');
+    tok->joins_lines = tok->joins_lines ||
+                       (*next == '\n' && zero_ascii_class_of(end[-1]) == ZERO_ASCII_LETTER);
+    if (zero_merges_add(&tok->table, pair, (int32_t)i, token)) return ZERO_OK;
+    return zero_fail(
+        ZERO_ERR_FORMAT,
+        "%.500s: \"merges\"[%zu] joins two tokens that an earlier merge already joins",
+        r->path, i);
 }
 
 static zero_status take_merges(reader *r, zero_tokenizer *tok)
 {
     const size_t n = json_array_size(r->merges);
-    ZERO_FAIL_IF(n >= INT32_MAX / 4, ZERO_ERR_FORMAT, "%.500s: %zu merges are too many",
-                 r->path, n);
+    if (n >= INT32_MAX / 4)
+        return zero_fail(ZERO_ERR_FORMAT, "%.500s: %zu merges are too many", r->path, n);
     ZERO_TRY(zero_merges_init(&tok->table, (int32_t)n));
     ZERO_TRY(zero_new(&tok->merges, n, "merges"));
-    for (size_t i = 0; i < n; i++) {
-        zero_merge pair;
-        int32_t token;
-        ZERO_TRY(split(r, json_array_get(r->merges, i), i));
-        const char *left = (const char *)r->merge.bytes, *right = left + strlen(left) + 1;
-        ZERO_TRY(find(r, left, i, &pair.left));
-        ZERO_TRY(find(r, right, i, &pair.right));
-        ZERO_TRY(find(r, right + strlen(right) + 1, i, &token));
-        r->is_own = r->is_own && token == ZERO_VOCAB_BYTES + (int64_t)i;
-        tok->merges[i] = pair;
-        const unsigned char *end = tok->bytes + tok->starts[pair.left + 1];
-        const unsigned char *next = tok->bytes + tok->starts[pair.right];
-        tok->joins_words = tok->joins_words || (*next == ' ' && end[-1] != ' ');
-        tok->joins_lines =
-            tok->joins_lines ||
-            (*next == '\n' && zero_ascii_class_of(end[-1]) == ZERO_ASCII_LETTER);
-        ZERO_FAIL_IF(
-            !zero_merges_add(&tok->table, pair, (int32_t)i, token), ZERO_ERR_FORMAT,
-            "%.500s: \"merges\"[%zu] joins two tokens that an earlier merge already joins",
-            r->path, i);
-    }
+    for (size_t i = 0; i < n; i++)
+        ZERO_TRY(take_merge(r, json_array_get(r->merges, i), i, tok));
     return ZERO_OK;
 }
 
 /* ---- added tokens ---- */
+
+/* A token of at least one byte, which is copied. */
+static zero_status add_token(zero_added *a, const unsigned char *text, size_t len,
+                             int32_t id)
+{
+    char *copy = calloc(len + 1, 1);
+    if (!copy || !zero_grow(a->tokens, a->n, &a->capacity)) {
+        free(copy);
+        return zero_fail(ZERO_ERR_NOMEM, "no memory for %" PRId64 " added tokens", a->n);
+    }
+    memcpy(copy, text, len);
+    a->tokens[a->n++] = (zero_added_token){copy, len, id};
+    a->begins[text[0]] = true;
+    return ZERO_OK;
+}
 
 /* Longer ones first, so that the first that fits is the longest. */
 static int compare(const void *left, const void *right)
@@ -213,25 +278,30 @@ static zero_status add_tokens(reader *r, zero_tokenizer *tok)
         const bool is_one = zero_utf8_length(text.bytes, text.len) == text.len;
         if (strcmp(r->texts[id], ZERO_END_OF_TEXT) == 0) tok->end_of_text = id;
         if (a == &tok->added[1]) ZERO_TRY(zero_normal_form(tok, true, true, &text, &made));
-        /* A token of at least one byte, which is copied. */
-        size_t len = text.len;
-        char *copy = calloc(len + 1, 1);
-        if (!copy || !zero_grow(a->tokens, a->n, &a->capacity)) {
-            free(copy);
-            return zero_fail(ZERO_ERR_NOMEM, "no memory for %" PRId64 " added tokens",
-                             a->n);
-        }
-        memcpy(copy, text.bytes, len);
-        a->tokens[a->n++] = (zero_added_token){copy, len, id};
-        a->begins[text.bytes[0]] = true;
+        ZERO_TRY(add_token(a, text.bytes, text.len, id));
         if (!(is_one && tok->has_marks)) r->texts[id] = a->tokens[a->n - 1].text;
     }
-    ZERO_FAIL_IF(!sort_tokens(&tok->added[0]) || !sort_tokens(&tok->added[1]),
-                 ZERO_ERR_UNSUPPORTED,
-                 "%.500s: \"added_tokens\": two that are the same once they are normalized "
-                 "are not supported",
-                 r->path);
-    return ZERO_OK;
+    if (sort_tokens(&tok->added[0]) && sort_tokens(&tok->added[1])) return ZERO_OK;
+    return zero_fail(ZERO_ERR_UNSUPPORTED,
+                     "%.500s: \"added_tokens\": two that are the same once they are "
+                     "normalized are not supported",
+                     r->path);
+}
+
+static zero_status take_all(reader *r, zero_tokenizer *tok)
+{
+    ZERO_TRY(zero_tokenizer_take_parts(r->path, r->root, tok));
+    ZERO_TRY(zero_json_object(r->path, r->root, "model", &r->model));
+    ZERO_TRY(zero_json_object(r->path, r->model, "vocab", &r->vocab));
+    ZERO_TRY(zero_json_array(r->path, r->model, "merges", &r->merges));
+    const json_t *added = json_object_get(r->root, "added_tokens");
+    if (added && !json_is_null(added))
+        ZERO_TRY(zero_json_array(r->path, r->root, "added_tokens", &r->added));
+    ZERO_TRY(take_ids(r));
+    take_bytes(r, tok);
+    ZERO_TRY(add_tokens(r, tok));
+    ZERO_TRY(take_texts(r, tok));
+    return take_merges(r, tok);
 }
 
 /* ---- our own ---- */
@@ -268,49 +338,8 @@ zero_status zero_tokenizer_from_json(const char *path, const json_t *root,
     ZERO_AT_END(zero_tokenizer_destroy)
     zero_tokenizer made = {.is_foreign = true, .end_of_text = -1};
     const char *slash = strrchr(path, '/');
-    zero_print(made.name, "%s", slash ? slash + 1 : path);
-    ZERO_TRY(zero_tokenizer_take_parts(r.path, r.root, &made));
-    ZERO_TRY(zero_json_object(r.path, r.root, "model", &r.model));
-    ZERO_TRY(zero_json_object(r.path, r.model, "vocab", &r.vocab));
-    ZERO_TRY(zero_json_array(r.path, r.model, "merges", &r.merges));
-    const json_t *added = json_object_get(r.root, "added_tokens");
-    if (added && !json_is_null(added))
-        ZERO_TRY(zero_json_array(r.path, r.root, "added_tokens", &r.added));
-    const int64_t n_vocab = (int64_t)json_object_size(r.vocab);
-    size_t n = (size_t)n_vocab + json_array_size(r.added) + 1;
-    ZERO_TRY(zero_new(&r.texts, n, "tokens"));
-    ZERO_TRY(zero_new(&r.is_added, n, "tokens"));
-    ZERO_TRY(zero_new(&r.has_text, n, "tokens"));
-    const char *text;
-    json_t *value;
-    json_object_foreach((json_t *)r.vocab, text, value)
-    {
-        json_int_t id = json_is_integer(value) ? json_integer_value(value) : -1;
-        ZERO_FAIL_IF(id < 0 || id >= n_vocab || r.texts[id], ZERO_ERR_FORMAT,
-                     "%.500s: \"vocab\": expected the ids 0 to %" PRId64
-                     ", each once: that of \"%s\" is %s",
-                     r.path, n_vocab - 1, ZERO_SHOWN_SHORT(text),
-                     id < 0 || id >= n_vocab ? "not one" : "taken");
-        r.texts[id] = text;
-    }
-    r.n_ids = n_vocab;
-    for (size_t i = 0; i < json_array_size(r.added); i++)
-        ZERO_TRY(take_added(&r, json_array_get(r.added, i)));
-    /* The alphabet of a tokenizer that learnt from a text may have only the bytes that
-     * occurred there. */
-    char name[8];
-    r.is_own = made.cuts_as_own;
-    for (int byte = 0; byte < ZERO_VOCAB_BYTES; byte++) {
-        zero_print(name, "<0x%02X>", byte);
-        if (!made.has_marks) zero_alphabet_letter((unsigned char)byte, name);
-        const json_t *id = json_object_get(r.vocab, name);
-        made.byte_ids[byte] = id ? (int32_t)json_integer_value(id) : -1 - byte;
-        made.lacks_bytes = made.lacks_bytes || !id;
-        r.is_own = r.is_own && made.byte_ids[byte] == byte;
-    }
-    ZERO_TRY(add_tokens(&r, &made));
-    ZERO_TRY(take_texts(&r, &made));
-    ZERO_TRY(take_merges(&r, &made));
+    snprintf(made.name, sizeof made.name, "%s", slash ? slash + 1 : path);
+    ZERO_TRY(take_all(&r, &made));
     ZERO_TRY(zero_bytes_append(&made.file, bytes, len));
     ZERO_TRY(take_back(&r, &made));
     ZERO_GIVE(out, made);

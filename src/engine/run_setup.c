@@ -83,6 +83,27 @@ static zero_status allocate_tables(zero_runner *r)
     return ZERO_OK;
 }
 
+/* The host's memory beside a device, and this node's window, where copies begin and end. */
+static zero_status pin(zero_runner *r)
+{
+    const zero_memory *memory = r->link.memory;
+    size_t pages = zero_round_up_size(r->arena.bytes, PAGE); /* of a longer mapping */
+    if (pages > 0) ZERO_TRY(memory->pin(&r->math, r->arena.base, pages));
+    if (r->window->bytes == 0) return ZERO_OK;
+    ZERO_TRY(memory->pin(&r->math, r->window->base, r->window->bytes));
+    r->window_is_pinned = true;
+    return ZERO_OK;
+}
+
+static zero_status take_memory(zero_runner *r)
+{
+    const zero_schedule *s = r->schedule;
+    if (!r->link.memory) return zero_arena_init(&r->arena, s->own_bytes);
+    ZERO_TRY(zero_arena_init(&r->arena, s->host_bytes));
+    ZERO_TRY(r->link.memory->take(&r->math, s->own_bytes, &r->device));
+    return pin(r);
+}
+
 static zero_status check_type(const zero_runner *r)
 {
     zero_status st = r->backend->accepts
@@ -98,14 +119,14 @@ static zero_status check_messages(const zero_runner *r)
 {
     const zero_memory *memory = r->link.memory;
     zero_memory_access access = ZERO_MEMORY_CLOSED;
-    const bool is_needed = r->schedule->input.device_messages;
-    if (is_needed && memory->access) access = memory->access(&r->math, r->device);
-    ZERO_FAIL_IF(is_needed && access != ZERO_MEMORY_OPEN &&
-                     (access != ZERO_MEMORY_OF_CUDA || !zero_launch_is_cuda_aware()),
-                 ZERO_ERR_UNSUPPORTED,
-                 "MPI does not reach the memory of device '%s': this MPI is %s",
-                 r->backend->name, zero_launch_cuda());
-    return ZERO_OK;
+    if (!r->schedule->input.device_messages) return ZERO_OK;
+    if (memory->access) access = memory->access(&r->math, r->device);
+    if (access == ZERO_MEMORY_OPEN ||
+        (access == ZERO_MEMORY_OF_CUDA && zero_launch_is_cuda_aware()))
+        return ZERO_OK;
+    return zero_fail(ZERO_ERR_UNSUPPORTED,
+                     "MPI does not reach the memory of device '%s': this MPI is %s",
+                     r->backend->name, zero_launch_cuda());
 }
 
 static zero_status init_local(zero_runner *r, const char *directory)
@@ -144,19 +165,7 @@ static zero_status init_local(zero_runner *r, const char *directory)
             if (zero_exchange_is_used(s, zero_exchange_ops[k], n))
                 ZERO_TRY(init_exchange(r, zero_exchange_ops[k], n));
     ZERO_TRY(zero_tier_open(&r->tier, r->schedule, directory));
-    const zero_memory *memory = r->link.memory;
-    ZERO_TRY(zero_arena_init(&r->arena, memory ? s->host_bytes : s->own_bytes));
-    if (memory) {
-        ZERO_TRY(memory->take(&r->math, s->own_bytes, &r->device));
-        /* The host's memory beside a device, and this node's window, where copies begin and
-         * end. */
-        size_t pages = zero_round_up_size(r->arena.bytes, PAGE); /* of a longer mapping */
-        if (pages > 0) ZERO_TRY(memory->pin(&r->math, r->arena.base, pages));
-        if (r->window->bytes > 0) {
-            ZERO_TRY(memory->pin(&r->math, r->window->base, r->window->bytes));
-            r->window_is_pinned = true;
-        }
-    }
+    ZERO_TRY(take_memory(r));
     ZERO_TRY(check_messages(r));
     r->math.scratch = zero_runner_buffer(r, r->schedule->scratch);
     return ZERO_OK;

@@ -39,6 +39,18 @@ zero_status zero_run_accumulate(zero_walk *w, const zero_instruction *i)
 
 /* ---- the end of a step ---- */
 
+/* On the host the gradient has to arrive first. */
+static zero_status norm_on_host(zero_walk *w, const zero_instruction *i)
+{
+    zero_runner *r = w->r;
+    zero_link_wait(&r->link, r->grad_copies[i->group]);
+    r->squares[i->group] =
+        zero_gradient_squares(&zero_backend_cpu, &r->host, zero_walk_type(w, i->grad[0]),
+                              w->plan->model->groups[i->group].n_params, i->range,
+                              zero_use_range(w, i, i->grad[0]));
+    return ZERO_OK;
+}
+
 /* With shares: of this rank's shard, but each tensor that all ranks of a TP group have
  * counts on the first of them alone. The sum is exact, so it does not depend on how
  * elements are dealt. */
@@ -59,16 +71,8 @@ static zero_status norm_of_share(zero_walk *w, const zero_instruction *i)
 /* The squares of this rank's shard. On a device all groups' sums are in one buffer. */
 zero_status zero_run_norm(zero_walk *w, const zero_instruction *i)
 {
-    zero_runner *r = w->r;
-    if (i->on_host) {
-        /* On the host the gradient has to arrive first. */
-        zero_link_wait(&r->link, r->grad_copies[i->group]);
-        r->squares[i->group] = zero_gradient_squares(
-            &zero_backend_cpu, &r->host, zero_walk_type(w, i->grad[0]),
-            w->plan->model->groups[i->group].n_params, i->range,
-            zero_use_range(w, i, i->grad[0]));
-        return ZERO_OK;
-    }
+    const zero_runner *r = w->r;
+    if (i->on_host) return norm_on_host(w, i);
     if (zero_share_has_parts(&w->plan->model->share)) return norm_of_share(w, i);
     int64_t n_params = w->plan->model->groups[i->group].n_params;
     zero_type type = zero_walk_type(w, i->grad[0]);
@@ -83,6 +87,25 @@ zero_status zero_run_norm(zero_walk *w, const zero_instruction *i)
     return ZERO_OK;
 }
 
+/* Here a step waits for all that the device computes. */
+static void fetch_squares(zero_walk *w, const zero_instruction *i)
+{
+    zero_runner *r = w->r;
+    const zero_schedule *s = r->schedule;
+    if (i->host == ZERO_NO_BUFFER) return;
+    const double *sums = zero_use(w, i->host);
+    zero_link_fetch_now(&r->link, zero_use(w, i->host), zero_use(w, i->in),
+                        s->buffers[i->in].bytes);
+    if (!r->link.has_failed)
+        memcpy(&r->changed, (const char *)sums + zero_schedule_changed_at(s),
+               sizeof r->changed);
+    for (int g = 0; g < w->plan->model->n_groups; g++)
+        r->squares[g] =
+            zero_gradient_span(w->plan->model->groups[g].n_params,
+                               zero_partition_shard(&s->groups[g].partition, s->shard.rank),
+                               sums + s->groups[g].first_square);
+}
+
 zero_pending_update zero_run_agreed_update(const zero_run_input *in, double norm)
 {
     zero_pending_update update = {.is_due = !in->only_computes, .hyper = in->adamw};
@@ -90,49 +113,41 @@ zero_pending_update zero_run_agreed_update(const zero_run_input *in, double norm
     return update;
 }
 
+/* *sum = the squares of all ranks' gradients. */
+static zero_status add_squares(zero_runner *r, double *sum)
+{
+    int n_groups = r->schedule->model->n_groups;
+    if (zero_share_has_parts(&r->schedule->model->share)) {
+        ZERO_TRY(zero_comm_sum(r->comm, ZERO_EXACT_WORDS, r->exact_squares.word));
+        *sum = zero_exact_value(&r->exact_squares);
+        return ZERO_OK;
+    }
+    ZERO_TRY(zero_comm_merge_spans(r->comm, n_groups, r->squares));
+    *sum = 0.0;
+    for (int g = 0; g < n_groups; g++) *sum += zero_tree_span_sum(&r->squares[g]);
+    return ZERO_OK;
+}
+
 /* Squares of floats cannot overflow a double, so the norm is finite if and only if every
  * gradient is. A loss that is not finite has no gradient, whatever was computed. */
 zero_status zero_run_overflow(zero_walk *w, const zero_instruction *i)
 {
     zero_run_output *out = w->out;
-    zero_runner *r = w->r;
-    double squares = 0.0;
-    /* Here a step waits for all that the device computes. */
-    const zero_schedule *s = r->schedule;
-    if (i->host != ZERO_NO_BUFFER) {
-        const double *sums = zero_use(w, i->host);
-        zero_link_fetch_now(&r->link, zero_use(w, i->host), zero_use(w, i->in),
-                            s->buffers[i->in].bytes);
-        if (!r->link.has_failed)
-            memcpy(&r->changed, (const char *)sums + zero_schedule_changed_at(s),
-                   sizeof r->changed);
-        for (int g = 0; g < w->plan->model->n_groups; g++)
-            r->squares[g] = zero_gradient_span(
-                w->plan->model->groups[g].n_params,
-                zero_partition_shard(&s->groups[g].partition, s->shard.rank),
-                sums + s->groups[g].first_square);
-    }
-    /* The squares of all ranks' gradients. */
-    int n_groups = r->schedule->model->n_groups;
-    if (zero_share_has_parts(&r->schedule->model->share)) {
-        ZERO_TRY(zero_comm_sum(r->comm, ZERO_EXACT_WORDS, r->exact_squares.word));
-        squares = zero_exact_value(&r->exact_squares);
-    } else {
-        ZERO_TRY(zero_comm_merge_spans(r->comm, n_groups, r->squares));
-        for (int g = 0; g < n_groups; g++) squares += zero_tree_span_sum(&r->squares[g]);
-    }
+    double squares;
+    fetch_squares(w, i);
+    ZERO_TRY(add_squares(w->r, &squares));
     out->grad_norm = sqrt(squares) / w->in->loss_scale;
     bool is_finite = isfinite(squares) && isfinite(out->loss);
-    bool has_failed = r->tier.has_failed || r->link.has_failed;
+    bool has_failed = w->r->tier.has_failed || w->r->link.has_failed;
     zero_step_verdict mine = has_failed               ? ZERO_STEP_FAILED
                              : w->in->is_refused      ? ZERO_STEP_REFUSED
-                             : r->changed > 0         ? ZERO_STEP_CORRUPTED
+                             : w->r->changed > 0      ? ZERO_STEP_CORRUPTED
                              : out->undefined.at >= 0 ? ZERO_STEP_UNDEFINED
                              : !is_finite             ? ZERO_STEP_OVERFLOW
                                                       : ZERO_STEP_FINE;
     int64_t gravest;
     bool same;
-    ZERO_TRY(zero_comm_vote(r->comm, mine, w->in->arguments, &gravest, &same));
+    ZERO_TRY(zero_comm_vote(w->r->comm, mine, w->in->arguments, &gravest, &same));
     out->verdict = (zero_step_verdict)gravest;
     out->differs = !same;
     out->overflow = out->verdict != ZERO_STEP_FINE || out->differs;
@@ -142,11 +157,23 @@ zero_status zero_run_overflow(zero_walk *w, const zero_instruction *i)
         switch (w->plan->offload) {
         case ZERO_OFFLOAD_BACKWARD: break; /* it has been made */
         case ZERO_OFFLOAD_LAZY:
-        case ZERO_OFFLOAD_DELAYED: r->pending = update; break;
+        case ZERO_OFFLOAD_DELAYED: w->r->pending = update; break;
         default: w->update = update;
         }
     }
     return ZERO_OK;
+}
+
+/* The slot may hold another block's parameters where this one has padding, which is
+ * zeros and is gathered, too. */
+static void clear_padding(const zero_walk *w, const zero_instruction *i, char *param)
+{
+    const zero_schedule *s = w->r->schedule;
+    int k = i->file - s->groups[i->group].first_block;
+    size_t size = zero_type_size(s->input.type);
+    zero_range all = zero_offload_range(s, i->group, k);
+    int64_t end = zero_range_is_empty(i->range) ? all.begin : i->range.end;
+    memset(param + (size_t)(end - all.begin) * size, 0, (size_t)(all.end - end) * size);
 }
 
 /* Where UPDATE notes parameters that were not their masters, rounded; NULL if it does
@@ -186,13 +213,7 @@ zero_status zero_run_update(zero_walk *w, const zero_instruction *i)
         if (view.param) {
             state.param = view.param;
             state.changed = NULL; /* the slot has what was there before */
-            /* The slot may hold another block's parameters where this one has padding,
-             * which is zeros and is gathered, too. */
-            size_t size = zero_type_size(s->input.type);
-            zero_range all = zero_offload_range(s, i->group, k);
-            int64_t end = zero_range_is_empty(i->range) ? all.begin : i->range.end;
-            memset((char *)view.param + (size_t)(end - all.begin) * size, 0,
-                   (size_t)(all.end - end) * size);
+            clear_padding(w, i, view.param);
         }
     }
     if (!state.master) { /* fp32: the parameter is its own master */

@@ -1,5 +1,6 @@
 #include "io/safetensors.h"
 
+#include "base/fail.h"
 #include "base/grow.h"
 #include "base/legible.h"
 #include "base/number.h"
@@ -94,34 +95,36 @@ static zero_status check_header(const char *path, uint64_t file_bytes,
         path, PREFIX, header->bytes[PREFIX]);
     size_t last = header->len - 1;
     while (header->bytes[last] == ' ') last--;
-    ZERO_FAIL_IF(header->bytes[last] != '}', ZERO_ERR_FORMAT,
-                 "%s: at byte %zu: expected the } of the header and only spaces after it, "
-                 "found the byte 0x%02x",
-                 path, last, header->bytes[last]);
-    return ZERO_OK;
+    if (header->bytes[last] == '}') return ZERO_OK;
+    return zero_fail(ZERO_ERR_FORMAT,
+                     "%s: at byte %zu: expected the } of the header and only spaces after "
+                     "it, found the byte 0x%02x",
+                     path, last, header->bytes[last]);
 }
 
 /* ---- from JSON to a table ---- */
+
+static zero_status check_metadata(const char *path, json_t *metadata)
+{
+    const char *key;
+    json_t *value;
+    ZERO_FAIL_IF(!json_is_object(metadata), ZERO_ERR_FORMAT,
+                 "%s: \"" METADATA "\": expected an object of texts", path);
+    json_object_foreach(metadata, key, value)
+    {
+        ZERO_FAIL_IF(!json_is_string(value), ZERO_ERR_FORMAT,
+                     "%s: \"" METADATA "\": expected a text as \"%s\", found another type",
+                     path, ZERO_SHOWN_SHORT(key));
+    }
+    return ZERO_OK;
+}
 
 static zero_status take_member(const char *path, const char *name, json_t *value,
                                uint64_t data, uint64_t file_bytes, zero_safetensors *table)
 {
     char where[600];
-    if (strcmp(name, METADATA) == 0) {
-        const char *key;
-        json_t *text;
-        ZERO_FAIL_IF(!json_is_object(value), ZERO_ERR_FORMAT,
-                     "%s: \"" METADATA "\": expected an object of texts", path);
-        json_object_foreach(value, key, text)
-        {
-            ZERO_FAIL_IF(!json_is_string(text), ZERO_ERR_FORMAT,
-                         "%s: \"" METADATA
-                         "\": expected a text as \"%s\", found another type",
-                         path, ZERO_SHOWN_SHORT(key));
-        }
-        return ZERO_OK;
-    }
-    zero_print(where, "%.480s: tensor \"%s\"", path, ZERO_SHOWN_SHORT(name));
+    if (strcmp(name, METADATA) == 0) return check_metadata(path, value);
+    snprintf(where, sizeof where, "%.480s: tensor \"%s\"", path, ZERO_SHOWN_SHORT(name));
     ZERO_FAIL_IF(!json_is_object(value), ZERO_ERR_FORMAT,
                  "%s: expected an object of dtype, shape and data_offsets", where);
     zero_safetensors_entry entry = {.name = name};

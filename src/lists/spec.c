@@ -1,5 +1,7 @@
 #include "lists/spec.h"
 
+#include "base/fail.h"
+
 #define MAX_CHUNK    ((int64_t)1 << 28) /* elements: messages of 1 GiB */
 #define MAX_MESSAGE  ((int64_t)1 << 30) /* bytes */
 #define MAX_ELEMENTS ((int64_t)1 << 60)
@@ -12,6 +14,28 @@ const char *zero_collective_kind_name(zero_collective_kind kind)
 }
 
 /* ---- checks ---- */
+
+/* Where data lie, and who reads them there. */
+static zero_status check_places(const zero_collective_spec *spec, int size)
+{
+    bool may_be_in_place = size == 1 || !zero_collective_sums(spec->kind);
+    ZERO_FAIL_IF(spec->on_device && spec->one_out, ZERO_ERR_INVALID,
+                 "a %s on a device with one 'out' for a node: expected an 'out' for each "
+                 "rank, since each device needs its own",
+                 zero_collective_kind_name(spec->kind));
+    ZERO_FAIL_IF(
+        spec->direct && (!spec->on_device || spec->algorithm == ZERO_ALGORITHM_MPI),
+        ZERO_ERR_INVALID,
+        "a direct %s%s: expected a device with the algorithm shm or hier, since neighbours "
+        "read its memory, or p2p, since MPI does",
+        zero_collective_kind_name(spec->kind), spec->on_device ? " on a device" : "");
+    if (!spec->in_place || (spec->on_device && may_be_in_place)) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "a %s%s with in_place: expected an all-gather or a broadcast on a "
+                     "device, or one rank",
+                     zero_collective_kind_name(spec->kind),
+                     spec->on_device ? " on a device" : "");
+}
 
 zero_status zero_collective_check_spec(const zero_collective_spec *spec, int size)
 {
@@ -57,24 +81,7 @@ zero_status zero_collective_check_spec(const zero_collective_spec *spec, int siz
         "a %s of %s with a result in %s: expected the type of the input, or for sums fp32",
         zero_collective_kind_name(spec->kind), zero_type_name(spec->type),
         zero_type_name(spec->result));
-    /* Where data lie, and who reads them there. */
-    bool may_be_in_place = size == 1 || !zero_collective_sums(spec->kind);
-    ZERO_FAIL_IF(spec->on_device && spec->one_out, ZERO_ERR_INVALID,
-                 "a %s on a device with one 'out' for a node: expected an 'out' for each "
-                 "rank, since each device needs its own",
-                 zero_collective_kind_name(spec->kind));
-    ZERO_FAIL_IF(
-        spec->direct && (!spec->on_device || spec->algorithm == ZERO_ALGORITHM_MPI),
-        ZERO_ERR_INVALID,
-        "a direct %s%s: expected a device with the algorithm shm or hier, since neighbours "
-        "read its memory, or p2p, since MPI does",
-        zero_collective_kind_name(spec->kind), spec->on_device ? " on a device" : "");
-    ZERO_FAIL_IF(spec->in_place && !(spec->on_device && may_be_in_place), ZERO_ERR_INVALID,
-                 "a %s%s with in_place: expected an all-gather or a broadcast on a device, "
-                 "or one rank",
-                 zero_collective_kind_name(spec->kind),
-                 spec->on_device ? " on a device" : "");
-    return ZERO_OK;
+    return check_places(spec, size);
 }
 
 bool zero_collective_is_nothing(const zero_collective_spec *spec, int size)

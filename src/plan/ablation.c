@@ -9,6 +9,18 @@ const char *zero_ablation_name(zero_ablated part)
     return names[part];
 }
 
+static zero_status measure(const zero_plan_input *in, zero_ablation_line *line)
+{
+    zero_plan_ledger ledger;
+    if (!line->is_used) return ZERO_OK;
+    zero_status st = zero_plan_measure(in, &ledger);
+    line->is_possible = st == ZERO_OK;
+    if (st == ZERO_OK) line->needed = zero_plan_scarce(in, &ledger);
+    if (st != ZERO_ERR_INVALID) return st;
+    snprintf(line->why_not, sizeof line->why_not, "%s", zero_last_error());
+    return ZERO_OK;
+}
+
 zero_status zero_plan_ablate(const zero_schedule *s, zero_ablation *ablation)
 {
     zero_ablation a = {.alive = s->peak_bytes};
@@ -51,18 +63,8 @@ zero_status zero_plan_ablate(const zero_schedule *s, zero_ablation *ablation)
     in->bucket = zero_max(in->bucket, largest);
     snprintf(line->instead, sizeof line->instead, "--bucket %" PRId64, in->bucket);
 
-    for (int p = 0; p < ZERO_ABLATE_CONSTANT_BUFFERS; p++) {
-        zero_plan_ledger ledger;
-        line = &a.of[p];
-        if (!line->is_used) continue;
-        zero_status st = zero_plan_measure(&without[p], &ledger);
-        line->is_possible = st == ZERO_OK;
-        if (st == ZERO_ERR_INVALID)
-            snprintf(line->why_not, sizeof line->why_not, "%s", zero_last_error());
-        else
-            ZERO_TRY(st);
-        if (st == ZERO_OK) line->needed = zero_plan_scarce(&without[p], &ledger);
-    }
+    for (int p = 0; p < ZERO_ABLATE_CONSTANT_BUFFERS; p++)
+        ZERO_TRY(measure(&without[p], &a.of[p]));
     line = &a.of[ZERO_ABLATE_CONSTANT_BUFFERS];
     *line = (zero_ablation_line){.is_used = true,
                                  .is_possible = true,

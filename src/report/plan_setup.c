@@ -28,6 +28,40 @@ static json_t *file_facts(const zero_plan_report *r)
     return machine;
 }
 
+/* Shard groups and TP groups whose ranks share a node, while other groups need the
+ * network. */
+static bool exchanges_in_nodes(const zero_schedule *s)
+{
+    const zero_layout *tp = s->input.tp_layout;
+    if (zero_schedule_data_layout(s)->n_nodes == 1) return false;
+    return zero_schedule_layout(s)->n_nodes == 1 ||
+           (s->n_joins > 0 && (!tp || tp->n_nodes == 1));
+}
+
+static json_t *machine_facts(const zero_plan_report *r)
+{
+    const zero_plan_request *request = &r->request;
+    const zero_plan_machine *m = &request->machine;
+    json_t *object = request->has_file ? file_facts(r) : json_object();
+    if (request->has_network) {
+        put_real(object, "latency_seconds", m->latency);
+        put_real(object, "bytes_per_second", m->bandwidth);
+        put_flag(object, "used_in_nodes", exchanges_in_nodes(&r->stages[0].schedule));
+        if (m->node_bandwidth > 0.0) {
+            put_real(object, "node_latency_seconds", m->node_latency);
+            put_real(object, "node_bytes_per_second", m->node_bandwidth);
+        }
+    }
+    if (m->host_bandwidth > 0.0)
+        put_real(object, "host_bytes_per_second", m->host_bandwidth);
+    if (request->has_disk) {
+        put_real(object, "disk_read_bytes_per_second", m->disk_read);
+        put_real(object, "disk_write_bytes_per_second", m->disk_write);
+    }
+    put_real(object, "flops_per_second", m->flops);
+    return object;
+}
+
 json_t *zero_plan_setup_facts(const zero_plan_report *r)
 {
     const zero_config *c = &r->config;
@@ -81,34 +115,6 @@ json_t *zero_plan_setup_facts(const zero_plan_report *r)
     if (c->device_memory > 0) put_whole(object, "device_memory", c->device_memory);
     if (r->request.fit > 0) put_whole(object, "fit", r->request.fit);
     if (r->request.fit_disk > 0) put_whole(object, "fit_disk", r->request.fit_disk);
-    if (r->request.has_time) {
-        const zero_plan_request *request = &r->request;
-        const zero_plan_machine *m = &request->machine;
-        json_t *machine = request->has_file ? file_facts(r) : json_object();
-        if (request->has_network) {
-            put_real(machine, "latency_seconds", m->latency);
-            put_real(machine, "bytes_per_second", m->bandwidth);
-            /* Shard groups and TP groups whose ranks share a node, while other groups need
-             * the network. */
-            const zero_schedule *s = &r->stages[0].schedule;
-            const zero_layout *of_tp = in->tp_layout;
-            bool tp_shares = s->n_joins > 0 && (!of_tp || of_tp->n_nodes == 1);
-            put_flag(machine, "used_in_nodes",
-                     zero_schedule_data_layout(s)->n_nodes > 1 &&
-                         (zero_schedule_layout(s)->n_nodes == 1 || tp_shares));
-            if (m->node_bandwidth > 0.0) {
-                put_real(machine, "node_latency_seconds", m->node_latency);
-                put_real(machine, "node_bytes_per_second", m->node_bandwidth);
-            }
-        }
-        if (m->host_bandwidth > 0.0)
-            put_real(machine, "host_bytes_per_second", m->host_bandwidth);
-        if (request->has_disk) {
-            put_real(machine, "disk_read_bytes_per_second", m->disk_read);
-            put_real(machine, "disk_write_bytes_per_second", m->disk_write);
-        }
-        put_real(machine, "flops_per_second", m->flops);
-        json_object_set_new(object, "machine", machine);
-    }
+    if (r->request.has_time) json_object_set_new(object, "machine", machine_facts(r));
     return object;
 }

@@ -1,7 +1,10 @@
 #include "sharding/compile.h"
 
+#include "base/fail.h"
 #include "base/grow.h"
+#include "base/number.h"
 #include "io/scratch_file.h"
+#include "lists/member.h"
 #include "nn/share.h"
 #include "sharding/checks.h"
 #include "sharding/holdings.h"
@@ -15,10 +18,24 @@
 
 static zero_status check_layout(const zero_layout *layout, const char *of, int n, int rank)
 {
-    ZERO_FAIL_IF(!(layout->size == n && rank >= 0 && rank < n), ZERO_ERR_INVALID,
-                 "a plan for rank %d of %d%s, on nodes of %d ranks", rank, n, of,
-                 layout->size);
-    return ZERO_OK;
+    if (layout->size == n && rank >= 0 && rank < n) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID, "a plan for rank %d of %d%s, on nodes of %d ranks",
+                     rank, n, of, layout->size);
+}
+
+/* Two ranks are on one node if they are in both groups. This is exact if all TP groups are
+ * spread over nodes in the same way, and no node has parts of two of them, unless both are
+ * whole there. */
+static zero_status number_world(zero_schedule *s)
+{
+    const zero_layout *data = zero_schedule_data_layout(s),
+                      *tp = zero_schedule_tp_layout(s);
+    int n = data->size * tp->size;
+    ZERO_FREED int *ids = NULL;
+    ZERO_TRY(zero_new(&ids, n, "ranks of the world"));
+    for (int r = 0; r < n; r++)
+        ids[r] = data->node_of[r / tp->size] * tp->n_nodes + tp->node_of[r % tp->size];
+    return zero_layout_init(&s->own_world_layout, n, ids);
 }
 
 /* The places of a shard group's ranks. */
@@ -34,6 +51,36 @@ static enum spread spread_of(const zero_layout *data, int first, int size)
     return together == 0 ? ALL_APART : together == size - 1 ? ONE_NODE : SEVERAL_NODES;
 }
 
+/* If the algorithm shares memory, checks that all shard groups, each of `size` neighbouring
+ * data ranks, are spread over nodes alike. */
+static zero_status check_shard_nodes(const zero_plan_input *in, const zero_layout *data,
+                                     int size)
+{
+    if (!zero_algorithm_get(in->collectives)->works_in_window) return ZERO_OK;
+    for (int first = size; first < data->size; first += size)
+        ZERO_FAIL_IF(spread_of(data, first, size) != spread_of(data, 0, size),
+                     ZERO_ERR_INVALID,
+                     "--shard-ranks %d: ranks 0 to %d are spread over nodes in another way "
+                     "than ranks %d to %d, but all shard groups must share memory alike: "
+                     "use --collectives p2p, or put a multiple of %d ranks on each node",
+                     size, size - 1, first, first + size - 1, size);
+    return ZERO_OK;
+}
+
+/* With node_parameters, checks that there is node memory. The schedule has its layouts. */
+static zero_status check_node_memory(const zero_schedule *s)
+{
+    if (!s->input.node_parameters || zero_schedule_shares(s)) return ZERO_OK;
+    zero_algorithm given = s->input.collectives;
+    const char *remedy = "use --collectives auto, shm or hier, and ";
+    if (zero_algorithm_get(given)->works_in_window) remedy = "";
+    return zero_fail(
+        ZERO_ERR_INVALID,
+        "--node-parameters with --collectives %s, where no two ranks that shard together "
+        "share a node's memory: %sput several of them on each node",
+        zero_algorithm_name(given), remedy);
+}
+
 static zero_status choose_layout(zero_schedule *s)
 {
     int n = s->input.n_ranks;
@@ -44,51 +91,18 @@ static zero_status choose_layout(zero_schedule *s)
         const zero_division divided = {.size = n, .tp = 1, .shard = s->shard.size};
         zero_member shard = zero_member_of(ZERO_SHARD_GROUP, &divided, s->input.rank);
         zero_member replica = zero_member_of(ZERO_REPLICA_GROUP, &divided, s->input.rank);
-        /* If the algorithm shares memory, checks that all shard groups, each of `size`
-         * neighbouring data ranks, are spread over nodes alike. */
-        int size = s->shard.size;
-        if (zero_algorithm_get(s->input.collectives)->works_in_window) {
-            for (int first = size; first < data->size; first += size)
-                ZERO_FAIL_IF(
-                    spread_of(data, first, size) != spread_of(data, 0, size),
-                    ZERO_ERR_INVALID,
-                    "--shard-ranks %d: ranks 0 to %d are spread over nodes in another way "
-                    "than ranks %d to %d, but all shard groups must share memory alike: "
-                    "use --collectives p2p, or put a multiple of %d ranks on each node",
-                    size, size - 1, first, first + size - 1, size);
-        }
+        ZERO_TRY(check_shard_nodes(&s->input, data, s->shard.size));
         ZERO_TRY(zero_member_layout(&shard, data, &s->shard_layout));
         ZERO_TRY(zero_member_layout(&replica, data, &s->replica_layout));
     }
-    if (s->input.node_parameters && !zero_schedule_shares(s)) {
-        const zero_algorithm given = s->input.collectives;
-        const bool works = zero_algorithm_get(given)->works_in_window;
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "--node-parameters with --collectives %s, where no two ranks that shard "
-            "together share a node's memory: %sput several of them on each node",
-            zero_algorithm_name(given),
-            works ? "" : "use --collectives auto, shm or hier, and ");
-    }
+    ZERO_TRY(check_node_memory(s));
     const zero_share *share = &s->model->share;
     if (!zero_share_has_parts(share)) return ZERO_OK;
     if (!s->input.tp_layout)
         ZERO_TRY(zero_layout_init_blocks(&s->own_tp_layout, share->ranks, 1));
     ZERO_TRY(check_layout(zero_schedule_tp_layout(s), " of a TP group", share->ranks,
                           share->rank));
-    if (!s->input.world_layout) {
-        /* Two ranks are on one node if they are in both groups. This is exact if all TP
-         * groups are spread over nodes in the same way, and no node has parts of two of
-         * them, unless both are whole there. */
-        const zero_layout *data = zero_schedule_data_layout(s),
-                          *tp = zero_schedule_tp_layout(s);
-        int size = data->size * tp->size;
-        ZERO_FREED int *ids = NULL;
-        ZERO_TRY(zero_new(&ids, size, "ranks of the world"));
-        for (int r = 0; r < size; r++)
-            ids[r] = data->node_of[r / tp->size] * tp->n_nodes + tp->node_of[r % tp->size];
-        ZERO_TRY(zero_layout_init(&s->own_world_layout, size, ids));
-    }
+    if (!s->input.world_layout) ZERO_TRY(number_world(s));
     return check_layout(zero_schedule_world_layout(s), " of all TP groups",
                         s->input.n_ranks * share->ranks, zero_schedule_world_rank(s));
 }
@@ -156,6 +170,23 @@ static size_t most_of_texts(const zero_plan_input *in)
     return (size_t)(cached + most) * sizeof(float);
 }
 
+/* One for each unit, also for those that keep nothing. */
+static void add_caches(zero_schedule *s)
+{
+    const zero_plan_input *in = &s->input;
+    if (!zero_schedule_has_cache(s)) return;
+    for (int u = 0; u < in->model->n_units; u++) {
+        const zero_unit *unit = &in->model->units[u];
+        int64_t n = in->texts * unit->sizes(unit, 1, in->seq).cache;
+        int buffer =
+            zero_schedule_add_buffer(s, (zero_buffer){.class = ZERO_CLASS_CACHE,
+                                                      .program = ZERO_PROGRAM_TEXT,
+                                                      .bytes = (size_t)n * sizeof(float),
+                                                      .type = ZERO_FP32});
+        if (u == 0) s->first_cache = buffer;
+    }
+}
+
 /* R = N_d unless the input says otherwise. */
 static zero_shard_place place_of(const zero_plan_input *in)
 {
@@ -205,17 +236,7 @@ static zero_status hold(zero_schedule *s)
     if (!zero_schedule_has_cache(s) || !is_free) s->input.texts = 0;
     zero_hold_groups(s);
     zero_offload_hold_slots(s);
-    /* One for each unit, also for those that keep nothing. */
-    for (int u = 0; zero_schedule_has_cache(s) && u < in->model->n_units; u++) {
-        const zero_unit *unit = &in->model->units[u];
-        int64_t n = in->texts * unit->sizes(unit, 1, in->seq).cache;
-        int buffer =
-            zero_schedule_add_buffer(s, (zero_buffer){.class = ZERO_CLASS_CACHE,
-                                                      .program = ZERO_PROGRAM_TEXT,
-                                                      .bytes = (size_t)n * sizeof(float),
-                                                      .type = ZERO_FP32});
-        if (u == 0) s->first_cache = buffer;
-    }
+    add_caches(s);
     if (s->input.device) zero_device_hold(s);
     if (!s->input.forward_only) zero_hold_checks(s);
     return s->status;

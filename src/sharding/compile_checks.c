@@ -64,13 +64,12 @@ static zero_status check_reproducible(const zero_plan_input *in)
                  "--reproducible with --collectives %s, which adds in an order of its own: "
                  "use --collectives auto",
                  zero_algorithm_name(in->collectives));
-    ZERO_FAIL_IF(!zero_is_power_of_two(in->n_ranks) ||
-                     !zero_is_power_of_two(in->accumulation),
-                 ZERO_ERR_INVALID,
-                 "--reproducible needs powers of two, got %d ranks x %d microbatches: "
-                 "change the ranks, --global-batch or --micro-batch",
-                 in->n_ranks, in->accumulation);
-    return ZERO_OK;
+    if (zero_is_power_of_two(in->n_ranks) && zero_is_power_of_two(in->accumulation))
+        return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "--reproducible needs powers of two, got %d ranks x %d microbatches: "
+                     "change the ranks, --global-batch or --micro-batch",
+                     in->n_ranks, in->accumulation);
 }
 
 static zero_status check_offload(const zero_plan_input *in)
@@ -180,12 +179,11 @@ static zero_status check_share(const zero_plan_input *in)
     return ZERO_OK;
 }
 
-/* ---- all of them ---- */
+/* ---- hybrid sharding ---- */
 
-zero_status zero_check_plan_input(const zero_plan_input *in)
+/* R of hybrid sharding; parameters in the node's memory. */
+static zero_status check_shards(const zero_plan_input *in)
 {
-    ZERO_TRY(check_input(in));
-    /* R of hybrid sharding; parameters in the node's memory. */
     bool has_replicas = in->shard_ranks != 0 && in->shard_ranks != in->n_ranks;
     if (has_replicas && !zero_can_shard(in->n_ranks, in->shard_ranks)) {
         char list[ZERO_SHARD_TEXT];
@@ -214,6 +212,15 @@ zero_status zero_check_plan_input(const zero_plan_input *in)
                  ZERO_ERR_INVALID,
                  "--node-parameters with --partition owner, where each rank has whole "
                  "parameters by itself: use --partition slice");
+    return ZERO_OK;
+}
+
+/* ---- all of them ---- */
+
+zero_status zero_check_plan_input(const zero_plan_input *in)
+{
+    ZERO_TRY(check_input(in));
+    ZERO_TRY(check_shards(in));
     ZERO_TRY(check_reproducible(in));
     ZERO_TRY(check_offload(in));
     ZERO_TRY(check_share(in));

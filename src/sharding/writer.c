@@ -1,5 +1,7 @@
 #include "sharding/writer.h"
 
+#include "base/fail.h"
+#include "base/number.h"
 #include "sharding/holdings.h"
 #include "sharding/schedule_device.h"
 #include "sharding/schedule_exchange.h"
@@ -32,6 +34,19 @@ static bool allocate(zero_writer *w)
     return true;
 }
 
+/* Parameters that the last step gathered may still be on their way. */
+static void find_parameters(zero_writer *w)
+{
+    const zero_schedule *s = w->s;
+    for (int g = 0; g < s->model->n_groups; g++) {
+        bool is_whole = s->groups[g].param_held == ZERO_HOLD_WHOLE;
+        w->param[g] = is_whole ? s->groups[g].param : ZERO_NO_BUFFER;
+        w->piece[g] = s->groups[g].param;
+        w->sent[g] = w->mirrors[g] = ZERO_NO_BUFFER;
+        w->arrived[g] = !zero_is_published(s, g) || s->input.serial;
+    }
+}
+
 /* Updates are made in the order in which the next forward pass needs the parameters, or in
  * that in which backward completes gradients. */
 static void order_updates(zero_writer *w)
@@ -45,6 +60,20 @@ static void order_updates(zero_writer *w)
             if (w->last_writer[model->units[u].groups[j]] == u)
                 w->order[w->n_order++] = model->units[u].groups[j];
     }
+}
+
+static void find_stream(zero_writer *w)
+{
+    const zero_schedule *s = w->s;
+    bool updates = w->program == ZERO_PROGRAM_STEP || w->program == ZERO_PROGRAM_EPILOGUE;
+    for (int k = 0; k < w->n_order; k++) {
+        int g = w->order[k];
+        w->is_due[g] = updates && s->input.offload == ZERO_OFFLOAD_LAZY;
+        for (int number = 0; number < s->groups[g].n_blocks; number++)
+            w->blocks.list[w->blocks.n++] = (zero_writer_block){g, number};
+    }
+    for (int u = 0; u < s->model->n_units; u++)
+        w->saved_file[u] = w->kept[u] = ZERO_NO_BUFFER;
 }
 
 bool zero_writer_open(zero_writer *w, zero_schedule *s, zero_program_kind program,
@@ -75,14 +104,7 @@ bool zero_writer_open(zero_writer *w, zero_schedule *s, zero_program_kind progra
         zero_writer_close(w);
         return false;
     }
-    /* Parameters that the last step gathered may still be on their way. */
-    for (int g = 0; g < s->model->n_groups; g++) {
-        bool is_whole = s->groups[g].param_held == ZERO_HOLD_WHOLE;
-        w->param[g] = is_whole ? s->groups[g].param : ZERO_NO_BUFFER;
-        w->piece[g] = s->groups[g].param;
-        w->sent[g] = w->mirrors[g] = ZERO_NO_BUFFER;
-        w->arrived[g] = !zero_is_published(s, g) || s->input.serial;
-    }
+    find_parameters(w);
     /* The first and the last unit that writes each group, in one pass over the
      * units. */
     const zero_model *model = w->model;
@@ -95,15 +117,7 @@ bool zero_writer_open(zero_writer *w, zero_schedule *s, zero_program_kind progra
             if (w->last_writer[g] < 0) w->last_writer[g] = u;
         }
     order_updates(w);
-    bool updates = w->program == ZERO_PROGRAM_STEP || w->program == ZERO_PROGRAM_EPILOGUE;
-    for (int k = 0; k < w->n_order; k++) {
-        int g = w->order[k];
-        w->is_due[g] = updates && s->input.offload == ZERO_OFFLOAD_LAZY;
-        for (int number = 0; number < s->groups[g].n_blocks; number++)
-            w->blocks.list[w->blocks.n++] = (zero_writer_block){g, number};
-    }
-    for (int u = 0; u < s->model->n_units; u++)
-        w->saved_file[u] = w->kept[u] = ZERO_NO_BUFFER;
+    find_stream(w);
     return true;
 }
 
@@ -295,6 +309,16 @@ static int64_t logits_of(const zero_writer *w)
     return zero_min(all, model->vocab * zero_program_samples(w->s, w->program));
 }
 
+/* Where GATHER takes time, the next unit's updates stand before this one's FORWARD, which
+ * hides it. Beside a device all of them do: the host updates while the device executes the
+ * pass before, and STORE_PARAM, whose copy waits for all calls that are queued, does not
+ * wait for this one. */
+static void write_due_ahead(zero_writer *w, int u)
+{
+    bool is_beside = zero_plan_updates_beside(w->in) && !w->in->serial;
+    if (is_beside || gathers_take_time(w)) zero_write_due_of_unit(w, u, !is_beside);
+}
+
 void zero_write_forward(zero_writer *w, int u)
 {
     zero_unit_sizes size = sizes_of(w, u);
@@ -302,14 +326,7 @@ void zero_write_forward(zero_writer *w, int u)
     bool gives_logits = u == last_unit(w) && !trains(w);
     int logits = gives_logits ? floats(w, ZERO_CLASS_LOGITS, logits_of(w)) : ZERO_NO_BUFFER;
     zero_write_due_of_unit(w, u, false);
-    if (u < last_unit(w)) {
-        /* Where GATHER takes time, the next unit's updates stand before this one's FORWARD,
-         * which hides it. Beside a device all of them do: the host updates while the device
-         * executes the pass before, and STORE_PARAM, whose copy waits for all calls that
-         * are queued, does not wait for this one. */
-        bool is_beside = zero_plan_updates_beside(w->in) && !w->in->serial;
-        if (is_beside || gathers_take_time(w)) zero_write_due_of_unit(w, u + 1, !is_beside);
-    }
+    if (u < last_unit(w)) write_due_ahead(w, u + 1);
     const zero_unit *unit = &w->model->units[u];
     for (int k = 0; k < unit->n_groups; k++) zero_write_await(w, unit->groups[k]);
     w->out[u] = zero_write_output(w, u);
@@ -335,6 +352,19 @@ void zero_write_forward(zero_writer *w, int u)
     zero_write_keep_after(w, u);
 }
 
+/* The output is known already. A unit that cannot leave it out writes it to workspace,
+ * unread. */
+static void compute_again(zero_writer *w, int u)
+{
+    zero_unit_sizes size = sizes_of(w, u);
+    int out = ZERO_NO_BUFFER;
+    w->saved[u] = floats(w, ZERO_CLASS_ACTIVATIONS, size.saved);
+    if (!w->model->units[u].recompute_without_out)
+        out = floats(w, ZERO_CLASS_WORKSPACE, zero_write_out_floats(w, u));
+    forward(w, ZERO_OP_RECOMPUTE, u, out);
+    zero_write_parts(w);
+}
+
 /* An fp32 gradient that ranks keep whole is written where it stays, if that is still empty.
  * Any other is in flight until it is rounded, added or reduced. One that is reduced as it
  * is lies where neighbours can read it. */
@@ -351,21 +381,22 @@ static int choose_gradient(zero_writer *w, int g)
                             is_read ? ZERO_SPACE_PART : ZERO_SPACE_OWN, ZERO_FP32);
 }
 
+static void name_gradients(zero_writer *w, int u, zero_instruction *i)
+{
+    const zero_unit *unit = &w->model->units[u];
+    for (int k = 0; k < unit->n_groups; k++) {
+        int g = unit->groups[k];
+        i->grad[k] = w->grad[g];
+        i->accumulate[k] = u != w->first_writer[g];
+    }
+}
+
 void zero_write_backward(zero_writer *w, int u)
 {
     const zero_unit *unit = &w->model->units[u];
     zero_unit_sizes size = sizes_of(w, u);
     zero_write_bring_back_for(w, u);
-    if (zero_write_recomputes(w, u)) {
-        /* The output is known already. A unit that cannot leave it out writes it to
-         * workspace, unread. */
-        int out = ZERO_NO_BUFFER;
-        w->saved[u] = floats(w, ZERO_CLASS_ACTIVATIONS, size.saved);
-        if (!w->model->units[u].recompute_without_out)
-            out = floats(w, ZERO_CLASS_WORKSPACE, zero_write_out_floats(w, u));
-        forward(w, ZERO_OP_RECOMPUTE, u, out);
-        zero_write_parts(w);
-    }
+    if (zero_write_recomputes(w, u)) compute_again(w, u);
     for (int k = 0; k < unit->n_groups; k++)
         if (w->first_writer[unit->groups[k]] == u)
             w->grad[unit->groups[k]] = choose_gradient(w, unit->groups[k]);
@@ -385,10 +416,6 @@ void zero_write_backward(zero_writer *w, int u)
         i->host = w->host_rows;
     }
     if (!unit->backward_without_params) name_parameters(w, u, i);
-    for (int k = 0; k < unit->n_groups; k++) {
-        int g = unit->groups[k];
-        i->grad[k] = w->grad[g];
-        i->accumulate[k] = u != w->first_writer[g];
-    }
+    name_gradients(w, u, i);
     zero_write_parts(w);
 }

@@ -122,6 +122,19 @@ static bool counts(const struct search *f, int rank)
     return zero_replicas_first_beside(f->r, rank) == rank;
 }
 
+/* Ranks of the group with equal words: class_of[r] is the lowest; UNKNOWN for the other
+ * ranks. */
+static void classify(const struct search *f, int *class_of)
+{
+    const uint64_t *words = zero_finding_space(f->r).words;
+    for (int r = 0; r < f->r->comm->size; r++) {
+        class_of[r] = is_member(f, r) ? f->first : UNKNOWN;
+        while (is_member(f, r) &&
+               memcmp(words + 2 * class_of[r], words + 2 * r, 2 * sizeof *words) != 0)
+            class_of[r] += f->step;
+    }
+}
+
 /* A rank of the majority's class. */
 static int find_majority(const struct search *f, const int *class_of)
 {
@@ -133,6 +146,18 @@ static int find_majority(const struct search *f, const int *class_of)
         if (2 * same > copies) return class;
     }
     return UNKNOWN;
+}
+
+/* Divides the group's ranks into two classes: those that hold what `rank` holds, and the
+ * others. */
+static void divide(const struct search *f, int rank, int *class_of, int *other)
+{
+    int size = f->r->comm->size, class = class_of[rank];
+    *other = size;
+    for (int r = size - 1; r >= 0; r--)
+        if (is_member(f, r) && class_of[r] != class) *other = r;
+    for (int r = f->first; r < size; r += f->step)
+        class_of[r] = class_of[r] == class ? class : *other;
 }
 
 /* ---- telling ---- */
@@ -152,15 +177,7 @@ static zero_status tell(const struct search *f)
     zero_runner *r = f->r;
     int size = r->comm->size, other;
     int *class_of = zero_finding_space(r).class_of;
-    /* Ranks of the group with equal words: class_of[r] is the lowest; UNKNOWN for the
-     * other ranks. */
-    const uint64_t *words = zero_finding_space(f->r).words;
-    for (int q = 0; q < f->r->comm->size; q++) {
-        class_of[q] = is_member(f, q) ? f->first : UNKNOWN;
-        while (is_member(f, q) &&
-               memcmp(words + 2 * class_of[q], words + 2 * q, 2 * sizeof *words) != 0)
-            class_of[q] += f->step;
-    }
+    classify(f, class_of);
     int right = find_majority(f, class_of);
     if (owners_know(f)) { /* the owner of the first element that differs is right */
         int64_t d = 0, end;
@@ -168,15 +185,8 @@ static zero_status tell(const struct search *f)
         ZERO_TRY(learn(f, &d));
         right = (int)d * f->step + f->first;
     }
-    /* Divides the group's ranks into two classes: those that hold what `rank` holds,
-     * and the others. */
-    int known = right == UNKNOWN ? f->first : right;
-    const int first = class_of[known];
-    other = size;
-    for (int q = size - 1; q >= 0; q--)
-        if (is_member(f, q) && class_of[q] != first) other = q;
-    for (int q = f->first; q < size; q += f->step)
-        class_of[q] = class_of[q] == first ? first : other;
+    divide(f, right == UNKNOWN ? f->first : right, class_of, &other);
+    int first = class_of[right == UNKNOWN ? f->first : right];
     if (right == UNKNOWN) {
         zero_sentence_add_ranks(&report, size, class_of, first);
         zero_sentence_add(&report, " and ");

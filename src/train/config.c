@@ -1,5 +1,7 @@
 #include "train/config.h"
 
+#include "base/number.h"
+#include "base/type.h"
 #include "data/tokenizer.h"
 #include "data/tokens.h"
 #include "lists/algorithm.h"
@@ -47,6 +49,40 @@ static double distance(double a, double b)
     return fabs(log(a / b));
 }
 
+static zero_status work_out_batch(zero_config *c)
+{
+    int N = c->plan.n_ranks;
+    if (c->global_batch == 0) c->global_batch = c->plan.micro_batch * N;
+    if (c->plan.micro_batch == 0)
+        c->plan.micro_batch = c->global_batch % N == 0 ? c->global_batch / N : 1;
+    if (c->global_batch % (c->plan.micro_batch * N) != 0) {
+        /* Suggests another micro batch only where the ranks divide the global batch. */
+        int64_t at_once = c->plan.micro_batch * c->plan.n_ranks;
+        int64_t below = c->global_batch / at_once * at_once;
+        int T = zero_tp_ranks(&c->tp);
+        char lower[32] = "", ranks[64];
+        if (below > 0) snprintf(lower, sizeof lower, "%" PRId64 " or ", below);
+        snprintf(ranks, sizeof ranks, "%d ranks", c->plan.n_ranks);
+        if (T > 1)
+            snprintf(ranks, sizeof ranks, "%d (%d ranks / --tp %d)", c->plan.n_ranks,
+                     c->plan.n_ranks * T, T);
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "--global-batch %" PRId64 " is not a multiple of --micro-batch %" PRId64
+            " x %s = %" PRId64 ": give a global batch of %s%" PRId64 "%s",
+            c->global_batch, c->plan.micro_batch, ranks, at_once, lower, below + at_once,
+            c->global_batch % c->plan.n_ranks == 0 ? ", or another micro batch" : "");
+    }
+    const int64_t M = c->global_batch / (c->plan.micro_batch * N);
+    c->plan.accumulation = (int)M;
+    if (M <= ZERO_CONFIG_ACCUMULATION) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "--global-batch %" PRId64 " with --micro-batch %" PRId64
+                     " makes %" PRId64 " microbatches per rank and step, more than %" PRId64
+                     ": give a larger micro batch",
+                     c->global_batch, c->plan.micro_batch, M, ZERO_CONFIG_ACCUMULATION);
+}
+
 static void take_default(int64_t *value, int64_t unset, int64_t standard)
 {
     if (*value == unset) *value = standard;
@@ -90,11 +126,13 @@ static zero_status complete_numbers(zero_config *c)
         c->save_minutes = c->checkpoint && c->save_every == 0 ? 10.0 : 0.0;
     if (c->lr < 0.0) c->lr = r.lr;
     if (c->lr_min < 0.0) c->lr_min = c->lr / 10.0;
-    ZERO_FAIL_IF(c->lr_min > c->lr, ZERO_ERR_INVALID, "--lr-min %g is above --lr %g",
-                 c->lr_min, c->lr);
-    ZERO_FAIL_IF(c->warmup > c->steps, ZERO_ERR_INVALID,
-                 "--warmup %" PRId64 " is longer than the run of --steps %" PRId64,
-                 c->warmup, c->steps);
+    if (c->lr_min > c->lr)
+        return zero_fail(ZERO_ERR_INVALID, "--lr-min %g is above --lr %g", c->lr_min,
+                         c->lr);
+    if (c->warmup > c->steps)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--warmup %" PRId64 " is longer than the run of --steps %" PRId64,
+                         c->warmup, c->steps);
     return ZERO_OK;
 }
 
@@ -134,35 +172,7 @@ zero_status zero_config_complete(zero_config *c, int n_ranks)
         /* The preset's, or what comes nearest to its global batch on so many ranks. */
         c->plan.micro_batch =
             r.micro_batch > 0 ? r.micro_batch : zero_max((r.global_batch + N / 2) / N, 1);
-    if (c->global_batch == 0) c->global_batch = c->plan.micro_batch * N;
-    if (c->plan.micro_batch == 0)
-        c->plan.micro_batch = c->global_batch % N == 0 ? c->global_batch / N : 1;
-    if (c->global_batch % (c->plan.micro_batch * N) != 0) {
-        /* Suggests another micro batch only where the ranks divide the global batch. */
-        int64_t at_once = c->plan.micro_batch * c->plan.n_ranks;
-        int64_t below = c->global_batch / at_once * at_once;
-        int T = zero_tp_ranks(&c->tp);
-        char lower[32] = "", ranks[64];
-        if (below > 0) zero_print(lower, "%" PRId64 " or ", below);
-        zero_print(ranks, "%d ranks", c->plan.n_ranks);
-        if (T > 1)
-            zero_print(ranks, "%d (%d ranks / --tp %d)", c->plan.n_ranks,
-                       c->plan.n_ranks * T, T);
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "--global-batch %" PRId64 " is not a multiple of --micro-batch %" PRId64
-            " x %s = %" PRId64 ": give a global batch of %s%" PRId64 "%s",
-            c->global_batch, c->plan.micro_batch, ranks, at_once, lower, below + at_once,
-            c->global_batch % c->plan.n_ranks == 0 ? ", or another micro batch" : "");
-    }
-    const int64_t M = c->global_batch / (c->plan.micro_batch * N);
-    c->plan.accumulation = (int)M;
-    ZERO_FAIL_IF(!(M <= ZERO_CONFIG_ACCUMULATION), ZERO_ERR_INVALID,
-                 "--global-batch %" PRId64 " with --micro-batch %" PRId64 " makes %" PRId64
-                 " microbatches per rank and step, more than %" PRId64
-                 ": give a larger micro batch",
-                 c->global_batch, c->plan.micro_batch, M, ZERO_CONFIG_ACCUMULATION);
-    return ZERO_OK;
+    return work_out_batch(c);
 }
 
 zero_status zero_config_take_preset(zero_config *c)
@@ -192,11 +202,12 @@ zero_status zero_config_take_shape(zero_config *c, const zero_shape *found, bool
     /* Tensors do not show heads. The preset's are taken only for a model of its
      * size. */
     bool is_preset = found->layers == preset.layers && found->hidden == preset.hidden;
-    ZERO_FAIL_IF(
-        found->heads <= 0 && c->shape.heads <= 0 && !is_preset, ZERO_ERR_INVALID,
-        "--init-from %s: the number of heads is not known, without a config.json beside "
-        "the weights that says it (n_head): give --heads N, or --model NAME",
-        c->init_from);
+    if (found->heads <= 0 && c->shape.heads <= 0 && !is_preset)
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "--init-from %s: the number of heads is not known, without a config.json "
+            "beside the weights that says it (n_head): give --heads N, or --model NAME",
+            c->init_from);
     if (is_open && found->heads > 0) {
         double n_params = (double)zero_shape_count(found);
         const char **model = &c->model;
@@ -238,9 +249,9 @@ static zero_status refuse_shard_ranks(int64_t R, int N, int T, const char *why)
     char ranks[64], remedy[48] = "";
     int good = 1; /* the largest power of two up to R that divides N */
     while (2 * good <= R && zero_can_shard(N, 2 * good)) good *= 2;
-    zero_print(ranks, "%d rank%s", N, N == 1 ? "" : "s");
-    if (T > 1) zero_print(ranks, "%d (%d ranks / --tp %d)", N, N * T, T);
-    if (good < N) zero_print(remedy, "%d, or ", good);
+    snprintf(ranks, sizeof ranks, "%d rank%s", N, N == 1 ? "" : "s");
+    if (T > 1) snprintf(ranks, sizeof ranks, "%d (%d ranks / --tp %d)", N, N * T, T);
+    if (good < N) snprintf(remedy, sizeof remedy, "%d, or ", good);
     return zero_fail(ZERO_ERR_INVALID,
                      "--shard-ranks %" PRId64 " of %s: %s; give %s%d (all)", R, ranks, why,
                      remedy, N);
@@ -255,8 +266,9 @@ zero_status zero_config_check_shard_ranks(const zero_config *c, int n_ranks)
     if (R > N)
         return refuse_shard_ranks(R, N, T, "there are not that many ranks to shard over");
     if (N % R != 0) {
-        zero_print(why, "it does not divide them (%" PRId64 " x %" PRId64 " + %" PRId64 ")",
-                   R, N / R, N % R);
+        snprintf(why, sizeof why,
+                 "it does not divide them (%" PRId64 " x %" PRId64 " + %" PRId64 ")", R,
+                 N / R, N % R);
         return refuse_shard_ranks(R, N, T, why);
     }
     return refuse_shard_ranks(R, N, T,
@@ -270,25 +282,25 @@ zero_status zero_config_check_given(const zero_config *c)
 {
     const char *digest = c->expect_digest;
     zero_algorithm given;
-    ZERO_FAIL_IF(digest && !(strlen(digest) == DIGEST_DIGITS &&
-                             strspn(digest, "0123456789abcdefABCDEF") == DIGEST_DIGITS),
-                 ZERO_ERR_INVALID,
-                 "--expect-digest %.80s: expected %d hexadecimal digits, as a run prints "
-                 "them at its end",
-                 digest, DIGEST_DIGITS);
+    if (digest && !(strlen(digest) == DIGEST_DIGITS &&
+                    strspn(digest, "0123456789abcdefABCDEF") == DIGEST_DIGITS))
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--expect-digest %.80s: expected %d hexadecimal digits, as a run "
+                         "prints them at its end",
+                         digest, DIGEST_DIGITS);
     if (!c->plan.node_parameters) return ZERO_OK;
-    ZERO_FAIL_IF(zero_stage_at(c->plan.stage)->parameters == ZERO_HOLD_WHOLE,
-                 ZERO_ERR_INVALID,
-                 "--node-parameters with --stage %d: below stage 3 parameters are not "
-                 "sharded; give --stage 3, or leave it out",
-                 c->plan.stage);
-    ZERO_FAIL_IF(zero_algorithm_find(c->collectives, &given) &&
-                     !zero_algorithm_get(given)->works_in_window,
-                 ZERO_ERR_INVALID,
-                 "--node-parameters with --collectives %s, which has no memory of a node: "
-                 "use --collectives auto, shm or hier",
-                 c->collectives);
-    return ZERO_OK;
+    if (zero_stage_at(c->plan.stage)->parameters == ZERO_HOLD_WHOLE)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--node-parameters with --stage %d: below stage 3 parameters are "
+                         "not sharded; give --stage 3, or leave it out",
+                         c->plan.stage);
+    if (!zero_algorithm_find(c->collectives, &given) ||
+        zero_algorithm_get(given)->works_in_window)
+        return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "--node-parameters with --collectives %s, which has no memory of a "
+                     "node: use --collectives auto, shm or hier",
+                     c->collectives);
 }
 
 zero_status zero_config_check(const zero_config *config)
@@ -300,7 +312,7 @@ zero_status zero_config_check(const zero_config *config)
     char where[128];
     int32_t vocab;
     ZERO_TRY(zero_config_check_given(config));
-    zero_print(where, "--device %s", c.device);
+    snprintf(where, sizeof where, "--device %s", c.device);
     ZERO_TRY(zero_device_read(c.device, where, &choice));
     ZERO_TRY(complete_numbers(&c));
     ZERO_TRY(zero_activations_choose(c.activations, c.plan.type, c.device, &activations));
@@ -320,11 +332,11 @@ zero_status zero_config_shape(const zero_config *c, int64_t data_vocab, zero_sha
     if (c->architecture) ZERO_TRY(zero_architecture_find(c->architecture, &s.kind));
     zero_shape_overlay(&s, &c->shape);
     if (c->tied) s.tied = strcmp(c->tied, "on") == 0;
-    ZERO_FAIL_IF(c->tied && !s.tied && !(zero_shape_complete(&s).kind->has & ZERO_HAS_MORE),
-                 ZERO_ERR_INVALID,
-                 "--tied off: the words of a %s's head are the embedding's; leave it out, "
-                 "or give another --architecture",
-                 zero_architecture_name(s.kind));
+    if (c->tied && !s.tied && !(zero_shape_complete(&s).kind->has & ZERO_HAS_MORE))
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--tied off: the words of a %s's head are the embedding's; leave "
+                         "it out, or give another --architecture",
+                         zero_architecture_name(s.kind));
     if (s.vocab == 0) s.vocab = data_vocab;
     s.dropout = (float)c->dropout;
     s.seed = c->seed;
