@@ -9,6 +9,7 @@
 #include "comm/launch.h"
 #include "io/file.h"
 #include "report/plan_facts.h"
+#include "trace/chakra.h"
 
 #define FASTER 1000.0 /* a rank's factor, or that much slower */
 #define TRACED 64     /* ranks, unless a list is given */
@@ -123,6 +124,8 @@ static zero_status run(void *options, const zero_options *given)
                                                .commit = zero_build_commit()};
     ZERO_TRY(o->trace && is_first ? zero_simulation_trace_make(&trace, &o->request, &report)
                                   : zero_simulation_report_make(&report, &o->request));
+    if (o->chakra && is_first)
+        ZERO_TRY(zero_chakra_write(o->chakra, trace.command, &report));
     if (report.plan.n == 1 && is_first)
         zero_run_options_note(given, &report.plan.config, report.plan.collectives, 0);
     return zero_simulation_show(&report, o->json, stdout);

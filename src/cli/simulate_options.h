@@ -9,7 +9,7 @@ typedef struct {
     zero_simulation_request request;
 
     zero_job_options job;
-    const char *slow, *switches, *poll, *trace, *trace_ranks; /* trace: NULL: none */
+    const char *slow, *switches, *poll, *trace, *trace_ranks, *chakra; /* NULL: none */
     zero_trace_ranks traced; /* with trace: what trace_ranks says */
     bool json, machines;     /* machines: --machine help */
 } zero_simulate_options;

@@ -5,6 +5,28 @@
 #include "sharding/compile.h"
 #include "sharding/schedule_peers.h"
 
+zero_status zero_plan_rank_open(const zero_plan_report *r, int stage, int rank,
+                                zero_plan_rank *of)
+{
+    const zero_model *part;
+    *of = (zero_plan_rank){0};
+    ZERO_TRY(zero_tp_find_place(&r->config.tp, &r->layout, rank, &of->place));
+    zero_status st = zero_tp_cut(&r->config.tp, &r->model, rank, &of->made, &part);
+    if (st == ZERO_OK) {
+        zero_plan_input in = zero_plan_report_input(r, part, &of->place, stage);
+        st = zero_schedule_compile(&of->schedule, &in);
+    }
+    if (st != ZERO_OK) zero_plan_rank_close(of);
+    return st;
+}
+
+void zero_plan_rank_close(zero_plan_rank *of)
+{
+    zero_schedule_destroy(&of->schedule);
+    zero_model_destroy(&of->made);
+    zero_tp_place_destroy(&of->place);
+}
+
 zero_status zero_plan_peers_make(const zero_plan_report *r, int stage, int64_t **matrix)
 {
     int n = r->layout.size;
@@ -18,25 +40,11 @@ zero_status zero_plan_peers_make(const zero_plan_report *r, int stage, int64_t *
         /* Adds what `rank` moves, by its own program: with tensor parallelism parts of the
          * model differ, and with --partition owner the ranks' pieces do. */
         static const int64_t once[ZERO_PROGRAMS] = {[ZERO_PROGRAM_STEP] = 1};
-        zero_tp_place place;
-        zero_model made;
-        const zero_model *part;
-        zero_schedule s;
+        ZERO_AT_END(zero_plan_rank_close) zero_plan_rank of;
         zero_peer_bytes bytes = {0};
-        ZERO_TRY(zero_tp_find_place(&r->config.tp, &r->layout, rank, &place));
-        zero_status st = zero_tp_cut(&r->config.tp, &r->model, rank, &made, &part);
-        if (st == ZERO_OK) {
-            zero_plan_input in = zero_plan_report_input(r, part, &place, stage);
-            st = zero_schedule_compile(&s, &in);
-        }
-        if (st == ZERO_OK) {
-            st = zero_schedule_peers(&s, once, &bytes);
-            zero_schedule_destroy(&s);
-        }
-        zero_model_destroy(&made);
-        zero_tp_place_destroy(&place);
-        if (st == ZERO_OK) zero_peers_add(n, *matrix, rank, &bytes);
-        ZERO_TRY(st);
+        ZERO_TRY(zero_plan_rank_open(r, stage, rank, &of));
+        ZERO_TRY(zero_schedule_peers(&of.schedule, once, &bytes));
+        zero_peers_add(n, *matrix, rank, &bytes);
     }
     return ZERO_OK;
 }

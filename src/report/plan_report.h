@@ -96,6 +96,17 @@ bool zero_plan_batch_grows(const zero_plan_report *report);
 
 int zero_plan_stage_number(const zero_plan_stage *stage);
 
+/* Another rank's own program. */
+typedef struct {
+    zero_tp_place place;
+    zero_model made;
+    zero_schedule schedule;
+} zero_plan_rank;
+
+ZERO_NODISCARD zero_status zero_plan_rank_open(const zero_plan_report *report, int stage,
+                                               int rank, zero_plan_rank *of);
+void zero_plan_rank_close(zero_plan_rank *of); /* also after a failure */
+
 /* What decides the program of a stage, of a rank at `place` with this part of the model. */
 zero_plan_input zero_plan_report_input(const zero_plan_report *report,
                                        const zero_model *part, const zero_tp_place *place,

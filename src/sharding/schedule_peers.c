@@ -10,15 +10,20 @@ static zero_family_part group_for(zero_family_part part, const zero_division *d)
     return zero_division_has(d, ZERO_DATA_GROUP) ? ZERO_DATA_GROUP : ZERO_WHOLE;
 }
 
+zero_member zero_exchange_member(const zero_schedule *s, zero_op op)
+{
+    const zero_layout *world = zero_schedule_world_layout(s);
+    zero_division d = {
+        .size = world->size, .tp = world->size / s->input.n_ranks, .shard = s->shard.size};
+    return zero_member_of(group_for(zero_ops[op].among, &d), &d,
+                          zero_schedule_world_rank(s));
+}
+
 static zero_status add_collectives(const zero_schedule *s, zero_op op, int number,
                                    int64_t times, zero_peer_bytes *bytes)
 {
-    const zero_layout *world = zero_schedule_world_layout(s),
-                      *layout = zero_exchange_layout(s, op);
-    zero_division d = {
-        .size = world->size, .tp = world->size / s->input.n_ranks, .shard = s->shard.size};
-    zero_member member =
-        zero_member_of(group_for(zero_ops[op].among, &d), &d, zero_schedule_world_rank(s));
+    const zero_layout *layout = zero_exchange_layout(s, op);
+    zero_member member = zero_exchange_member(s, op);
     zero_peer_bytes of_group = {0};
     for (int k = 0; k < zero_exchange_collectives(s, op, number); k++) {
         zero_collective_spec spec = zero_exchange_collective(s, op, number, k);

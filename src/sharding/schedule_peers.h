@@ -2,8 +2,12 @@
  * peer (lists/peers.h). Small messages are left out, since MPI chooses their routes. */
 #pragma once
 
+#include "lists/member.h"
 #include "lists/peers.h"
 #include "sharding/schedule.h"
+
+/* The group of the world among which the exchange is, for this rank. */
+zero_member zero_exchange_member(const zero_schedule *s, zero_op op);
 
 /* Adds what this rank moves in walks[program] walks of each program, by rank of the world.
  * Nothing in a world of more than ZERO_MOST_PEERS ranks. ZERO_ERR_NOMEM. */
