@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <jansson.h>
 
@@ -17,6 +18,7 @@
 #include "facts/form.h"
 #include "io/disk_trial.h"
 #include "io/scratch_place.h"
+#include "io/whole_file.h"
 #include "lists/algorithm.h"
 #include "math/backends.h"
 #include "math/blas.h"
@@ -31,7 +33,7 @@ extern const zero_embedded zero_cli_forms[];
 
 typedef struct {
     bool json, trial, measure;
-    const char *defaults, *offload;
+    const char *defaults, *offload, *machine;
 } info_options;
 
 static zero_status print(json_t *info, const char *section)
@@ -65,14 +67,15 @@ static json_t *names(const char *(*name_at)(int i))
 
 typedef struct {
     zero_math math;
+    bool is_open;
     float *a, *c; /* [ROWS,SIDE] */
-    void *b;      /* [SIDE,SIDE] of 2 bytes; zeros in both types */
+    void *b;      /* [SIDE,SIDE] of up to 4 bytes; zeros in all types */
 } trial;
 
-static double seconds(const trial *t, zero_type type)
+static double seconds(const trial *t, zero_type type, int rows)
 {
     const zero_gemm g = {.factors = type,
-                         .m = ROWS,
+                         .m = rows,
                          .n = SIDE,
                          .k = SIDE,
                          .a = t->a,
@@ -92,32 +95,52 @@ static void *zeros(int64_t n, size_t bytes)
     return memory ? memset(memory, 0, all) : NULL;
 }
 
-/* How much faster products in bf16 are than in fp16: the least of several, in turns, since
- * another program on this machine disturbs both alike. */
-static zero_status try_products(double *ratio)
+static void close_trial(trial *t)
 {
-    trial t = {.a = zeros(ROWS * SIDE, sizeof(float)),
-               .b = zeros(SIDE * SIDE, 2),
-               .c = zeros(ROWS * SIDE, sizeof(float))};
-    t.math.scratch = zeros(zero_math_scratch(), sizeof(float));
-    zero_status st = ZERO_OK;
-    if (!t.a || !t.b || !t.c || !t.math.scratch)
-        st = zero_fail(ZERO_ERR_NOMEM, "no memory to try products");
-    if (st == ZERO_OK) st = zero_backend_cpu.open(&t.math);
-    if (st == ZERO_OK) {
-        double fp16 = seconds(&t, ZERO_FP16), bf16 = seconds(&t, ZERO_BF16);
-        for (int i = 0; i < ROUNDS; i++) {
-            fp16 = fmin(fp16, seconds(&t, ZERO_FP16));
-            bf16 = fmin(bf16, seconds(&t, ZERO_BF16));
+    if (t->is_open && zero_backend_cpu.close) zero_backend_cpu.close(&t->math);
+    free(t->math.scratch);
+    free(t->c);
+    free(t->b);
+    free(t->a);
+}
+
+static zero_status open_trial(trial *t)
+{
+    *t = (trial){.a = zeros(ROWS * SIDE, sizeof(float)),
+                 .b = zeros(SIDE * SIDE, sizeof(float)),
+                 .c = zeros(ROWS * SIDE, sizeof(float))};
+    t->math.scratch = zeros(zero_math_scratch(), sizeof(float));
+    if (!t->a || !t->b || !t->c || !t->math.scratch)
+        return zero_fail(ZERO_ERR_NOMEM, "no memory to try products");
+    ZERO_TRY(zero_backend_cpu.open(&t->math));
+    t->is_open = true;
+    return ZERO_OK;
+}
+
+/* The least of several, in turns, since another program on this machine disturbs all
+ * alike. */
+static zero_status try_products(int n, const zero_type types[], const int rows[],
+                                double least[])
+{
+    ZERO_AT_END(close_trial) trial t = {.is_open = false};
+    ZERO_TRY(open_trial(&t));
+    for (int i = 0; i <= ROUNDS; i++)
+        for (int k = 0; k < n; k++) {
+            const double took = seconds(&t, types[k], rows[k]);
+            least[k] = i == 0 ? took : fmin(least[k], took);
         }
-        *ratio = fp16 / bf16;
-        if (zero_backend_cpu.close) zero_backend_cpu.close(&t.math);
-    }
-    free(t.math.scratch);
-    free(t.c);
-    free(t.b);
-    free(t.a);
-    return st;
+    return ZERO_OK;
+}
+
+/* How much faster products in bf16 are than in fp16. */
+static zero_status try_halves(double *ratio)
+{
+    static const zero_type types[] = {ZERO_FP16, ZERO_BF16};
+    static const int rows[] = {ROWS, ROWS};
+    double least[2];
+    ZERO_TRY(try_products(2, types, rows, least));
+    *ratio = least[0] / least[1];
+    return ZERO_OK;
 }
 
 /* The rates of cores, caches and memory, by one thread and by all usable ones at once. */
@@ -153,6 +176,60 @@ static zero_status measure(const zero_topology *t, json_t **found)
     }
     *found =
         json_pack("{s:i, s:o, s:o}", "threads", all, "flops", peaks, "read_bytes", reads);
+    return st;
+}
+
+/* ---- a machine file ---- */
+
+#define FEW 32 /* tokens of a second product, for the rate of small ones */
+
+/* A product of t tokens has the rate A t / (t + c). A core's, while all compute: as much
+ * less as its multiply-adds are. Bytes in a message are copied twice, each a read and a
+ * write. */
+static zero_status write_machine(const info_options *o, const zero_topology *t)
+{
+    static const zero_type types[] = {ZERO_FP32, ZERO_FP32, ZERO_BF16};
+    static const int rows[] = {FEW, ROWS, ROWS};
+    double least[3], rate[3];
+    json_t *measured, *read = NULL;
+    zero_disk_rates disk = {.read = 0.0};
+    char date[16], cpu[81], *text = NULL;
+    ZERO_TRY(measure(t, &measured));
+    zero_status st = try_products(3, types, rows, least);
+    if (st == ZERO_OK && o->offload) st = zero_disk_trial(o->offload, &disk);
+    if (st != ZERO_OK) {
+        json_decref(measured);
+        return st;
+    }
+    const json_t *reads = json_object_get(measured, "read_bytes"),
+                 *peak = json_array_get(json_object_get(measured, "flops"), 0);
+    read = json_array_get(reads, json_array_size(reads) - 1);
+    const int cores = t->usable_cores;
+    const double all = json_real_value(json_object_get(peak, "all")),
+                 one = json_real_value(json_object_get(peak, "one_thread")),
+                 each = one > 0.0 ? fmin(all / (cores * one), 1.0) : 1.0,
+                 memory = json_real_value(json_object_get(read, "all"));
+    for (int k = 0; k < 3; k++) rate[k] = each * 2.0 * rows[k] * SIDE * SIDE / least[k];
+    /* 1 / rate = 1 / A + (c / A) / t, from two t. */
+    const double slope = (1.0 / rate[0] - 1.0 / rate[1]) / (1.0 / FEW - 1.0 / ROWS),
+                 most = 1.0 / (1.0 / rate[1] - fmax(slope, 0.0) / ROWS),
+                 tokens = fmax(slope, 0.0) * most;
+    const time_t now = time(NULL);
+    zero_print(cpu, "%.80s", t->cpu); /* a line has an end */
+    struct tm utc;
+    strftime(date, sizeof date, "%Y-%m-%d", gmtime_r(&now, &utc));
+    json_t *facts = json_pack(
+        "{s:s, s:s, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "cpu", cpu, "date", date,
+        "cores", cores, "memory", (double)t->memory_available / cores, "memory_rate",
+        memory / cores, "fp32", most, "bf16", rate[2] * (ROWS + tokens) / ROWS, "tokens",
+        tokens, "disk_read", disk.read, "disk_write", disk.write);
+    json_object_set_new(facts, "inside", json_real(memory / cores / 4.0));
+    st = zero_form_text(zero_embedded_text(zero_cli_forms, "info"), "machine", facts, NULL,
+                        &text);
+    json_decref(facts);
+    json_decref(measured);
+    if (st == ZERO_OK) st = zero_whole_file_put(o->machine, text, strlen(text));
+    free(text);
     return st;
 }
 
@@ -242,6 +319,12 @@ static zero_status run(void *options, const zero_options *given)
 {
     const info_options *o = options;
     (void)given;
+    if (o->machine) {
+        zero_topology here;
+        ZERO_TRY(zero_topology_read(&here));
+        zero_blas_set_threads(1);
+        return zero_launch_rank_hint() <= 0 ? write_machine(o, &here) : ZERO_OK;
+    }
     if (o->offload) return show_disk(o->offload, o->trial, o->json);
     if (!o->defaults) {
         zero_topology t;
@@ -251,7 +334,7 @@ static zero_status run(void *options, const zero_options *given)
         zero_launch_library(mpi, sizeof mpi);
         zero_blas_name(blas, sizeof blas);
         zero_blas_set_threads(1); /* as training has it unless told otherwise */
-        if (zero_cpu_bf16_name()) ZERO_TRY(try_products(&ratio));
+        if (zero_cpu_bf16_name()) ZERO_TRY(try_halves(&ratio));
         json_t *measured = json_null();
         if (o->measure) ZERO_TRY(measure(&t, &measured));
         json_t *found = gpus(cuda, sizeof cuda), *stages = json_array();

@@ -322,6 +322,8 @@ void zero_advice_show_network(const zero_schedule *plan, const zero_plan_machine
     if (may_keep_parameters(&in)) {
         in.node_parameters = 1;
         show_other("--node-parameters", &in, machine, most, out);
+        fputs("  (as FCDP, arXiv 2602.06499; ZeRO++'s hpZ gathers again inside the node)\n",
+              out);
         in.node_parameters = 0;
     }
     if (!may_have_replicas(plan)) return;

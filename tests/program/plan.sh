@@ -298,6 +298,14 @@ for stage in 0 1 2 3; do
         complain "stage $stage: peak $measured measured, $planned planned"
 done
 
+# A machine file of this machine is one that plans take, with a disk if one was tried.
+runs 0 info --machine here.machine
+runs 0 plan --best --machine ./here.machine --model tiny --ranks 2
+for word in 'on this-machine' 'why not the others' '--stage 1' 'settings looked at'; do says "$word" out; done
+narrow 112 out
+grep -q '^disk' here.machine && complain "$words: no disk was tried"
+refuses 2 'it measures, and writes a file' 0 info --machine here.machine --json
+
 # A run that does not fit in memory is refused, with advice on what would fit.
 run 2 train $small --stage 0 --memory-limit 1M
 exits 3
