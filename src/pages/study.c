@@ -115,9 +115,11 @@ zero_status zero_study_measure(json_t *point, const zero_metrics_file *file, int
     double own = zero_fact_number(file->run, "cores");
     double share = zero_fact_number(file->run, "node_cores * count(hosts)") / n;
     json_t *measured = json_pack(
-        "{s:s, s:{s:f, s:f, s:f, s:I}, s:I, s:f, s:f, s:f, s:o, s:f, s:{s:O, s:O}, s:O}",
+        "{s:s, s:{s:f, s:f, s:f, s:o, s:o, s:I}, s:I, s:f, s:f, s:f, s:o, s:f, s:{s:O, "
+        "s:O}, s:O}",
         "state", "measured", "step_seconds", "median", t.median, "lower_quartile", t.lower,
-        "upper_quartile", t.upper, "steps", t.n, "tokens", tokens, "tokens_per_rank",
+        "upper_quartile", t.upper, "median_low", zero_metrics_real(t.low), "median_high",
+        zero_metrics_real(t.high), "steps", t.n, "tokens", tokens, "tokens_per_rank",
         (double)tokens / n, "tokens_per_second", rate, "tokens_per_rank_and_second",
         rate / n, "exposed_share", zero_metrics_real(exposed), "cores_per_rank",
         isnan(own) || isnan(share) ? 0.0 : fmin(own, share), "nodes", "count",
@@ -136,11 +138,13 @@ double zero_study_efficiency(bool is_strong, double t1, int64_t n1, double t, in
 /* Members of a point in the order of study.json, and only those that its state has. */
 static void put_in_order(json_t *point)
 {
-    static const char failed[] = "why",
-                      measured[] =
-                          "step_seconds; tokens; tokens_per_rank; tokens_per_second; "
-                          "tokens_per_rank_and_second; efficiency; efficiency_to_ranks; "
-                          "exposed_share; cores_per_rank; nodes";
+    static const char
+        failed[] = "why",
+        measured[] =
+            "step_seconds; tokens; tokens_per_rank; tokens_per_second; "
+            "tokens_per_rank_and_second; efficiency; efficiency_low; efficiency_high; "
+            "efficiency_to_ranks; "
+            "exposed_share; cores_per_rank; nodes";
     const char *const parts[] = {
         "stage; ranks; state", zero_point_is(point, "failed") ? failed : "",
         "metrics; started; load", zero_point_is(point, "measured") ? measured : "",
@@ -168,11 +172,17 @@ void zero_study_compare(json_t *study)
                 zero_point_whole(base, "stage") != zero_point_whole(point, "stage"))
                 base = point;
             int64_t n1 = zero_point_whole(base, "ranks");
-            double efficiency = zero_study_efficiency(
-                is_strong, zero_fact_number(base, "step_seconds/median"), n1,
-                zero_fact_number(point, "step_seconds/median"),
-                zero_point_whole(point, "ranks"));
-            json_object_set_new(point, "efficiency", json_real(efficiency));
+            /* From the ends of both intervals, so the efficiency's is a wide one. */
+            static const char *const of[][3] = {
+                {"efficiency", "step_seconds/median", "step_seconds/median"},
+                {"efficiency_low", "step_seconds/median_low", "step_seconds/median_high"},
+                {"efficiency_high", "step_seconds/median_high", "step_seconds/median_low"}};
+            for (int k = 0; k < (base == point ? 1 : 3); k++) {
+                double efficiency = zero_study_efficiency(
+                    is_strong, zero_fact_number(base, of[k][1]), n1,
+                    zero_fact_number(point, of[k][2]), zero_point_whole(point, "ranks"));
+                json_object_set_new(point, of[k][0], zero_metrics_real(efficiency));
+            }
             json_object_set_new(point, "efficiency_to_ranks", json_integer(n1));
         }
         put_in_order(point);

@@ -22,8 +22,10 @@ static const char columns[] =
     "scaling; stage; ranks; state; nodes = nodes/count; fake_nodes = nodes/fake; "
     "tokens_per_rank; tokens; steps = step_seconds/steps; step_seconds = "
     "step_seconds/median; lower_quartile = step_seconds/lower_quartile; upper_quartile = "
-    "step_seconds/upper_quartile; tokens_per_second; tokens_per_rank_and_second; "
-    "efficiency; efficiency_to_ranks; exposed_share; planned_seconds = "
+    "step_seconds/upper_quartile; median_low = step_seconds/median_low; median_high = "
+    "step_seconds/median_high; tokens_per_second; tokens_per_rank_and_second; "
+    "efficiency; efficiency_low; efficiency_high; efficiency_to_ranks; exposed_share; "
+    "planned_seconds = "
     "planned/step_seconds; planned_exposed_share = planned/exposed_share; "
     "simulated_seconds = simulated/step_seconds; simulated_exposed_share = "
     "simulated/exposed_share; started; load_1 = load/0; load_5 = load/1; load_15 = load/2; "
@@ -218,7 +220,8 @@ static int compare_points(const void *a, const void *b)
 
 static const char row_spec[] =
     "ranks; measured? = state == \"measured\"; tokens_per_second = 1 * tokens_per_second; "
-    "efficiency = 1 * efficiency; step_seconds = 1 * step_seconds/median; lower_quartile = "
+    "efficiency = 1 * efficiency; efficiency_low = 1 * efficiency_low; efficiency_high = 1 "
+    "* efficiency_high; step_seconds = 1 * step_seconds/median; lower_quartile = "
     "1 * step_seconds/lower_quartile; upper_quartile = 1 * step_seconds/upper_quartile; "
     "exposed_share = 1 * exposed_share; planned_seconds = 1 * planned/step_seconds; "
     "simulated_seconds = 1 * simulated/step_seconds; peak_bytes; fake_nodes? = state == "

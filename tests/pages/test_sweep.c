@@ -54,6 +54,26 @@ TEST(quartiles_lie_between_their_neighbours)
     assert_true(t.n == 1 && t.median == 6.0 && t.lower == 6.0 && t.upper == 6.0);
 }
 
+/* Of n numbers i of them lie below the true median with probability C(n, i) / 2^n. */
+TEST(the_interval_holds_the_median_with_95_percent)
+{
+    double numbers[300], narrow = 0.0;
+    for (int n = 1; n < 300; n++) {
+        double share = pow(0.5, n), held = 0.0;
+        for (int i = 0; i < n; i++) numbers[i] = n - 1 - i;
+        zero_step_time t = zero_step_times_of(numbers, n, 0);
+        assert_true(n < 6 ? isnan(t.low) && isnan(t.high) : t.low < t.median);
+        if (n < 6) continue;
+        for (int i = 0; i <= n; i++) {
+            if (i > t.low && i <= t.high) held += share;
+            share *= (double)(n - i) / (i + 1);
+        }
+        if (held < 0.95) fail_msg("%d numbers: %g", n, held);
+        narrow = fmax(narrow, n > 30 ? held : 0.0);
+    }
+    assert_true(narrow < 0.988); /* and not more than it must */
+}
+
 TEST(efficiency_is_time_or_work_per_rank)
 {
     /* Perfect scaling: the time stays (weak), or falls as 1/N (strong). */
