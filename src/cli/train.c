@@ -107,17 +107,22 @@ static zero_status begin_record(zero_session *s, const zero_source *source,
                                   source);
 }
 
-/* A skipped step changes nothing, so there is nothing to compare. */
-static zero_status end_record(zero_session *s, const zero_run_output *out)
+/* --record of a run without a last step to record: says why there is no file. A step that
+ * was skipped changes nothing, so there is nothing to compare. */
+static void tell_no_record(const zero_session *s, zero_status st)
 {
-    zero_listener listener = zero_notes_listener();
-    if (!out->overflow) return zero_step_record_end(&s->record, out->loss, out->grad_norm);
-    if (zero_comm_is_root(&s->world))
-        zero_listener_tell(&listener,
-                           "--record %s: the last step was skipped, because a "
-                           "gradient overflowed: there is no file",
-                           s->config.record);
-    return ZERO_OK;
+    const zero_listener listener = zero_notes_listener();
+    if (!s->record.e || s->record.is_written || !zero_comm_is_root(&s->world)) return;
+    zero_listener_tell(&listener, "--record %s: no step is recorded, because %s",
+                       s->config.record,
+                       s->saving.start >= s->config.steps
+                           ? "this run had no step left to make"
+                       : st == ZERO_STOPPED
+                           ? "the run was stopped before its last step; --resume with "
+                             "--record records it"
+                       : st != ZERO_OK ? "the run failed"
+                                       : "a gradient overflowed in the last step, which "
+                                         "was skipped");
 }
 
 typedef struct {
@@ -143,7 +148,8 @@ static zero_status train_step(zero_session *s, int64_t step, sums *sum)
     ZERO_TRY(zero_engine_step(&s->engine, &source, &in, &out));
     double end = zero_clock_seconds();
     ZERO_TRY(zero_tracing_end(s, end));
-    if (is_recorded) ZERO_TRY(end_record(s, &out));
+    if (is_recorded && !out.overflow)
+        ZERO_TRY(zero_step_record_end(&s->record, out.loss, out.grad_norm));
 
     /* Seconds in which this rank, or its device, has waited for collectives and copies. An
      * evaluation may read those of a device that the step before it has left: they are the
@@ -273,6 +279,7 @@ static zero_status run_session(zero_session *s)
     if (st == ZERO_OK) st = zero_tracing_open(s);
     if (st == ZERO_OK) st = zero_tracing_close(s, train(s));
     zero_telling_close(s);
+    tell_no_record(s, st);
     ZERO_TRY(zero_saving_close(s, zero_saving_name_newest(s, st)));
     return zero_session_close(s);
 }

@@ -41,11 +41,14 @@ static zero_status check(void *options, const zero_options *given)
     return ZERO_OK;
 }
 
-/* The configuration of a run that would make this step on so many ranks. */
+/* The configuration of a run that would make this step on so many ranks: microbatches as
+ * large as the file's, or the largest that divides a rank's sequences. Where those do not
+ * divide among the ranks, sequences are added that do not count. */
 static void configure(zero_config *c, const zero_step_file *f, int n_ranks)
 {
     const zero_step_facts *s = &f->facts;
-    const int64_t samples = zero_step_samples(f);
+    const int64_t N = n_ranks / zero_max(c->tp.ranks, 1);
+    const int64_t each = zero_divide_up(zero_step_samples(f), zero_max(N, 1));
     c->base = f->shape;
     c->dropout = s->dropout;
     c->seed = s->seed;
@@ -56,15 +59,16 @@ static void configure(zero_config *c, const zero_step_file *f, int n_ranks)
     c->eps = s->eps;
     c->weight_decay = s->weight_decay;
     c->clip = s->clip;
-    c->global_batch = samples;
+    c->global_batch = each * N;
     c->plan.micro_batch = f->batch;
+    while (each % c->plan.micro_batch != 0) c->plan.micro_batch--;
     c->plan.type = f->type;
     if (!c->activations && s->activations[0]) c->activations = s->activations;
     if (c->tp.slices == 0 && s->slices > 1) c->tp.slices = (int)s->slices;
-    const int64_t N = n_ranks / zero_max(c->tp.ranks, 1),
-                  M = samples / f->batch / zero_max(N, 1);
+    const int64_t M = each / c->plan.micro_batch;
     const bool is_alike = N == f->ranks && M == f->microbatches;
-    c->plan.reproducible = is_alike && s->step > 0
+    const bool is_own = strncmp(s->framework, "zero ", 5) == 0;
+    c->plan.reproducible = is_alike && is_own
                                ? s->reproducible
                                : zero_is_power_of_two(N) && zero_is_power_of_two(M);
 }

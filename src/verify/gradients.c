@@ -31,7 +31,7 @@ static void choose(const void *arg, int64_t step, int64_t i, int64_t T, void *in
     const int64_t rank = i / f->batch / f->microbatches;
     int32_t *in = inputs, *out = targets;
     zero_step_sample(f, step, i, T, inputs, targets);
-    const bool is_chosen = (c->rank < 0 || rank == c->rank) &&
+    const bool is_chosen = i < zero_step_samples(f) && (c->rank < 0 || rank == c->rank) &&
                            (c->microbatch < 0 || microbatch == c->microbatch);
     for (int64_t k = 0; k < T; k++)
         if (!is_chosen)

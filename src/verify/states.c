@@ -162,8 +162,10 @@ zero_status zero_step_record_end(zero_step_record *r, double loss, double norm)
     const double numbers[] = {loss, norm};
     ZERO_TRY(write_states(r));
     ZERO_TRY(write_bytes(r, numbers, sizeof numbers));
-    return zero_agree_after_files(
-        comm, zero_comm_is_root(comm) ? zero_whole_file_end(&r->file) : ZERO_OK);
+    ZERO_TRY(zero_agree_after_files(
+        comm, zero_comm_is_root(comm) ? zero_whole_file_end(&r->file) : ZERO_OK));
+    r->is_written = true;
+    return ZERO_OK;
 }
 
 void zero_step_record_abandon(zero_step_record *r)

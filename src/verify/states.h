@@ -15,6 +15,7 @@ typedef struct {
     zero_whole_file file;
     zero_engine *e;
     const zero_model *model; /* the whole one */
+    bool is_written;         /* the file is there */
 } zero_step_record;
 
 /* Takes the file's name; nothing is written. */

@@ -292,9 +292,13 @@ void zero_step_sample(const void *arg, int64_t step, int64_t i, int64_t T, void 
 {
     const zero_step_file *f = arg;
     const size_t bytes = (size_t)T * sizeof(int32_t);
+    const bool is_there = i < zero_step_samples(f);
     (void)step;
-    memcpy(inputs, f->tokens + i * T, bytes);
-    memcpy(targets, f->targets + i * T, bytes);
+    memcpy(inputs, f->tokens + (is_there ? i : 0) * T, bytes);
+    if (is_there)
+        memcpy(targets, f->targets + i * T, bytes);
+    else
+        memset(targets, 0xff, bytes);
 }
 
 /* ---- writing ---- */

@@ -77,7 +77,8 @@ void zero_step_close(zero_step_file *file); /* accepts a zeroed one */
 int64_t zero_step_samples(const zero_step_file *file);
 /* The values of a part; zeros if the file has none. */
 zero_weights zero_step_weights(zero_step_file *file, zero_step_part part);
-/* A zero_source's: `arg` is a zero_step_file. */
+/* A zero_source's: `arg` is a zero_step_file. After the last sequence come copies of the
+ * first, none of whose positions counts. */
 void zero_step_sample(const void *arg, int64_t step, int64_t i, int64_t T, void *inputs,
                       void *targets);
 

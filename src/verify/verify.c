@@ -53,7 +53,7 @@ static json_t *tell_tensor(const zero_judge *j, int t)
     const zero_found *f = &j->found[t];
     const int64_t wide = of->whole_rows > 1 ? of->whole_cols : 1;
     return json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:f, s:f}", "name", of->name,
-                     "what", links[(int)f->link], "unit", wide > 1 ? "rows" : "elements",
+                     "what", links[(int)f->link], "unit", wide > 1 ? "row" : "element",
                      "first", (json_int_t)f->first / wide, "last",
                      (json_int_t)f->last / wide, "wrong", (json_int_t)f->wrong, "at",
                      (json_int_t)f->at / wide, "error", f->error, "tolerance", f->limit);
@@ -77,8 +77,7 @@ static zero_status tell(const zero_judge *j, json_t *cause, json_t **found, bool
     *is_right = worst != WRONG;
     *found = json_pack(
         "{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:i, s:i, s:i, s:o, "
-        "s:O?, "
-        "s:s}",
+        "s:O?, s:s}",
         "file", f->file.path, "framework", f->facts.framework, "sharding",
         f->facts.sharding, "dtype", f->facts.dtype, "ranks", (json_int_t)f->ranks,
         "microbatches", (json_int_t)f->microbatches, "sequences", (json_int_t)f->batch,

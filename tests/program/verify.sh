@@ -25,6 +25,31 @@ finds_a_disk
 [ -z "$disk" ] || verified 2 "--stage 2 --offload $disk" 2 "--stage 3"
 [ -z "$disk" ] || verified 3 "--stage 3" 3 "--stage 2 --offload $disk"
 
+# Sequences that do not divide among the ranks, microbatches that do not divide a rank's.
+verified 3 "--global-batch 3" 2 "--stage 2"
+verified 3 "--global-batch 3" 4 "--stage 3"
+verified 0 "--global-batch 4 --micro-batch 4 --reproducible" 2 "--stage 1"
+runs 3 train $model --global-batch 6 --micro-batch 2 --record uneven.safetensors
+runs 4 verify uneven.safetensors
+says "3 ranks x 1 microbatch of 2 x" out
+says "24 targets that count" out
+says "equal bits" out
+
+# A run that records no step says why.
+runs 0 train --model lesson --data lesson --steps 2 --quiet --checkpoint all
+runs 0 train --model lesson --data lesson --steps 2 --quiet --checkpoint all --resume --record none.safetensors
+says "none.safetensors: no step is recorded, because this run had no step left" err
+[ ! -e none.safetensors ] || complain "a file of no step"
+rm -f out err
+"$zero" train --model lesson --data lesson --steps 90000000 --quiet --checkpoint half --metrics m \
+    --record none.safetensors >out 2>err &
+job=$!
+await 120 grep -qs '"step":' m || complain "no step in two minutes"
+kill -TERM $job
+wait $job
+says "none.safetensors: no step is recorded, because the run was stopped before" err
+[ ! -e none.safetensors ] || complain "a file of a step that was not made"
+
 # Where bits are not promised, the measured tolerance decides.
 runs 2 train $model --global-batch 12 --micro-batch 2 --record step.safetensors
 runs 3 verify step.safetensors --backend naive
@@ -49,7 +74,6 @@ says "wrong       " out
 
 refuses 2 "expected one step file" 0 verify
 refuses 2 "--lr: the step file says what is computed" 0 verify step.safetensors --lr 1
-refuses 2 "--global-batch" 4 verify step.safetensors
 refuses 4 "none.safetensors" 0 verify none.safetensors
 head -c 3000 step.safetensors >bad.safetensors
 refuses 4 "bad.safetensors" 0 verify bad.safetensors

@@ -7,6 +7,7 @@ import math
 import os
 import sys
 
+os.environ["DS_ACCELERATOR"] = "cpu"
 import torch
 import torch.distributed as dist
 import torch.nn as nn
@@ -172,6 +173,22 @@ class Trainer:
         else:
             self.optimizer = torch.optim.AdamW(groups, **settings)
         self.is_odd = is_odd
+        if mode.startswith("deepspeed"):
+            self.model = self.engine(int(mode[-1]), groups)
+            self.optimizer = self.model.optimizer
+
+    def engine(self, stage, groups):
+        """DeepSpeed's, whose parameters are those of the model, and of which microbatches are steps."""
+        import deepspeed
+        # With all ranks on one node it would compile an all-reduce of its own, for inference.
+        sys.modules["deepspeed.comm.torch"].build_shm_op = lambda: None
+        os.environ.update(RANK=str(self.rank), WORLD_SIZE=str(self.size), LOCAL_RANK=str(self.rank),
+                          LOCAL_SIZE=str(self.size))
+        optimizer = torch.optim.AdamW(groups, lr=LR, betas=BETAS, eps=EPS, foreach=False)
+        return deepspeed.initialize(model=self.plain, optimizer=optimizer, dist_init_required=False, config={
+            "train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": self.M, "steps_per_print": 10**9,
+            "gradient_clipping": self.clip, "bf16": {"enabled": self.dtype == "bf16"},
+            "zero_allow_untested_optimizer": True, "zero_optimization": {"stage": stage}})[0]
 
     def batch(self, number):
         """[M, B, T] of this rank."""
@@ -197,7 +214,8 @@ class Trainer:
     def step(self, number, fault=""):
         """Loss (this rank's mean) and norm."""
         tokens, targets, everyones = self.batch(number)
-        self.optimizer.zero_grad()
+        if not self.mode.startswith("deepspeed"):
+            self.optimizer.zero_grad()
         summed = 0.0
         at = range(self.M)
         if fault == "last_microbatch":
@@ -220,10 +238,16 @@ class Trainer:
             kept, self.fault = self.fault, fault
             loss = self.loss(logits, targets[m], everyones)
             self.fault = kept
-            (loss * factor).backward()
+            if self.mode.startswith("deepspeed"):  # which divides by the microbatches
+                self.model.backward(loss * factor * self.M)
+                self.model.step()
+            else:
+                (loss * factor).backward()
             with torch.no_grad():
                 summed += F.cross_entropy(logits.float().flatten(0, 1), targets[m].flatten(), reduction="sum",
                                           ignore_index=-100).item()
+        if self.mode.startswith("deepspeed"):
+            return summed / (targets >= 0).sum().item(), None
         parameters = list(self.model.parameters())
         with torch.no_grad():
             if fault in ("sum", "accumulation", "mean_twice"):

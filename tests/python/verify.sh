@@ -47,6 +47,15 @@ right 3 mode=fsdp2
 right 2 mode=fsdp2 model=llama dtype=bf16 accumulation=2
 right 3 mode=zero1
 right 0 steps=1 dtype=bf16
+if "$python" -c "import deepspeed" >out 2>err; then
+    right 3 mode=deepspeed1 uneven=1
+    right 2 mode=deepspeed2 model=llama dtype=bf16 accumulation=4
+    right 2 mode=deepspeed3 accumulation=2
+    right 2 mode=deepspeed3 steps=1
+    wrong padding 2 mode=deepspeed2 fault=padding uneven=1
+    wrong rank_missing 3 mode=deepspeed1 fault=rank_missing
+    wrong rank_twice 3 mode=deepspeed3 model=llama fault=rank_twice
+fi
 
 wrong sum 3 mode=ddp fault=sum clip=0
 wrong sum 3 mode=fsdp2 model=llama fault=sum clip=0
