@@ -113,16 +113,14 @@ static void tell_no_record(const zero_session *s, zero_status st)
 {
     const zero_listener listener = zero_notes_listener();
     if (!s->record.e || s->record.is_written || !zero_comm_is_root(&s->world)) return;
-    zero_listener_tell(&listener, "--record %s: no step is recorded, because %s",
-                       s->config.record,
-                       s->saving.start >= s->config.steps
-                           ? "this run had no step left to make"
-                       : st == ZERO_STOPPED
-                           ? "the run was stopped before its last step; --resume with "
-                             "--record records it"
-                       : st != ZERO_OK ? "the run failed"
-                                       : "a gradient overflowed in the last step, which "
-                                         "was skipped");
+    zero_listener_tell(
+        &listener, "--record %s: no step is recorded, because %s", s->config.record,
+        s->saving.start >= s->config.steps ? "this run had no step left to make"
+        : st == ZERO_STOPPED ? "the run was stopped before its last step; --resume with "
+                               "--record records it"
+        : st != ZERO_OK      ? "the run failed"
+                             : "a gradient overflowed in the last step, which "
+                               "was skipped");
 }
 
 typedef struct {
