@@ -151,6 +151,9 @@ static zero_status check_verdict(zero_engine *e, const zero_step_input *in,
         return zero_name_step(in->step, zero_replicas_tell_changed(&e->runner));
     if (out->verdict == ZERO_STEP_UNDEFINED)
         return zero_agree(e->runner.comm, zero_undefined_tell(model, &out->undefined));
+    if (out->verdict == ZERO_STEP_MISCOMPUTED)
+        return zero_agree(e->runner.comm,
+                          zero_twice_tell(&e->runner, in->step, &out->miscomputed));
     if (!out->differs) return ZERO_OK;
     ZERO_TRY(zero_compare_fields(e->runner.comm, "the step", ZERO_COUNT(step_fields),
                                  step_fields, in));

@@ -1,7 +1,11 @@
 #include "engine/origin.h"
 
+#include <unistd.h>
+#include <xxhash.h>
+
 #include "base/grow.h"
 #include "nn/mark.h"
+#include "sharding/checks.h"
 #include "state/inspect.h"
 
 /* ---- the results of a call ---- */
@@ -22,6 +26,7 @@ struct looking {
     const zero_call *call;
     zero_origin *first;
     void (*look)(const struct looking *l, const struct result *result);
+    uint64_t **hashes; /* the next one, of results computed twice */
 };
 
 static const zero_model *model_of(const struct looking *l)
@@ -103,7 +108,7 @@ static void look_for_infinite(const struct looking *l, const struct result *resu
 void zero_origin_look(zero_runner *r, const zero_instruction *i, const zero_call *call,
                       zero_origin *first)
 {
-    look_at_results(&(struct looking){r, i, call, first, look_for_infinite});
+    look_at_results(&(struct looking){r, i, call, first, look_for_infinite, NULL});
 }
 
 void zero_origin_look_at_joint(zero_runner *r, const zero_instruction *i,
@@ -217,7 +222,7 @@ static void mark_room(const struct looking *l, float *x, int64_t n)
 
 void zero_undefined_before(zero_runner *r, const zero_instruction *i, const zero_call *call)
 {
-    struct looking l = {r, i, call, NULL, mark};
+    struct looking l = {r, i, call, NULL, mark, NULL};
     zero_unit_sizes sizes = sizes_of(&l, i->unit);
     bool is_back = i->op == ZERO_OP_BACKWARD;
     look_at_results(&l);
@@ -253,7 +258,7 @@ static void find(const struct looking *l, const struct result *result)
 void zero_undefined_after(zero_runner *r, const zero_instruction *i, const zero_call *call,
                           zero_origin *first)
 {
-    look_at_results(&(struct looking){r, i, call, first, find});
+    look_at_results(&(struct looking){r, i, call, first, find, NULL});
 }
 
 zero_status zero_undefined_tell(const zero_model *model, const zero_origin *first)
@@ -286,4 +291,94 @@ zero_status zero_undefined_tell(const zero_model *model, const zero_origin *firs
             "gradient, and adds only where call->accumulate is true",
             unit, first->element, model->tensors[first->tensor].name);
     }
+}
+
+/* ---- results computed twice ---- */
+
+void zero_twice_before(zero_runner *r, const zero_instruction *i, const zero_call *call,
+                       bool back)
+{
+    const zero_schedule *s = r->schedule;
+    const zero_unit *unit = &s->model->units[i->unit];
+    const struct looking l = {.r = r, .call = call};
+    const zero_unit_sizes sizes = sizes_of(&l, i->unit);
+    float *before = zero_runner_buffer(r, i->before);
+    for (int k = 0; before && k <= unit->n_groups; k++) {
+        bool is_stream = k == unit->n_groups;
+        if (is_stream ? i->unit == s->model->n_units - 1 : !i->accumulate[k]) continue;
+        float *x = is_stream ? call->stream : call->grad[k];
+        int64_t n = is_stream ? zero_unit_out_room(unit, &sizes)
+                              : s->groups[unit->groups[k]].partition.padded;
+        r->backend->round(&r->math, ZERO_FP32, n, back ? before : x, back ? x : before);
+        before += n;
+    }
+}
+
+struct hashing {
+    uint64_t *next;
+    bool compares;
+    int64_t passed, differs; /* pieces; -1: none differs yet */
+};
+
+static void hash_piece(void *arg, const void *piece, size_t bytes)
+{
+    struct hashing *h = arg;
+    for (size_t at = 0; at < bytes; at += ZERO_TWICE_PIECE) {
+        size_t n = zero_min_size(ZERO_TWICE_PIECE, bytes - at);
+        uint64_t hash = XXH3_64bits((const char *)piece + at, n);
+        if (h->compares && h->differs < 0 && *h->next != hash) h->differs = h->passed;
+        *h->next++ = hash;
+        h->passed++;
+    }
+}
+
+static void hash(const struct looking *l, const struct result *result)
+{
+    const size_t size = zero_type_size(result->type);
+    const int64_t in_piece = (int64_t)(ZERO_TWICE_PIECE / size);
+    struct hashing h = {.next = *l->hashes, .compares = l->first != NULL, .differs = -1};
+    if (!result->x || result->n <= 0) return;
+    zero_link_keep(&l->r->link,
+                   zero_inspect(l->r, result->x, (size_t)result->n * size, hash_piece, &h));
+    *l->hashes = h.next;
+    if (h.differs < 0 || l->first->at >= 0) return;
+    note(l, result->what, h.differs * in_piece);
+    l->first->end = zero_min(l->first->element + in_piece, result->n);
+}
+
+void zero_twice_hash(zero_runner *r, const zero_instruction *i, const zero_call *call,
+                     zero_origin *first)
+{
+    uint64_t *hashes = zero_runner_buffer(r, i->hashes);
+    const struct looking l = {r, i, call, first, hash, &hashes};
+    look_at_results(&l);
+    if (i->op != ZERO_OP_BACKWARD)
+        hash(&l, &(struct result){ZERO_ORIGIN_SAVED, ZERO_FP32, call->saved,
+                                  sizes_of(&l, i->unit).saved, 0});
+    assert((size_t)((char *)hashes - (char *)zero_runner_buffer(r, i->hashes)) <=
+           r->schedule->buffers[i->hashes].bytes);
+}
+
+zero_status zero_twice_tell(const zero_runner *r, int64_t step, const zero_origin *first)
+{
+    static const char *const words[] = {[-ZERO_ORIGIN_OUTPUT] = "output",
+                                        [-ZERO_ORIGIN_LOSS] = "losses",
+                                        [-ZERO_ORIGIN_STREAM] = "gradient of the input",
+                                        [-ZERO_ORIGIN_SAVED] = "activations for backward"};
+    const zero_model *model = r->schedule->model;
+    char host[64] = "";
+    if (first->at < 0) return ZERO_OK;
+    gethostname(host, sizeof host - 1);
+    const zero_instruction *i = &r->schedule->programs[ZERO_PROGRAM_STEP].code[first->at];
+    bool is_tensor = first->tensor >= 0;
+    return zero_fail(
+        ZERO_ERR_CORRUPTED,
+        "step %" PRId64 ": rank %d computed %s of %s, microbatch %d, twice from the same "
+        "inputs: the %s%s, elements %" PRId64 " to %" PRId64
+        ", differs. Memory or a CPU is faulty on %s, where rank %d runs: resume from the "
+        "newest checkpoint on other hardware",
+        step + 1, r->comm->rank, zero_op_name(i->op), model->units[first->unit].name,
+        first->microbatch, is_tensor ? "gradient of " : words[-first->tensor],
+        is_tensor ? model->tensors[first->tensor].name : "", first->element, first->end - 1,
+        host, r->comm->rank);
 }

@@ -168,7 +168,7 @@ zero_status zero_runner_run(zero_runner *r, const zero_run_input *input,
                             zero_run_output *output)
 {
     const zero_schedule *s = r->schedule;
-    *output = (zero_run_output){.origin.at = -1, .undefined.at = -1};
+    *output = (zero_run_output){.origin.at = -1, .undefined.at = -1, .miscomputed.at = -1};
     zero_walk w = {.r = r, .in = input, .out = output, .plan = &s->input};
     w.update = take_update(r, input);
     if (r->link.memory && s->input.offload == ZERO_OFFLOAD_LAZY)
@@ -179,6 +179,10 @@ zero_status zero_runner_run(zero_runner *r, const zero_run_input *input,
     /* A search for the origin meets the numbers that the first step met. */
     if (input->program == ZERO_PROGRAM_STEP && (w.origin || !r->units_are_checked))
         w.undefined = &output->undefined;
+    const int period = s->input.check_compute;
+    if (input->program == ZERO_PROGRAM_STEP && period > 0 && !w.origin &&
+        (input->step + 1) % period == 0)
+        w.miscomputed = &output->miscomputed;
     zero_lifetimes_open(r, input->program);
     zero_traffic control = control_of(r);
     r->walk = &w;
@@ -194,7 +198,7 @@ zero_status zero_runner_run(zero_runner *r, const zero_run_input *input,
     r->updates[input->program] += w.update.is_due;
     zero_traffic_add(&r->control, 1, &now);
     zero_traffic_add(&r->control, -1, &control);
-    if (input->program == ZERO_PROGRAM_STEP && output->verdict < ZERO_STEP_UNDEFINED)
+    if (input->program == ZERO_PROGRAM_STEP && output->verdict < ZERO_STEP_MISCOMPUTED)
         r->units_are_checked = true;
     return ZERO_OK;
 }

@@ -91,6 +91,8 @@ static zero_call make_call(const zero_walk *w, const zero_instruction *i)
     };
     zero_use(w, i->tokens); /* the batch points there */
     zero_use(w, i->buffer); /* KEEP will write there */
+    zero_use(w, i->before); /* in some steps */
+    zero_use(w, i->hashes);
     for (int k = 0; k < ZERO_UNIT_GROUPS; k++) {
         c.param[k] = zero_use(w, i->param[k]);
         c.grad[k] = zero_use(w, i->grad[k]);
@@ -165,7 +167,14 @@ zero_status zero_run_pass(zero_walk *w, const zero_instruction *i)
     zero_runner *r = w->r;
     if (r->link.memory && i->row_loss != ZERO_NO_BUFFER && i->microbatch > 0)
         zero_link_after(&r->link, r->loss_copies[i->microbatch - 1]);
+    if (w->miscomputed) zero_twice_before(r, i, &call, false);
     (is_back ? unit->backward : unit->forward)(unit, &call);
+    if (w->miscomputed) {
+        zero_twice_hash(r, i, &call, NULL);
+        zero_twice_before(r, i, &call, true);
+        (is_back ? unit->backward : unit->forward)(unit, &call);
+        zero_twice_hash(r, i, &call, w->miscomputed);
+    }
     if (w->origin) zero_origin_look_at_joint(w->r, i, &part, &call, w->origin);
     if (!part.is_last) return ZERO_OK;
     if (w->undefined) zero_undefined_after(w->r, i, &call, w->undefined);

@@ -139,12 +139,13 @@ zero_status zero_run_overflow(zero_walk *w, const zero_instruction *i)
     out->grad_norm = sqrt(squares) / w->in->loss_scale;
     bool is_finite = isfinite(squares) && isfinite(out->loss);
     bool has_failed = w->r->tier.has_failed || w->r->link.has_failed;
-    zero_step_verdict mine = has_failed               ? ZERO_STEP_FAILED
-                             : w->in->is_refused      ? ZERO_STEP_REFUSED
-                             : w->r->changed > 0      ? ZERO_STEP_CORRUPTED
-                             : out->undefined.at >= 0 ? ZERO_STEP_UNDEFINED
-                             : !is_finite             ? ZERO_STEP_OVERFLOW
-                                                      : ZERO_STEP_FINE;
+    zero_step_verdict mine = has_failed                 ? ZERO_STEP_FAILED
+                             : w->in->is_refused        ? ZERO_STEP_REFUSED
+                             : w->r->changed > 0        ? ZERO_STEP_CORRUPTED
+                             : out->undefined.at >= 0   ? ZERO_STEP_UNDEFINED
+                             : out->miscomputed.at >= 0 ? ZERO_STEP_MISCOMPUTED
+                             : !is_finite               ? ZERO_STEP_OVERFLOW
+                                                        : ZERO_STEP_FINE;
     int64_t gravest;
     bool same;
     ZERO_TRY(zero_comm_vote(w->r->comm, mine, w->in->arguments, &gravest, &same));

@@ -35,11 +35,12 @@ typedef struct {
 /* A rank's verdict on a step. The gravest verdict of all ranks holds for all. */
 typedef enum {
     ZERO_STEP_FINE,
-    ZERO_STEP_OVERFLOW,  /* a gradient is not finite */
-    ZERO_STEP_UNDEFINED, /* a unit left numbers undefined */
-    ZERO_STEP_CORRUPTED, /* the last UPDATE met flipped bits on a rank */
-    ZERO_STEP_REFUSED,   /* a rank was called with wrong arguments */
-    ZERO_STEP_FAILED,    /* a rank's scratch file or device has failed */
+    ZERO_STEP_OVERFLOW,    /* a gradient is not finite */
+    ZERO_STEP_MISCOMPUTED, /* a pass that ran twice gave two results */
+    ZERO_STEP_UNDEFINED,   /* a unit left numbers undefined */
+    ZERO_STEP_CORRUPTED,   /* the last UPDATE met flipped bits on a rank */
+    ZERO_STEP_REFUSED,     /* a rank was called with wrong arguments */
+    ZERO_STEP_FAILED,      /* a rank's scratch file or device has failed */
 } zero_step_verdict;
 
 typedef struct {
@@ -49,6 +50,7 @@ typedef struct {
     bool differs;              /* STEP: ranks have different arguments */
     bool overflow;             /* STEP: a gradient was not finite, nothing was updated */
     zero_origin undefined;     /* of the first STEP on this rank */
+    zero_origin miscomputed;   /* STEP, on this rank: the first result that differed */
     zero_origin origin;        /* STEP with finds_origin */
     /* GENERATE: [V] of the last position; TOKEN: [texts,V]; valid until the next walk */
     const float *logits;
@@ -68,7 +70,8 @@ struct zero_walk {
     bool is_in_stream; /* one of them is being executed */
     /* Where the walk notes such numbers (origin.h); NULL: it does not look. */
     zero_origin *origin, *undefined;
-    zero_status status; /* of the instructions so far */
+    zero_origin *miscomputed; /* NULL: passes run once */
+    zero_status status;       /* of the instructions so far */
 };
 
 /* The instruction of the walk's program as records name it: program and index. */

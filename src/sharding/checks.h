@@ -91,6 +91,10 @@ void zero_hold_checks(zero_schedule *s);
 /* The elements of group g whose optimizer states this rank holds, without padding. */
 zero_range zero_states_held(const zero_schedule *s, int g);
 
+/* The bytes under one hash of what a pass computed: with check_compute a unit's pass runs
+ * twice, and the hashes of its results are equal. */
+#define ZERO_TWICE_PIECE ((size_t)1 << 16)
+
 /* Elements under one record. Records never span tensors, so an error can name the
  * tensor. */
 #define ZERO_RECORD_BLOCK 4096

@@ -53,6 +53,13 @@ static zero_status check_input(const zero_plan_input *in)
                  "--message %" PRId64 " with --collectives %s, which cuts messages as it "
                  "likes: use --collectives auto, p2p or hier",
                  in->message, zero_algorithm_name(in->collectives));
+    ZERO_FAIL_IF(in->check_compute < 0, ZERO_ERR_INVALID,
+                 "passes run twice every %d steps: expected 1 or more, or 0: never",
+                 in->check_compute);
+    ZERO_FAIL_IF(
+        in->check_compute > 0 && zero_share_has_parts(&in->model->share), ZERO_ERR_INVALID,
+        "--check-compute with --tp or --tp-slices: a pass is in parts there, which "
+        "work on each other's results; leave one of them out");
     return ZERO_OK;
 }
 

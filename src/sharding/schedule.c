@@ -3,7 +3,7 @@
 #include "base/grow.h"
 #include "nn/share.h"
 
-_Static_assert(offsetof(zero_instruction, host) ==
+_Static_assert(offsetof(zero_instruction, hashes) ==
                    offsetof(zero_instruction, operands[ZERO_OPERANDS - 1]),
                "each operand has its name");
 _Static_assert(offsetof(zero_group_state, records) ==

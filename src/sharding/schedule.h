@@ -98,7 +98,7 @@ typedef struct {
     int64_t group, begin;
 } zero_buffer;
 
-enum { ZERO_OPERANDS = 2 * ZERO_UNIT_GROUPS + 19 };
+enum { ZERO_OPERANDS = 2 * ZERO_UNIT_GROUPS + 21 };
 
 typedef struct {
     zero_op op;
@@ -126,6 +126,9 @@ typedef struct {
             int staging; /* REDUCE, ALL_REDUCE, GATHER, JOIN, COLLECT */
             int file;    /* transfers: a buffer in the file */
             int host;    /* with a device: the host's side of a copy (schedule_device.h) */
+            /* With check_compute, of passes: what BACKWARD changes, the gradients it adds
+             * to and then `stream`; hashes of results, on the host. */
+            int before, hashes;
         };
     };
     bool on_host; /* NORM, UPDATE: on the CPU beside a device, and all operands are there */

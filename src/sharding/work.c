@@ -53,6 +53,7 @@ static bool only_takes(const zero_instruction *i, const zero_unit_part *part)
 double zero_work_flops(const zero_schedule *s, const zero_instruction *i, double *share)
 {
     double flops = flops_of_pass(s, i);
+    if (i->hashes != ZERO_NO_BUFFER) flops *= 1.0 + 1.0 / s->input.check_compute;
     if (i->part == ZERO_PART_ALL || flops == 0.0) return flops;
     if (i->part == 0) {
         zero_unit_part part = {0};

@@ -2,6 +2,7 @@
 
 #include "base/fail.h"
 #include "base/number.h"
+#include "sharding/checks.h"
 #include "sharding/holdings.h"
 #include "sharding/schedule_device.h"
 #include "sharding/schedule_exchange.h"
@@ -254,6 +255,32 @@ void zero_write_loss(zero_writer *w)
     if (w->in->device) i->row_loss = w->row_loss; /* it is copied until here */
 }
 
+/* --check-compute: what BACKWARD changes, and a hash for each piece of each result. */
+static void compute_twice(zero_writer *w, zero_instruction *i)
+{
+    const zero_unit *unit = &w->model->units[i->unit];
+    const zero_unit_sizes sizes = sizes_of(w, i->unit);
+    const bool is_back = i->op == ZERO_OP_BACKWARD;
+    const int64_t out = zero_write_out_floats(w, i->unit);
+    int64_t changed = 0, results = 2, n = out + sizes.saved;
+    if (w->in->check_compute == 0 || !trains(w)) return;
+    if (is_back) {
+        n = sizes.row_loss + (i->unit > 0 ? zero_write_out_floats(w, i->unit - 1) : 0);
+        if (i->unit != last_unit(w)) changed = out;
+    }
+    for (int k = 0; is_back && k < unit->n_groups; k++) {
+        int g = unit->groups[k];
+        n += w->model->groups[g].n_params;
+        results += w->model->groups[g].n_tensors;
+        if (i->accumulate[k]) changed += w->groups[g].partition.padded;
+    }
+    i->before = floats(w, ZERO_CLASS_WORKSPACE, changed);
+    n = n * (int64_t)sizeof(float) / (int64_t)ZERO_TWICE_PIECE + results;
+    i->hashes = zero_write_buffer(w, ZERO_CLASS_WORKSPACE,
+                                  w->in->device ? ZERO_SPACE_HOST : ZERO_SPACE_OWN,
+                                  (size_t)n * sizeof(uint64_t));
+}
+
 static void name_parameters(const zero_writer *w, int u, zero_instruction *i)
 {
     const zero_unit *unit = &w->model->units[u];
@@ -272,6 +299,7 @@ static zero_instruction *forward(zero_writer *w, zero_op op, int u, int out)
     i->saved = w->saved[u];
     i->work = work;
     name_parameters(w, u, i);
+    compute_twice(w, i);
     return i;
 }
 
@@ -417,5 +445,6 @@ void zero_write_backward(zero_writer *w, int u)
     }
     if (!unit->backward_without_params) name_parameters(w, u, i);
     name_gradients(w, u, i);
+    compute_twice(w, i);
     zero_write_parts(w);
 }

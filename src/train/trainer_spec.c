@@ -120,6 +120,7 @@ zero_status zero_trainer_read_spec(const zero_trainer_spec *spec, zero_comm *com
     if (spec->check_replicas != 0)
         plan.check_replicas = spec->check_replicas > 0 ? spec->check_replicas : 0;
     plan.check_memory = spec->check_memory;
+    plan.check_compute = spec->check_compute;
     plan.threads = zero_or_else(spec->threads, plan.threads);
     zero_bits bits = ZERO_BITS_AUTO;
     ZERO_FAIL_IF(spec->bits && !zero_bits_find(spec->bits, &bits), ZERO_ERR_INVALID,

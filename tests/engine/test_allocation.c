@@ -90,7 +90,8 @@ TEST(steps_evaluation_and_generation_allocate_nothing)
                                                 ZERO_ALGORITHM_HIER, ZERO_ALGORITHM_P2P};
     test_setup setup = test_standard;
     setup.plan.accumulation = 2;
-    setup.plan.check_replicas = setup.plan.check_memory = 1;
+    setup.plan.check_replicas = setup.plan.check_compute = 1;
+    setup.plan.check_memory = true;
     setup.shape.dropout = 0.1f;
     setup.shape.seq = 140; /* two blocks of attention rows, two chunks of the head */
     for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++) {

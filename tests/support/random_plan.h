@@ -52,5 +52,6 @@ static inline zero_plan_input random_plan(const zero_model *model, uint64_t *ran
     input.device = made_draw(random, 2);
     input.offload_host = input.device && made_draw(random, 2);
     if (input.offload_host) random_offload(&input, random);
+    input.check_compute = model->share.slices > 1 ? 0 : made_draw(random, 3);
     return input;
 }

@@ -179,6 +179,7 @@ static inline void draw_plan(dice *d, const zero_model *model, zero_comm *comm, 
     w->skips = plan.type == ZERO_FP16 && !plan.forward_only && roll(d, 2);
     w->plan = plan;
     if (!plan.forward_only && roll(d, 3) == 0) draw_tier(d, w);
+    w->plan.check_compute = w->slices == 1 ? (int)roll(d, 3) : 0;
     w->plan = zero_engine_place(w->plan, model, comm);
     int64_t more = roll(d, 1000);
     if (roll(d, 3) > 0 && model->n_params < ZERO_OFFLOAD_BLOCK)

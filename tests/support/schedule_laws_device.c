@@ -69,7 +69,8 @@ static void check_host(const zero_schedule *s, const zero_instruction *i)
     for (int k = 0; k < n; k++) {
         bool is_host = s->buffers[list[k]].space == ZERO_SPACE_HOST;
         bool is_expected = list[k] == i->host || is_on_host(s, i) ||
-                           (s->input.device && is_check(i) && list[k] == i->buffer);
+                           (s->input.device && is_check(i) && list[k] == i->buffer) ||
+                           (s->input.device && list[k] == i->hashes);
         if (list[k] == i->file) continue; /* a block, in the file */
         assert_true(is_host == is_expected || (list[k] == i->staging && s->input.device));
     }
