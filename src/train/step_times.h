@@ -18,9 +18,9 @@ typedef struct {
     /* The median lies between them with 95 %, whatever the distribution: by ranks (Le Boudec
      * 2010, theorem 2.1). NAN for fewer than 6 steps. */
     double low, high;
-    int64_t n;                   /* steps that count */
-    int64_t first, before;       /* steps left out at the beginning, and after those */
-    double flops;                /* of the model in a rank's part of a step; 0: unknown */
+    int64_t n;             /* steps that count */
+    int64_t first, before; /* steps left out at the beginning, and after those */
+    double flops;          /* of the model in a rank's part of a step; 0: unknown */
 } zero_step_time;
 
 /* For a run of that many steps. ZERO_ERR_NOMEM; release with _destroy. */
