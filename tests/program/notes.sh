@@ -130,6 +130,7 @@ watchdog 60 limit
 check collectives
 check-replicas 1
 check-memory on
+check-compute 1
 progress-thread 1
 config nowhere
 END
