@@ -76,7 +76,7 @@ typedef struct {
      * save and digest; below 0: never [100]. */
     int check_replicas;
     bool check_memory; /* hashes states after each update, verifies them before the next */
-    int check_compute; /* every so many steps forward and backward run twice [0: never] */
+    int check_compute; /* N: forward and backward run twice in every N-th step [0: never] */
 
     /* A directory, on a local disk, for a scratch file in which optimizer states lie. It
      * may differ between ranks. The file has no name, and its space is reserved at once.

@@ -208,7 +208,7 @@ static const axis standard[AXES] = {
     [STAGE] = {"stage", {"", " --stage 1", " --stage 2", " --stage 3"}, 4},
 };
 
-/* What this job has of them. */
+/* The choices that this job has on each axis. */
 static void write_axes(const search *s, const zero_plan_report *r, axis axes[AXES])
 {
     const int nodes = r->layout.n_nodes, sharers = r->layout.size / nodes;

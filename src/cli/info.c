@@ -183,51 +183,61 @@ static zero_status measure(const zero_topology *t, json_t **found)
 
 #define FEW 32 /* tokens of a second product, for the rate of small ones */
 
-/* A product of t tokens has the rate A t / (t + c). A core's, while all compute: as much
- * less as its multiply-adds are. Bytes in a message are copied twice, each a read and a
- * write. */
-static zero_status write_machine(const info_options *o, const zero_topology *t)
+/* What one thread multiplies: a product of t tokens has the rate most t / (t + tokens). */
+typedef struct {
+    double fp32, bf16; /* most of each type, flops per second */
+    double tokens;
+} product_rates;
+
+static zero_status fit_products(product_rates *found)
 {
     static const zero_type types[] = {ZERO_FP32, ZERO_FP32, ZERO_BF16};
     static const int rows[] = {FEW, ROWS, ROWS};
     double least[3], rate[3];
-    json_t *measured, *read = NULL;
-    zero_disk_rates disk = {.read = 0.0};
-    char date[16], cpu[81], *text = NULL;
-    ZERO_TRY(measure(t, &measured));
-    zero_status st = try_products(3, types, rows, least);
-    if (st == ZERO_OK && o->offload) st = zero_disk_trial(o->offload, &disk);
-    if (st != ZERO_OK) {
-        json_decref(measured);
-        return st;
-    }
-    const json_t *reads = json_object_get(measured, "read_bytes"),
-                 *peak = json_array_get(json_object_get(measured, "flops"), 0);
-    read = json_array_get(reads, json_array_size(reads) - 1);
+    ZERO_TRY(try_products(3, types, rows, least));
+    for (int k = 0; k < 3; k++) rate[k] = 2.0 * rows[k] * SIDE * SIDE / least[k];
+    /* 1 / rate = 1 / most + (tokens / most) / t, from two t. */
+    const double slope =
+        fmax((1.0 / rate[0] - 1.0 / rate[1]) / (1.0 / FEW - 1.0 / ROWS), 0.0);
+    found->fp32 = 1.0 / (1.0 / rate[1] - slope / ROWS);
+    found->tokens = slope * found->fp32;
+    found->bf16 = rate[2] * (ROWS + found->tokens) / ROWS;
+    return ZERO_OK;
+}
+
+/* A core multiplies as much less while all compute as its multiply-adds get slower. Bytes of
+ * a message are copied twice, each time by a read and a write. */
+static zero_status write_machine(const info_options *o, const zero_topology *t)
+{
     const int cores = t->usable_cores;
+    const time_t now = time(NULL);
+    product_rates products;
+    zero_disk_rates disk = {.read = 0.0};
+    json_t *measured;
+    char date[16], cpu[81], *text = NULL;
+    ZERO_TRY(fit_products(&products));
+    if (o->offload) ZERO_TRY(zero_disk_trial(o->offload, &disk));
+    ZERO_TRY(measure(t, &measured));
+    const json_t *reads = json_object_get(measured, "read_bytes"),
+                 *peak = json_array_get(json_object_get(measured, "flops"), 0),
+                 *read = json_array_get(reads, json_array_size(reads) - 1);
     const double all = json_real_value(json_object_get(peak, "all")),
                  one = json_real_value(json_object_get(peak, "one_thread")),
                  each = one > 0.0 ? fmin(all / (cores * one), 1.0) : 1.0,
-                 memory = json_real_value(json_object_get(read, "all"));
-    for (int k = 0; k < 3; k++) rate[k] = each * 2.0 * rows[k] * SIDE * SIDE / least[k];
-    /* 1 / rate = 1 / A + (c / A) / t, from two t. */
-    const double slope = (1.0 / rate[0] - 1.0 / rate[1]) / (1.0 / FEW - 1.0 / ROWS),
-                 most = 1.0 / (1.0 / rate[1] - fmax(slope, 0.0) / ROWS),
-                 tokens = fmax(slope, 0.0) * most;
-    const time_t now = time(NULL);
+                 memory = json_real_value(json_object_get(read, "all")) / cores;
     zero_print(cpu, "%.80s", t->cpu); /* a line has an end */
     struct tm utc;
     strftime(date, sizeof date, "%Y-%m-%d", gmtime_r(&now, &utc));
-    json_t *facts = json_pack(
-        "{s:s, s:s, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "cpu", cpu, "date", date,
-        "cores", cores, "memory", (double)t->memory_available / cores, "memory_rate",
-        memory / cores, "fp32", most, "bf16", rate[2] * (ROWS + tokens) / ROWS, "tokens",
-        tokens, "disk_read", disk.read, "disk_write", disk.write);
-    json_object_set_new(facts, "inside", json_real(memory / cores / 4.0));
-    st = zero_form_text(zero_embedded_text(zero_cli_forms, "info"), "machine", facts, NULL,
-                        &text);
-    json_decref(facts);
+    json_t *facts = json_pack("{s:s, s:s, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}",
+                              "cpu", cpu, "date", date, "cores", cores, "memory",
+                              (double)t->memory_available / cores, "memory_rate", memory,
+                              "fp32", each * products.fp32, "bf16", each * products.bf16,
+                              "tokens", products.tokens, "inside", memory / 4.0,
+                              "disk_read", disk.read, "disk_write", disk.write);
     json_decref(measured);
+    zero_status st = zero_form_text(zero_embedded_text(zero_cli_forms, "info"), "machine",
+                                    facts, NULL, &text);
+    json_decref(facts);
     if (st == ZERO_OK) st = zero_whole_file_put(o->machine, text, strlen(text));
     free(text);
     return st;

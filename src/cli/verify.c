@@ -41,9 +41,9 @@ static zero_status check(void *options, const zero_options *given)
     return ZERO_OK;
 }
 
-/* The configuration of a run that would make this step on so many ranks: microbatches as
- * large as the file's, or the largest that divides a rank's sequences. Where those do not
- * divide among the ranks, sequences are added that do not count. */
+/* Configures a run that makes this step again on n_ranks. A microbatch is as large as the
+ * file's, or the largest that divides a rank's sequences. If the ranks do not divide the
+ * step's sequences, sequences are added whose targets do not count. */
 static void configure(zero_config *c, const zero_step_file *f, int n_ranks)
 {
     const zero_step_facts *s = &f->facts;

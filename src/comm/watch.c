@@ -113,7 +113,7 @@ static int64_t count_begun(const struct zero_watch *w, const zero_comm *comm)
     return comm->sequence + comm->control_sequence + is_next;
 }
 
-/* What the family's groups that serve works have begun. */
+/* Notes how many collectives each group of works has begun, and where the program is. */
 static void describe_works(const zero_comm *whole, zero_standing *at)
 {
     const zero_comm *group = whole;

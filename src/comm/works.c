@@ -179,7 +179,7 @@ static zero_status run(zero_comm *comm, const zero_collective_spec *spec,
     return zero_collective_begin_as(&p->op, sequence, w->in, w->out, p->op.staging);
 }
 
-/* What neighbours read, if they can. */
+/* True if ranks of a node may read this data where it lies, in place of messages. */
 static bool may_share(const zero_comm *comm, const zero_collective_spec *spec)
 {
     bool sums = zero_collective_sums(spec->kind);

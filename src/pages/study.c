@@ -143,8 +143,7 @@ static void put_in_order(json_t *point)
         measured[] =
             "step_seconds; tokens; tokens_per_rank; tokens_per_second; "
             "tokens_per_rank_and_second; efficiency; efficiency_low; efficiency_high; "
-            "efficiency_to_ranks; "
-            "exposed_share; cores_per_rank; nodes";
+            "efficiency_to_ranks; exposed_share; cores_per_rank; nodes";
     const char *const parts[] = {
         "stage; ranks; state", zero_point_is(point, "failed") ? failed : "",
         "metrics; started; load", zero_point_is(point, "measured") ? measured : "",
@@ -172,7 +171,7 @@ void zero_study_compare(json_t *study)
                 zero_point_whole(base, "stage") != zero_point_whole(point, "stage"))
                 base = point;
             int64_t n1 = zero_point_whole(base, "ranks");
-            /* From the ends of both intervals, so the efficiency's is a wide one. */
+            /* An efficiency's interval has the ends of both medians', so it is wide. */
             static const char *const of[][3] = {
                 {"efficiency", "step_seconds/median", "step_seconds/median"},
                 {"efficiency_low", "step_seconds/median_low", "step_seconds/median_high"},

@@ -144,7 +144,7 @@ static json_t *short_bytes(int64_t bytes)
     return json_sprintf("%.*f%.*s", digits, x, unit > 0, &units[unit]);
 }
 
-/* What programs that stand side by side have in common. */
+/* Peaks and widths of a table in which programs stand side by side. */
 typedef struct {
     int peaks[ZERO_STAGE_COUNT];      /* the steps' highest instructions */
     size_t name_width, operand_width; /* columns of the words */

@@ -52,7 +52,7 @@ const char *zero_offload_name(int place); /* of a zero_offload: "lazy" */
     M(bool, forward_only, NULL) /* no step: no gradients, states or masters */ \
     M(int, check_replicas, NULL) /* steps in which copies are compared; 0: never */ \
     M(bool, check_memory, NULL) /* states are hashed, and verified before each update */ \
-    M(int, check_compute, NULL) /* passes run twice every so many steps; 0: never */ \
+    M(int, check_compute, NULL) /* N: passes run twice in every N-th step; 0: never */ \
     M(zero_offload, offload, zero_offload_name) /* when a slower tier is updated */ \
     M(bool, offload_parameters, NULL) /* this rank's pieces of parameters, too; stage 3 */ \
     M(bool, offload_activations, NULL) /* what `recompute` keeps, too */ \

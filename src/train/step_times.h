@@ -15,7 +15,7 @@ typedef struct {
 
 typedef struct {
     double median, lower, upper; /* seconds; the quartiles */
-    /* The median lies between them with 95 %, whatever the distribution: by ranks (Le Boudec
+    /* The true median lies between these two with 95 %, whatever the distribution (Le Boudec
      * 2010, theorem 2.1). NAN for fewer than 6 steps. */
     double low, high;
     int64_t n;             /* steps that count */

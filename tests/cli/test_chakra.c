@@ -13,7 +13,7 @@
 
 enum { RANKS = 8, MOST = 200000 };
 
-/* Of et_def.proto. */
+/* Types of nodes in et_def.proto. */
 enum { MEM_LOAD = 2, SEND = 5, RECEIVE };
 
 typedef struct {

@@ -22,7 +22,8 @@ static bool is_crowded(void)
     return atomic_load(&world.crowd.until) > 0.0;
 }
 
-/* Of a wait of 0.2 s. *crowded: others wanted the core, for which it sleeps, too; may be NULL. */
+/* How often a wait of 0.2 s sleeps. *crowded: other processes wanted the core, which makes it
+ * sleep, too; may be NULL. */
 static long sleeps_of_a_wait(bool naps, bool *crowded)
 {
     const bool never = false;

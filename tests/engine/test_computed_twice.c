@@ -35,7 +35,7 @@ static struct {
     const test_run *run;
     int op, rank;               /* op -1: none */
     int64_t call, float_number; /* the first wrong one of the operation's calls */
-    int64_t every; /* 0: only that one; else each so many calls after it, too */
+    int64_t every;              /* N: every N-th call after it is wrong, too; 0: none is */
     int64_t calls[OPS];
     int made, unit; /* wrong results so far; the unit of the last one */
     zero_op pass;

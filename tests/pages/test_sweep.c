@@ -54,7 +54,7 @@ TEST(quartiles_lie_between_their_neighbours)
     assert_true(t.n == 1 && t.median == 6.0 && t.lower == 6.0 && t.upper == 6.0);
 }
 
-/* Of n numbers i of them lie below the true median with probability C(n, i) / 2^n. */
+/* The probability that i of n numbers lie below the true median is C(n, i) / 2^n. */
 TEST(the_interval_holds_the_median_with_95_percent)
 {
     double numbers[300], narrow = 0.0;
