@@ -1,7 +1,8 @@
 # aarch64-sysroot.sh DIR: unpacks an ARM Debian's headers and libraries of packages.txt into DIR, for
 # cmake/aarch64-linux-gnu.cmake. Nothing in it is executed, and this machine's own packages stay as they are.
 set -eu
-root=$1
+mkdir -p "$1"
+root=$(cd "$1" && pwd)
 here=$(cd "$(dirname "$0")" && pwd)
 apt=$root/apt # lists and packages: beside those of this machine
 mkdir -p "$apt/state/lists/partial" "$apt/cache/archives/partial"
@@ -22,6 +23,12 @@ for package in "$apt"/cache/archives/*.deb; do
     dpkg-deb -x "$package" "$root"
 done
 rm -r "$apt"
+
+# Packages link to files of the root they are installed in. A link such as libm.so's that led to this machine would
+# be passed over for libm.a, whose functions need hidden ones of libc.
+find "$root" -type l -lname '/*' | while read -r link; do
+    ln -sfn "$root$(readlink "$link")" "$link"
+done
 
 # What the packages' scripts would link.
 cd "$root/usr/lib/aarch64-linux-gnu"
