@@ -1,6 +1,6 @@
 /* best.h - zero plan --best: the settings of a job that fit, the fastest first.
  *
- *     settings      what the user left open of --stage, --tp, --shard-ranks, --recompute, ...,
+ *     settings      what the user left open of --stage, --tp, --shard-ranks, ...,
  *                   as words of a command line, so that all checks of one hold
  *     micro batch   of each setting the two largest that fit, of the same global batch
  *     memory        exact: what zero plan would refuse is left out

@@ -1,6 +1,7 @@
 #include "lists/spec.h"
 
 #include "base/fail.h"
+#include "base/number.h"
 
 #define MAX_CHUNK    ((int64_t)1 << 28) /* elements: messages of 1 GiB */
 #define MAX_MESSAGE  ((int64_t)1 << 30) /* bytes */
@@ -113,14 +114,23 @@ int64_t zero_traffic_sent_to(const zero_traffic *traffic, zero_reach reach)
     return traffic->bytes_sent[reach];
 }
 
+zero_volume zero_traffic_to(const zero_traffic *traffic, zero_reach reach)
+{
+    return (zero_volume){traffic->bytes_sent[reach], traffic->bytes_received[reach],
+                         traffic->messages_sent[reach], traffic->messages_received[reach]};
+}
+
 zero_volume zero_traffic_total(const zero_traffic *traffic)
 {
-    zero_volume v = {0};
-    for (int reach = 0; reach < ZERO_REACHES; reach++) {
-        v.bytes_sent += traffic->bytes_sent[reach];
-        v.bytes_received += traffic->bytes_received[reach];
-        v.messages_sent += traffic->messages_sent[reach];
-        v.messages_received += traffic->messages_received[reach];
-    }
-    return v;
+    const zero_volume inside = zero_traffic_to(traffic, ZERO_INSIDE),
+                      across = zero_traffic_to(traffic, ZERO_ACROSS);
+    return (zero_volume){inside.bytes_sent + across.bytes_sent,
+                         inside.bytes_received + across.bytes_received,
+                         inside.messages_sent + across.messages_sent,
+                         inside.messages_received + across.messages_received};
+}
+
+int64_t zero_volume_duplex(const zero_volume *v)
+{
+    return zero_max(v->bytes_sent, v->bytes_received);
 }

@@ -172,6 +172,11 @@ typedef struct {
 } zero_volume;
 
 zero_volume zero_traffic_total(const zero_traffic *traffic);
+zero_volume zero_traffic_to(const zero_traffic *traffic, zero_reach reach);
+
+/* What a wire that carries both directions at once has to carry. */
+int64_t zero_volume_duplex(const zero_volume *v);
+
 /* Bytes that it sends: all, and those that go that far. */
 int64_t zero_traffic_sent(const zero_traffic *traffic);
 int64_t zero_traffic_sent_to(const zero_traffic *traffic, zero_reach reach);

@@ -38,8 +38,7 @@ struct clocks {
 static double seconds_for(const zero_volume *v, double latency, double bandwidth)
 {
     double messages = (double)zero_max(v->messages_sent, v->messages_received);
-    double bytes = (double)zero_max(v->bytes_sent, v->bytes_received);
-    return messages * latency + bytes / bandwidth;
+    return messages * latency + (double)zero_volume_duplex(v) / bandwidth;
 }
 
 /* A node's wire needs a rate of its own only where other groups use the network. */
@@ -56,10 +55,8 @@ static double seconds_of(const struct clocks *c, const zero_instruction *i,
 {
     const zero_plan_machine *m = c->machine;
     zero_traffic t = zero_instruction_traffic(c->s, i);
-    zero_volume v = zero_traffic_total(&t);
-    if (layout->n_nodes > 1)
-        v = (zero_volume){t.bytes_sent[ZERO_ACROSS], t.bytes_received[ZERO_ACROSS],
-                          t.messages_sent[ZERO_ACROSS], t.messages_received[ZERO_ACROSS]};
+    const zero_volume v =
+        layout->n_nodes > 1 ? zero_traffic_to(&t, ZERO_ACROSS) : zero_traffic_total(&t);
     double times = zero_ops[i->op].among == ZERO_TP_GROUP ? c->work : 1.0;
     bool has_rate = wire_of(c->s, layout) == WITHIN_NODE && m->node_bandwidth > 0.0;
     double bandwidth = has_rate ? m->node_bandwidth : m->bandwidth;

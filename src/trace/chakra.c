@@ -124,7 +124,7 @@ static int64_t put_step(walk *of, const zero_steps *steps, const zero_collective
         return 0;
     zero_steps_count(steps, step, &moved);
     const zero_volume all = zero_traffic_total(&moved);
-    const int64_t bytes = sends ? all.bytes_sent : all.bytes_received;
+    const int64_t bytes = sends ? zero_traffic_sent(&moved) : zero_volume_duplex(&all);
     if (bytes == 0) return 0;
     if (!sends && !receives) {
         begin_node(w, MEM_LOAD, name, gate);
