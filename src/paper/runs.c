@@ -5,8 +5,9 @@
 #include "report/json_put.h"
 #include "sharding/formula.h"
 
-#define MOST     (INT64_C(1) << 20)
-#define ONE_NODE 65536.0 /* devices: more than any run has */
+#define MOST       (INT64_C(1) << 20)
+#define MOST_RATES 64      /* of a figure; tables of the paper have up to 24 rows */
+#define ONE_NODE   65536.0 /* devices: more than any run has */
 
 extern const zero_embedded zero_paper_files[], zero_paper_formulas[];
 
@@ -302,6 +303,37 @@ static json_t *trillion(const json_t *rows, const json_t *data, const zero_machi
 
 /* ---- a figure ---- */
 
+static int by_size(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* How far ours are off in the cells that have a ratio. typically_off: 0.25 is a factor of 1.25. */
+static json_t *judged(const json_t *cells)
+{
+    double offs[MOST_RATES], squares = 0.0, worst = 0.0;
+    int n = 0, near = 0;
+    const json_t *cell, *farthest = NULL;
+    size_t i;
+    json_array_foreach(cells, i, cell)
+    {
+        const double ratio = zero_fact_number(cell, "ratio"), off = fabs(log(ratio));
+        if (isnan(ratio) || n == MOST_RATES) continue;
+        offs[n++] = fabs(ratio - 1.0);
+        near += fabs(ratio - 1.0) <= ZERO_PAPER_NEAR;
+        squares += off * off;
+        if (off > worst) worst = off, farthest = cell;
+    }
+    json_t *tree = json_pack("{s{si si} sf}", "counts", "rates", n, "near", near,
+                             "typically_off", n > 0 ? expm1(sqrt(squares / n)) : 0.0);
+    if (n == 0) return tree;
+    qsort(offs, (size_t)n, sizeof *offs, by_size);
+    put_real(tree, "median_off", (offs[n / 2] + offs[(n - 1) / 2]) / 2.0);
+    json_object_set(tree, "worst", (json_t *)farthest);
+    return tree;
+}
+
 json_t *zero_paper_speed(const json_t *data, const zero_machine_file *m)
 {
     static const struct {
@@ -311,14 +343,11 @@ json_t *zero_paper_speed(const json_t *data, const zero_machine_file *m)
     } more[] = {{"fig2", figure_2}, {"fig3", figure_3},   {"fig4", figure_4},
                 {"fig8", figure_8}, {"turing-nlg", cuts}, {"trillion", trillion}};
     const json_t *rows = json_object_get(data, "runs");
-    int rates = 0, near = 0;
     json_t *cells = json_array(), *row, *made;
-    double squares = 0.0;
     size_t i;
     json_array_foreach(rows, i, row)
     {
         json_t *run = zero_paper_run(row, m);
-        double ratio = zero_fact_number(run, "ratio");
         /* A run without a rate does not fit: `paper` and, if ours does not fit either,
          * `ours` are null. */
         json_t *cell =
@@ -336,18 +365,13 @@ json_t *zero_paper_speed(const json_t *data, const zero_machine_file *m)
                                pick(run, "fits? = fits; paper_fits? = or(paper, 0) != 0"));
         json_array_append_new(cells, cell);
         json_decref(run);
-        if (isnan(ratio)) continue;
-        rates++;
-        near += fabs(ratio - 1.0) <= ZERO_PAPER_NEAR;
-        squares += log(ratio) * log(ratio);
     }
-    json_t *tree = pick(data, "table; title; unit; numbers");
-    made = json_pack("{s{ss ss ss ss ss sf} so s{si si} sf}", "machine", "name", m->name,
-                     "about", m->about, "source", m->source, "date", m->date, "fit", m->fit,
-                     "memory", m->memory, "cells", cells, "counts", "rates", rates, "near",
-                     near, "typically_off", /* 0.25: a factor of 1.25 */
-                     rates > 0 ? expm1(sqrt(squares / rates)) : 0.0);
+    json_t *tree = pick(data, "table; title; unit; numbers; role");
+    made = json_pack("{s{ss ss ss ss ss sf} so}", "machine", "name", m->name, "about",
+                     m->about, "source", m->source, "date", m->date, "fit", m->fit,
+                     "memory", m->memory, "cells", cells);
     json_object_update_new(tree, made);
+    json_object_update_new(tree, judged(cells));
     for (int k = 0; k < ZERO_COUNT(more); k++)
         if (strcmp(more[k].name, json_string_value(json_object_get(data, "table"))) == 0)
             json_object_set_new(tree, "counterfactual", more[k].make(rows, data, m, tree));

@@ -29,13 +29,13 @@ for figure in 1 2 3 4 6 7 8; do
 done
 for paper in fig2 fig3 fig4 fig8 turing-nlg trillion; do
     runs 0 plan --paper $paper
-    says 'v100-dgx2, 2026-11-23: a fit of ours' out
+    says 'v100-dgx2, 2026-11-29: a fit of ours' out
     narrow 100 out
     runs 0 plan --paper $paper --json
     is_json out
 done
 runs 0 plan --model gpt2 --ranks 32 --dtype fp16 --machine v100-dgx2
-says 'machine        v100-dgx2, 2026-11-23: a fit of ours' out
+says 'machine        v100-dgx2, 2026-11-29: a fit of ours' out
 runs 0 plan --machine help
 says xeon-2-cores out
 refuses 2 'there are a100-dgx, v100-dgx2' 0 plan --machine v200
