@@ -207,7 +207,7 @@ static zero_status fetch_elements(const struct fetch *f, int tensor, zero_range 
     for (int part = 0; part < ZERO_STATES; part++) {
         block.part[part] = f->c->block + part * ZERO_EXTENT_MAX;
         for (int64_t at = elements.begin; at < elements.end;) {
-            zero_run run = zero_share_run(t, at, elements.end);
+            zero_stretch run = zero_share_run(t, at, elements.end);
             ZERO_TRY(zero_checkpoint_tensor(f->c, tensor, (zero_state_part)part, run.whole,
                                             run.whole + run.n,
                                             block.part[part] + (at - elements.begin)));

@@ -118,7 +118,7 @@ int zero_state_holder(const zero_state_table *table, int tensor, int64_t whole);
  * it has. */
 typedef struct {
     int d;
-    zero_run run;
+    zero_stretch run;
 } zero_state_place;
 
 /* Where elements [at, end) of the whole tensor begin, of which `local`, that of

@@ -1,16 +1,27 @@
 /* zero compare: the first step and key in which the metrics of two runs differ, then the
  * settings that differ. Times are measured, so they are not compared. A tree says it;
- * forms/compare.txt is its text. */
-#include "cli/options.h"
+ * forms/compare.txt is its text. Two step files are verify.c's. */
+#include "cli/step_files.h"
 
 #include "base/embedded.h"
 #include "base/fail.h"
 #include "base/legible.h"
 #include "base/number.h"
 #include "facts/form.h"
+#include "io/file.h"
 #include "pages/run.h"
+#include "report/json_put.h"
 
 extern const zero_embedded zero_cli_forms[];
+
+static const zero_option own_rows[] = {
+#include "cli/options/compare.rows"
+};
+
+static const zero_option_table tables[] = {
+    {.rows = own_rows},
+    {.rows = zero_run_options, .shown = ZERO_OPTION_PLACED},
+};
 
 /* Keys of a step's line that no two runs have in common. */
 static bool is_measured(const char *key)
@@ -111,11 +122,32 @@ static zero_status read_one(const char *path, zero_metrics_file *file)
     return zero_fail(ZERO_ERR_INVALID, "%s", zero_last_error());
 }
 
+/* A safetensors file: a length, then JSON; lines of metrics begin with JSON. */
+static bool is_step_file(const char *path)
+{
+    ZERO_AT_END(zero_file_close) zero_file file = {.fd = -1};
+    char start[9];
+    return zero_file_open(path, &file) == ZERO_OK && file.bytes > sizeof start &&
+           zero_file_read(&file, 0, start, sizeof start) == ZERO_OK && start[0] != '{' &&
+           start[8] == '{';
+}
+
+static zero_status check(void *options, const zero_options *given)
+{
+    (void)options;
+    return zero_step_files_check(given);
+}
+
 static zero_status run(void *options, const zero_options *given)
 {
+    const zero_verify_options *o = options;
     ZERO_AT_END(zero_metrics_file_destroy) zero_metrics_file a = {0};
     ZERO_AT_END(zero_metrics_file_destroy) zero_metrics_file b = {0};
-    (void)options;
+    if (is_step_file(given->operands[0])) return zero_step_files_run(o, given);
+    for (const zero_option *row = zero_run_options; row->name; row++)
+        ZERO_FAIL_IF(zero_options_is_set(given, row->name), ZERO_ERR_INVALID,
+                     "--%s: %.200s is not a step file, so nothing is computed", row->name,
+                     given->operands[0]);
     ZERO_TRY(read_one(given->operands[0], &a));
     ZERO_TRY(read_one(given->operands[1], &b));
     json_auto_t *tree = json_pack("{s:o, s:o, s:I}", "a", json_string_nocheck(a.path), "b",
@@ -131,8 +163,9 @@ static zero_status run(void *options, const zero_options *given)
         if (own) json_object_set_new(tree, "digest", text_of(own, 96));
     }
     ZERO_TRY(put_settings(&a, &b, tree));
-    ZERO_TRY(zero_form_print(zero_embedded_text(zero_cli_forms, "compare"), "compare", tree,
-                             zero_legible_print, stdout));
+    ZERO_TRY(o->json ? zero_json_print(json_incref(tree), JSON_INDENT(2), stdout)
+                     : zero_form_print(zero_embedded_text(zero_cli_forms, "compare"),
+                                       "compare", tree, zero_legible_print, stdout));
     const char *key = json_string_value(json_object_get(tree, "key"));
     const int64_t step = json_integer_value(json_object_get(tree, "step"));
     if (!key) return ZERO_OK;
@@ -146,5 +179,9 @@ static zero_status run(void *options, const zero_options *given)
 
 const zero_command zero_command_compare = {
 #include "cli/options/compare.command"
+    .tables = tables,
+    .n_tables = ZERO_COUNT(tables),
+    .size = sizeof(zero_verify_options),
+    .check = check,
     .run = run,
 };

@@ -1,21 +1,16 @@
 /* zero verify: a training step of any framework, computed again. */
-#include "verify/verify.h"
+#include "cli/step_files.h"
 
 #include "base/embedded.h"
 #include "base/fail.h"
 #include "base/legible.h"
 #include "base/number.h"
-#include "cli/options.h"
 #include "cli/session.h"
 #include "facts/form.h"
 #include "report/json_put.h"
+#include "verify/verify.h"
 
 extern const zero_embedded zero_cli_forms[];
-
-typedef struct {
-    zero_config config;
-    bool json;
-} zero_verify_options;
 
 static const zero_option own[] = {
 #include "cli/options/verify.rows"
@@ -26,11 +21,8 @@ static const zero_option_table tables[] = {
     {.rows = zero_run_options, .shown = ZERO_OPTION_PLACED},
 };
 
-static zero_status check(void *options, const zero_options *given)
+zero_status zero_step_files_check(const zero_options *given)
 {
-    (void)options;
-    ZERO_FAIL_IF(given->n_operands != 1, ZERO_ERR_INVALID,
-                 "expected one step file: zero verify FILE");
     for (const zero_option *row = zero_run_options; row->name; row++)
         ZERO_FAIL_IF(!(row->is & ZERO_OPTION_PLACED) &&
                          zero_options_is_set(given, row->name),
@@ -39,6 +31,14 @@ static zero_status check(void *options, const zero_options *given)
                      "chosen",
                      row->name);
     return ZERO_OK;
+}
+
+static zero_status check(void *options, const zero_options *given)
+{
+    (void)options;
+    ZERO_FAIL_IF(given->n_operands != 1, ZERO_ERR_INVALID,
+                 "expected one step file: zero verify FILE; zero compare takes two");
+    return zero_step_files_check(given);
 }
 
 /* Configures a run that makes this step again on n_ranks. A microbatch is as large as the
@@ -73,53 +73,72 @@ static void configure(zero_config *c, const zero_step_file *f, int n_ranks)
                                : zero_is_power_of_two(N) && zero_is_power_of_two(M);
 }
 
+/* One file, or two that are compared. */
+struct steps {
+    zero_step_file *file, *other;
+};
+
+/* The model keeps which tensors decay by the first file. */
 static zero_status take(void *arg, zero_model *model)
 {
-    return zero_step_match(arg, model);
+    const struct steps *steps = arg;
+    if (steps->other) ZERO_TRY(zero_step_match(steps->other, model));
+    return zero_step_match(steps->file, model);
 }
 
-static zero_status print(json_t *found)
+static zero_status print(const char *section, json_t *found)
 {
-    zero_status st = zero_form_print(zero_embedded_text(zero_cli_forms, "verify"), "step",
-                                     found, NULL, stdout);
+    zero_status st = zero_form_print(zero_embedded_text(zero_cli_forms, "verify"), section,
+                                     found, zero_legible_print, stdout);
     json_decref(found);
     return st;
 }
 
-static zero_status run_session(zero_session *s, zero_step_file *file, bool json)
+static zero_status run_session(zero_session *s, const struct steps *steps, bool json)
 {
     json_t *found = NULL;
+    zero_step_file *a = steps->file, *b = steps->other;
     bool is_right;
     ZERO_TRY(zero_session_start(s, zero_run_options_fingerprint(&s->config), ""));
-    configure(&s->config, file, s->world.size);
+    const bool is_larger = b && zero_step_samples(b) > zero_step_samples(a);
+    configure(&s->config, is_larger ? b : a, s->world.size);
     ZERO_TRY(zero_agree(&s->world, zero_config_check(&s->config)));
     ZERO_TRY(zero_session_build(s));
-    ZERO_TRY(zero_step_verify(file, &s->engine, &found, &is_right));
+    ZERO_TRY(b ? zero_step_compare(a, b, &s->engine, &found, &is_right)
+               : zero_step_verify(a, &s->engine, &found, &is_right));
     zero_status st = ZERO_OK;
     if (!zero_comm_is_root(&s->world))
         json_decref(found);
     else if (json)
         st = zero_json_print(found, JSON_INDENT(2) | JSON_REAL_PRECISION(17), stdout);
     else
-        st = print(found);
+        st = print(b ? "steps" : "step", found);
     ZERO_TRY(zero_agree(&s->world, st));
     ZERO_TRY(zero_session_close(s));
-    return is_right
-               ? ZERO_OK
-               : zero_fail(ZERO_ERR_DIFFERENT, "%s: the step is wrong", file->file.path);
+    if (is_right) return ZERO_OK;
+    return b ? zero_fail(ZERO_ERR_DIFFERENT, "%.200s and %.200s differ", a->file.path,
+                         b->file.path)
+             : zero_fail(ZERO_ERR_DIFFERENT, "%s: the step is wrong", a->file.path);
+}
+
+zero_status zero_step_files_run(const zero_verify_options *o, const zero_options *given)
+{
+    zero_step_file files[2] = {{.root = NULL}, {.root = NULL}};
+    struct steps steps = {&files[0], given->n_operands > 1 ? &files[1] : NULL};
+    const zero_session_own mine = {take, &steps};
+    zero_session s = {.config = o->config, .given = given, .own = &mine};
+    zero_status st = zero_step_open(given->operands[0], &files[0]);
+    if (st == ZERO_OK && steps.other) st = zero_step_open(given->operands[1], &files[1]);
+    if (st == ZERO_OK && steps.other) st = zero_step_same_model(&files[0], &files[1]);
+    if (st == ZERO_OK) st = run_session(&s, &steps, o->json);
+    zero_deadline_close(&s.deadline); /* its thread looks into this frame */
+    for (int i = 0; i < 2; i++) zero_step_close(&files[i]);
+    return st;
 }
 
 static zero_status run(void *options, const zero_options *given)
 {
-    const zero_verify_options *o = options;
-    zero_step_file file = {.root = NULL};
-    const zero_session_own mine = {take, &file};
-    zero_session s = {.config = o->config, .given = given, .own = &mine};
-    ZERO_TRY(zero_step_open(given->operands[0], &file));
-    zero_status st = run_session(&s, &file, o->json);
-    zero_deadline_close(&s.deadline); /* its thread looks into this frame */
-    zero_step_close(&file);
-    return st;
+    return zero_step_files_run(options, given);
 }
 
 const zero_command zero_command_verify = {

@@ -20,22 +20,22 @@ static int64_t part_cols(const zero_tensor *t, int64_t cols)
     return cols / zero_cut_parts(t);
 }
 
-zero_run zero_share_run(const zero_tensor *t, int64_t at, int64_t end)
+zero_stretch zero_share_run(const zero_tensor *t, int64_t at, int64_t end)
 {
     if (t->cut != ZERO_CUT_COLS || t->cols == t->whole_cols)
-        return (zero_run){at, at + t->first * t->cols, end - at};
+        return (zero_stretch){at, at + t->first * t->cols, end - at};
     int64_t here = part_cols(t, t->cols), there = part_cols(t, t->whole_cols);
     int64_t part = at / here, in_part = at % here; /* parts of all rows adjoin */
-    return (zero_run){at, part * there + t->first + in_part,
-                      zero_min(here - in_part, end - at)};
+    return (zero_stretch){at, part * there + t->first + in_part,
+                          zero_min(here - in_part, end - at)};
 }
 
-zero_run zero_share_run_of_whole(const zero_tensor *t, int64_t at, int64_t end)
+zero_stretch zero_share_run_of_whole(const zero_tensor *t, int64_t at, int64_t end)
 {
     if (t->cut != ZERO_CUT_COLS || t->cols == t->whole_cols) {
         int64_t begin = t->first * t->cols;
         int64_t from = zero_max(at, begin), to = zero_min(end, begin + t->rows * t->cols);
-        return (zero_run){from - begin, from, zero_max(to - from, 0)};
+        return (zero_stretch){from - begin, from, zero_max(to - from, 0)};
     }
     int64_t here = part_cols(t, t->cols), there = part_cols(t, t->whole_cols);
     int64_t part = at / there, in_part = zero_max(at % there - t->first, 0);
@@ -45,7 +45,7 @@ zero_run zero_share_run_of_whole(const zero_tensor *t, int64_t at, int64_t end)
     }
     int64_t from = part * there + t->first + in_part;
     int64_t n = zero_min(here - in_part, end - from);
-    return (zero_run){part * here + in_part, from, zero_max(n, 0)};
+    return (zero_stretch){part * here + in_part, from, zero_max(n, 0)};
 }
 
 /* ---- a rank's model ---- */

@@ -68,12 +68,12 @@ static inline bool zero_tensor_is_replicated(const zero_tensor *t)
  * whole one. */
 typedef struct {
     int64_t local, whole, n;
-} zero_run;
+} zero_stretch;
 
-/* The run that begins at a rank's element `at` and ends at `end` at the latest. at <
+/* The stretch that begins at a rank's element `at` and ends at `end` at the latest. at <
  * end. */
-zero_run zero_share_run(const zero_tensor *t, int64_t at, int64_t end);
+zero_stretch zero_share_run(const zero_tensor *t, int64_t at, int64_t end);
 
-/* The first run of the rank within elements [at, end) of the whole tensor; n = 0: it has
+/* The first one of the rank within elements [at, end) of the whole tensor; n = 0: it has
  * none of them. */
-zero_run zero_share_run_of_whole(const zero_tensor *t, int64_t at, int64_t end);
+zero_stretch zero_share_run_of_whole(const zero_tensor *t, int64_t at, int64_t end);

@@ -127,7 +127,7 @@ static zero_status put_piece(void *arg, const zero_state_block *piece)
     struct digest *d = arg;
     int64_t offset = d->tensor->offset, end = piece->range.end - offset;
     for (int64_t at = piece->range.begin - offset; at < end;) {
-        zero_run run = zero_share_run(d->tensor, at, end);
+        zero_stretch run = zero_share_run(d->tensor, at, end);
         /* Elements of one run go to the blocks of the whole tensor. */
         for (int64_t from = run.whole, stop; from < run.whole + run.n; from = stop) {
             stop = zero_min((from / ZERO_DIGEST_BLOCK + 1) * ZERO_DIGEST_BLOCK,
@@ -161,7 +161,7 @@ static zero_status hash_whole(struct digest *d, const zero_tensor *t,
          * in one order. */
         zero_range here = {0, 0};
         for (int64_t at = d->merging.begin; at < d->merging.end;) {
-            zero_run run = zero_share_run_of_whole(t, at, d->merging.end);
+            zero_stretch run = zero_share_run_of_whole(t, at, d->merging.end);
             if (run.n == 0) break;
             if (zero_range_is_empty(here)) here.begin = run.local;
             here.end = run.local + run.n;

@@ -11,7 +11,7 @@ zero_status zero_weights_fill(const zero_weights *weights, const zero_model *mod
         const zero_tensor *t = &model->tensors[i];
         /* In runs that adjoin in the whole tensor, too. */
         for (int64_t at = part.begin; at < part.end;) {
-            zero_run run = zero_share_run(t, at - t->offset, part.end - t->offset);
+            zero_stretch run = zero_share_run(t, at - t->offset, part.end - t->offset);
             ZERO_TRY(weights->fill(weights->arg, i, run.whole, run.whole + run.n,
                                    out + (at - range.begin)));
             at += run.n;

@@ -90,7 +90,8 @@ static zero_status multiply(zero_judge *j, const zero_judge_piece *p, void *arg)
         for (int64_t i = part.begin; zero_judge_counts(j, of) && i < part.end; i++) {
             const int64_t k = p->at + i - p->range.begin;
             const double g = (double)j->gradient[k], q = (double)j->part[k];
-            const zero_run run = zero_share_run(of, i - of->offset, part.end - of->offset);
+            const zero_stretch run =
+                zero_share_run(of, i - of->offset, part.end - of->offset);
             j->products[0] += g * g;
             j->products[1] += g * q;
             j->products[2] += q * q;
@@ -133,10 +134,9 @@ static zero_status step_back(const struct moving *m, int tensor, int64_t begin, 
     const zero_step_facts *f = &m->file->facts;
     const zero_weights first = zero_step_weights(m->file, ZERO_STEP_MOMENTUM_BEFORE),
                        second = zero_step_weights(m->file, ZERO_STEP_VARIANCE_BEFORE);
-    const zero_tensor *t = &m->model->tensors[tensor];
     const double bias1 = 1.0 - pow(f->beta1, (double)f->updates);
     const double bias2 = 1.0 - pow(f->beta2, (double)f->updates);
-    const double decay = t->decays ? f->weight_decay : 0.0;
+    const double decay = m->file->decays[tensor] ? f->weight_decay : 0.0;
     float m1[SOME], v1[SOME];
     for (int64_t at = 0, k; at < n; at += k) {
         k = zero_min(SOME, n - at);
@@ -206,7 +206,7 @@ zero_status zero_judge_measure(zero_judge *j)
         j->loss_deviation = fmax(j->loss_deviation, fabs(out.loss - j->out.loss));
         j->norm_deviation = fmax(j->norm_deviation, fabs(out.grad_norm - j->out.grad_norm));
     }
-    ZERO_TRY(zero_judge_merge(j));
+    ZERO_TRY(zero_judge_merge(j, j->model->n_tensors, j->found));
     for (int t = 0; t < j->model->n_tensors; t++) j->deviation[t] = j->found[t].deviation;
     return zero_judge_multiply(j);
 }

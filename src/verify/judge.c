@@ -27,17 +27,17 @@ zero_status zero_judge_own(zero_judge *j, zero_judge_work *fn, void *arg)
     return zero_agree_after_files(j->e->runner.comm, st);
 }
 
-zero_status zero_judge_merge(zero_judge *j)
+zero_status zero_judge_merge(zero_judge *j, int n, zero_found *found)
 {
     zero_comm *comm = j->e->runner.comm;
-    const int n = j->model->n_tensors, numbers = (int)(sizeof *j->found / sizeof(double));
+    const int numbers = (int)(sizeof *found / sizeof(double));
     ZERO_FREED zero_found *all = NULL;
     ZERO_TRY(zero_agree(comm, zero_new(&all, n * comm->size, "numbers of tensors")));
-    ZERO_TRY(zero_comm_all_gather_doubles(comm, n * numbers, (const double *)j->found,
+    ZERO_TRY(zero_comm_all_gather_doubles(comm, n * numbers, (const double *)found,
                                           (double *)all));
-    memcpy(j->found, all, (size_t)n * sizeof *all);
+    memcpy(found, all, (size_t)n * sizeof *all);
     for (int i = n; i < n * comm->size; i++) {
-        zero_found *to = &j->found[i % n], was = *to;
+        zero_found *to = &found[i % n], was = *to;
         const zero_found *from = &all[i];
         if (from->ratio > was.ratio) *to = *from;
         to->different = was.different + from->different;
@@ -84,7 +84,7 @@ static zero_status compare_piece(zero_judge *j, const zero_judge_piece *p, void 
 zero_status zero_judge_bits(zero_judge *j)
 {
     ZERO_TRY(zero_judge_own(j, compare_piece, NULL));
-    return zero_judge_merge(j);
+    return zero_judge_merge(j, j->model->n_tensors, j->found);
 }
 
 /* ---- a number of the file, by those before it ---- */
@@ -92,6 +92,7 @@ zero_status zero_judge_bits(zero_judge *j)
 /* A theory, with what it makes of all numbers alike. */
 typedef struct {
     const zero_theory *theory;
+    const zero_step_file *file;
     double bias1, bias2, norm_error;
     zero_type masters; /* ZERO_ODD_MASTERS */
 } law;
@@ -104,7 +105,8 @@ typedef struct {
 } number;
 
 typedef struct {
-    double error[ZERO_LINKS], limit[ZERO_LINKS];
+    double error[ZERO_LINKS]; /* with its sign */
+    double limit[ZERO_LINKS];
 } verdict;
 
 static law make_law(const zero_judge *j, const zero_theory *theory)
@@ -115,6 +117,7 @@ static law make_law(const zero_judge *j, const zero_theory *theory)
         (double)(f->updates + 1 - (odd & (ZERO_ODD_EARLIER | ZERO_ODD_STALE) ? 1 : 0) +
                  (odd & ZERO_ODD_LATER ? 1 : 0));
     law l = {.theory = theory,
+             .file = j->file,
              .bias1 = 1.0 - pow(f->beta1, t),
              .bias2 = 1.0 - pow(f->beta2, t),
              .norm_error = j->out.grad_norm > 0.0 && f->clip > 0.0
@@ -124,14 +127,14 @@ static law make_law(const zero_judge *j, const zero_theory *theory)
     return l;
 }
 
-static verdict judge(const zero_judge *j, const law *l, const number *n)
+static verdict judge(const law *l, const number *n)
 {
-    const zero_step_facts *f = &j->file->facts;
+    const zero_step_facts *f = &l->file->facts;
     const zero_theory *th = l->theory;
     const unsigned odd = th->odd;
-    const bool is_given = j->file->has[ZERO_STEP_GRADIENT];
+    const bool is_given = l->file->has[ZERO_STEP_GRADIENT];
     const double rough =
-        j->file->type == ZERO_FP32 ? 0x1p-20 : zero_judge_ulp(j->file->type);
+        l->file->type == ZERO_FP32 ? 0x1p-20 : zero_judge_ulp(l->file->type);
     const double b1 = f->beta1, b2 = f->beta2;
     const double decay =
         (n->decays || odd & ZERO_ODD_ALL_DECAY) && !(odd & ZERO_ODD_NONE_DECAYS)
@@ -148,18 +151,18 @@ static verdict judge(const zero_judge *j, const law *l, const number *n)
                  : (0x1p-22 + halves) * (fabs(n->m1) + fabs(n->m)) / (1.0 - b1) + 0x1p-90;
     const double x =
         n->clip * (th->whole * n->x + th->part * n->part) + (is_given ? 0.0 : l2);
-    r.error[ZERO_LINK_GRADIENT] = fabs(x1 - x);
+    r.error[ZERO_LINK_GRADIENT] = x1 - x;
     r.limit[ZERO_LINK_GRADIENT] =
         n->clip * ZERO_JUDGE_FACTOR * n->deviation * (fabs(th->whole) + fabs(th->part)) +
         lost + (rough + l->norm_error) * fabs(x);
     /* Moments. */
     const double y = x1 + (is_given ? l2 : 0.0);
     const double rounded = 0x1p-22 * (fabs(x1) + fabs(l2)); /* of their sum */
-    r.error[ZERO_LINK_MOMENTUM] = is_given ? fabs(n->m1 - b1 * n->m - (1.0 - b1) * y) : 0.0;
+    r.error[ZERO_LINK_MOMENTUM] = is_given ? n->m1 - b1 * n->m - (1.0 - b1) * y : 0.0;
     r.limit[ZERO_LINK_MOMENTUM] =
         (0x1p-21 + halves) * (fabs(n->m) + fabs(n->m1) + fabs(y)) + rounded + 0x1p-90;
     const double square = (1.0 - b2) * y * y;
-    r.error[ZERO_LINK_VARIANCE] = fabs(n->v1 - b2 * n->v - square);
+    r.error[ZERO_LINK_VARIANCE] = n->v1 - b2 * n->v - square;
     r.limit[ZERO_LINK_VARIANCE] =
         (0x1p-20 + halves) * (b2 * n->v + square) +
         (1.0 - b2) * (lost + rounded) * (2.0 * fabs(y) + lost + rounded) + 0x1p-124;
@@ -169,7 +172,7 @@ static verdict judge(const zero_judge *j, const law *l, const number *n)
     const double v1 = (is_stale ? n->v : n->v1) / l->bias2;
     const double root = odd & ZERO_ODD_EPS_INSIDE ? sqrt(v1 + f->eps) : sqrt(v1) + f->eps;
     const double moved = f->lr * (m1 / root + apart * n->before);
-    r.error[ZERO_LINK_WEIGHT] = fabs(n->after - (n->before - moved));
+    r.error[ZERO_LINK_WEIGHT] = n->after - (n->before - moved);
     r.limit[ZERO_LINK_WEIGHT] =
         (0x1p-22 + halves) * fabs(n->before) + (0x1p-19 + halves) * fabs(moved);
     if (odd & ZERO_ODD_MASTERS) {
@@ -190,8 +193,9 @@ static int worst_of(const verdict *r, int only, double *ratio)
     *ratio = 1.0;
     for (int k = 0; k < ZERO_LINKS; k++) {
         if (only >= 0 && k != only) continue;
-        if (r->error[k] <= r->limit[k]) continue;
-        const double by = r->limit[k] > 0.0 ? r->error[k] / r->limit[k] : 0x1p100;
+        const double error = fabs(r->error[k]);
+        if (error <= r->limit[k]) continue;
+        const double by = r->limit[k] > 0.0 ? error / r->limit[k] : 0x1p100;
         if (worst < 0 || by > *ratio) worst = k, *ratio = isnan(by) ? 0x1p100 : by;
     }
     return worst;
@@ -201,6 +205,10 @@ static int worst_of(const verdict *r, int only, double *ratio)
 
 struct trial {
     law right, other; /* other.theory NULL: the file is judged by the right one */
+    /* Or beside another file, whose law is `other`: */
+    zero_judge *beside;
+    zero_found *pairs; /* [ZERO_STEP_PARTS][n_tensors] */
+    bool judges;
 };
 
 /* Reads the file's numbers of a piece; with a shift a result is that of other rows. */
@@ -251,7 +259,7 @@ static number number_at(const zero_judge *j, const zero_judge_piece *p, int t, i
                     .x = (double)j->gradient[p->at + k],
                     .part = (double)j->part[p->at + k],
                     .deviation = j->deviation[t],
-                    .decays = j->model->tensors[t].decays};
+                    .decays = j->file->decays[t]};
 }
 
 static double clip_of(const zero_judge *j, const zero_theory *th, const zero_tensor *t,
@@ -261,7 +269,8 @@ static double clip_of(const zero_judge *j, const zero_theory *th, const zero_ten
     return zero_judge_clip(j, sqrt(j->shares[zero_judge_share(j, t, whole)]));
 }
 
-static void note(zero_found *f, int64_t whole, int link, double ratio, const verdict *r)
+static void note(zero_found *f, int64_t whole, int link, double ratio, double error,
+                 double limit)
 {
     f->first = f->wrong == 0.0 ? (double)whole : fmin(f->first, (double)whole);
     f->last = fmax(f->last, (double)whole);
@@ -270,8 +279,45 @@ static void note(zero_found *f, int64_t whole, int link, double ratio, const ver
     f->ratio = ratio;
     f->link = link;
     f->at = (double)whole;
-    f->error = r->error[link];
-    f->limit = r->limit[link];
+    f->error = fabs(error);
+    f->limit = limit;
+}
+
+/* Two files: the bits of each number, inputs as they are, and results by their distances
+ * from what each file's numbers before them say: a difference is found where it begins. */
+static void pair_row(zero_judge *j, const zero_judge_piece *p, const struct trial *trial,
+                     int t, int64_t at, int64_t end, int64_t whole)
+{
+    static const int part_of[ZERO_LINKS] = {ZERO_STEP_GRADIENT, ZERO_STEP_MOMENTUM_AFTER,
+                                            ZERO_STEP_VARIANCE_AFTER, ZERO_STEP_AFTER};
+    const law *mine = &trial->right, *theirs = &trial->other;
+    const zero_judge *b = trial->beside;
+    const int n = j->model->n_tensors;
+    const bool have_gradients =
+        mine->file->has[ZERO_STEP_GRADIENT] && theirs->file->has[ZERO_STEP_GRADIENT];
+    const int parts = have_gradients ? ZERO_STEP_PARTS : ZERO_STEP_GRADIENT;
+    for (int64_t i = at; i < end; i++) {
+        const int64_t k = i - p->range.begin, place = whole + i - at;
+        for (int part = 0; part < parts; part++) {
+            zero_found *f = &trial->pairs[part * n + t];
+            const float *x = &j->room[part * AT_ONCE + k],
+                        *y = &b->room[part * AT_ONCE + k];
+            const double by = fabs((double)*x - (double)*y);
+            f->different += memcmp(x, y, sizeof *x) != 0;
+            if (part < ZERO_STEP_AFTER && by != 0.0) note(f, place, part, by, by, 0.0);
+        }
+        if (!trial->judges) continue;
+        number x = number_at(j, p, t, i), y = number_at(b, p, t, i);
+        x.clip = mine->theory->clip, y.clip = theirs->theory->clip;
+        const verdict r = judge(mine, &x), q = judge(theirs, &y);
+        for (int link = 0; link < ZERO_LINKS; link++) {
+            const double error = fabs(r.error[link] - q.error[link]);
+            const double limit = r.limit[link] + q.limit[link];
+            if (!(error <= limit))
+                note(&trial->pairs[part_of[link] * n + t], place, link, error / limit,
+                     error, limit);
+        }
+    }
 }
 
 /* Elements [at, end) of a piece, in one row of a tensor, of which `whole` is the first. */
@@ -286,9 +332,10 @@ static void judge_row(zero_judge *j, const zero_judge_piece *p, const struct tri
     for (int64_t i = at; !is_shifted && i < end; i++) {
         number n = number_at(j, p, t, i);
         n.clip = trial->right.theory->clip;
-        const verdict r = judge(j, &trial->right, &n);
+        const verdict r = judge(&trial->right, &n);
         const int link = worst_of(&r, -1, &ratio);
-        if (link >= 0 && !other) note(&j->found[t], whole + i - at, link, ratio, &r);
+        if (link >= 0 && !other)
+            note(&j->found[t], whole + i - at, link, ratio, r.error[link], r.limit[link]);
         is_wrong |= link >= 0;
     }
     if (other && other->odd & ZERO_ODD_WORDS && t == ZERO_WTE &&
@@ -298,7 +345,7 @@ static void judge_row(zero_judge *j, const zero_judge_piece *p, const struct tri
         number n = number_at(j, p, t, i);
         n.clip = clip_of(j, other, of, whole + i - at);
         if (other->odd & ZERO_ODD_NO_HEAD && t == ZERO_WTE) n.x = 0.0;
-        const verdict r = judge(j, &trial->other, &n);
+        const verdict r = judge(&trial->other, &n);
         j->misfits = worst_of(&r, is_shifted ? other->link : -1, &ratio) >= 0;
     }
 }
@@ -306,21 +353,23 @@ static void judge_row(zero_judge *j, const zero_judge_piece *p, const struct tri
 static zero_status judge_piece(zero_judge *j, const zero_judge_piece *p, void *arg)
 {
     const struct trial *trial = arg;
-    const bool tries = trial->other.theory != NULL;
+    const bool tries = !trial->beside && trial->other.theory != NULL;
     bool is_concerned = !tries;
     zero_range part;
     for (int t = -1; zero_next_part(j->model, p->group, p->range, &t, &part);)
         is_concerned |= j->found[t].wrong > 0.0;
     if (!is_concerned || j->misfits) return ZERO_OK;
-    ZERO_TRY(read_piece(j, p, trial->other.theory));
+    ZERO_TRY(read_piece(j, p, tries ? trial->other.theory : NULL));
+    if (trial->beside) ZERO_TRY(read_piece(trial->beside, p, NULL));
     for (int t = -1; zero_next_part(j->model, p->group, p->range, &t, &part);) {
         const zero_tensor *of = &j->model->tensors[t];
         if (!zero_judge_counts(j, of) || (tries && j->found[t].wrong == 0.0)) continue;
         for (int64_t at = part.begin; at < part.end;) {
-            const zero_run run = zero_share_run(of, at - of->offset, part.end - of->offset);
+            const zero_stretch run =
+                zero_share_run(of, at - of->offset, part.end - of->offset);
             const int64_t left = of->whole_cols - run.whole % of->whole_cols;
             const int64_t n = zero_min(run.n, left);
-            judge_row(j, p, trial, t, at, at + n, run.whole);
+            (trial->beside ? pair_row : judge_row)(j, p, trial, t, at, at + n, run.whole);
             at += n;
         }
     }
@@ -341,13 +390,29 @@ zero_status zero_judge_all(zero_judge *j)
                                                     ? j->found[t].different
                                                     : 0.0};
     ZERO_TRY(zero_judge_own(j, judge_piece, &trial));
-    return zero_judge_merge(j);
+    return zero_judge_merge(j, j->model->n_tensors, j->found);
+}
+
+zero_status zero_judge_pair(zero_judge *j, zero_judge *beside, bool judges,
+                            zero_found *pairs)
+{
+    const zero_theory right = right_theory(j), other = right_theory(beside);
+    const int n = ZERO_STEP_PARTS * j->model->n_tensors;
+    struct trial trial = {.right = make_law(j, &right),
+                          .other = make_law(beside, &other),
+                          .beside = beside,
+                          .pairs = pairs,
+                          .judges = judges};
+    j->misfits = false;
+    memset(pairs, 0, (size_t)n * sizeof *pairs);
+    ZERO_TRY(zero_judge_own(j, judge_piece, &trial));
+    return zero_judge_merge(j, n, pairs);
 }
 
 zero_status zero_judge_try(zero_judge *j, const zero_theory *theory, bool *fits)
 {
     const zero_theory right = right_theory(j);
-    struct trial trial = {make_law(j, &right), make_law(j, theory)};
+    struct trial trial = {.right = make_law(j, &right), .other = make_law(j, theory)};
     trial.other.masters = j->file->type == ZERO_FP16 ? ZERO_FP16 : ZERO_BF16;
     j->misfits = false;
     ZERO_TRY(zero_judge_own(j, judge_piece, &trial));

@@ -87,6 +87,12 @@ ZERO_NODISCARD zero_status zero_judge_all(zero_judge *j);
 ZERO_NODISCARD zero_status zero_judge_try(zero_judge *j, const zero_theory *theory,
                                           bool *fits);
 
+/* pairs[ZERO_STEP_PARTS][n_tensors]: j's file and the other one's, number by number: bits
+ * and inputs, and with `judges`, for which both are measured, results.
+ * Collective. */
+ZERO_NODISCARD zero_status zero_judge_pair(zero_judge *j, zero_judge *beside, bool judges,
+                                           zero_found *pairs);
+
 /* Some of the step's tokens. */
 typedef struct {
     const zero_step_file *file;
@@ -122,8 +128,8 @@ typedef struct {
 typedef zero_status zero_judge_work(zero_judge *j, const zero_judge_piece *p, void *arg);
 ZERO_NODISCARD zero_status zero_judge_own(zero_judge *j, zero_judge_work *fn, void *arg);
 bool zero_judge_counts(const zero_judge *j, const zero_tensor *t);
-/* What the ranks have found of each tensor, put together. Collective. */
-ZERO_NODISCARD zero_status zero_judge_merge(zero_judge *j);
+/* What the ranks have found in n places, put together. Collective. */
+ZERO_NODISCARD zero_status zero_judge_merge(zero_judge *j, int n, zero_found *found);
 /* Whose share an element is in: of the dimension that frameworks cut, as torch.chunk()
  * deals. */
 int64_t zero_judge_share(const zero_judge *j, const zero_tensor *t, int64_t whole);

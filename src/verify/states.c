@@ -55,7 +55,8 @@ static zero_status take_block(void *arg, const zero_state_block *block)
 {
     const struct piece *p = arg;
     const int64_t at = block->range.begin - p->tensor->offset;
-    const zero_run run = zero_share_run(p->tensor, at, at + zero_range_len(block->range));
+    const zero_stretch run =
+        zero_share_run(p->tensor, at, at + zero_range_len(block->range));
     memcpy(p->out + (run.whole - p->begin), block->part[p->part],
            (size_t)run.n * sizeof(float));
     return ZERO_OK;
@@ -67,7 +68,7 @@ static zero_status read_held(zero_engine *e, int tensor, struct piece *p, int64_
     const zero_tensor *t = p->tensor = &e->schedule.model->tensors[tensor];
     const zero_range held = zero_states_held(&e->schedule, t->group);
     for (int64_t at = p->begin; at < end;) {
-        const zero_run run = zero_share_run_of_whole(t, at, end);
+        const zero_stretch run = zero_share_run_of_whole(t, at, end);
         if (run.n == 0) break;
         const int64_t first = t->offset + run.local;
         const zero_range has = zero_range_overlap((zero_range){first, first + run.n}, held);

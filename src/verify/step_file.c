@@ -19,33 +19,25 @@ const char *const zero_step_prefixes[ZERO_STEP_PARTS] = {
 /* A member of "step", read and written by one row. */
 typedef struct {
     zero_field field;
-    bool is_needed;
-    double most; /* of numbers, which are 0 or more */
+    enum { FREE, NEEDED, COUNTS } is; /* may be missing; not; and decides the numbers */
+    double most;                      /* of numbers, which are 0 or more */
 } fact;
 
-#define FACT(member, is_needed, most) \
+#define FACT(member, is, most) \
     { \
-        ZERO_FIELD(zero_step_facts, member), is_needed, most \
+        ZERO_FIELD(zero_step_facts, member), is, most \
     }
 
 static const fact facts[] = {
-    FACT(framework, true, 0),
-    FACT(sharding, false, 0),
-    FACT(dtype, true, 0),
-    FACT(updates, true, 0x1p53),
-    FACT(lr, true, 1e30),
-    FACT(beta1, true, 1),
-    FACT(beta2, true, 1),
-    FACT(eps, true, 1e30),
-    FACT(weight_decay, true, 1e30),
-    FACT(clip, true, 1e30),
-    FACT(loss_scale, false, 0x1p32),
-    FACT(step, false, 0x1p40),
-    FACT(seed, false, 0x1p53),
-    FACT(dropout, false, 0.99),
-    FACT(activations, false, 0),
-    FACT(slices, false, 4096),
-    FACT(reproducible, false, 0),
+    FACT(framework, NEEDED, 0),       FACT(sharding, FREE, 0),
+    FACT(dtype, COUNTS, 0),           FACT(updates, COUNTS, 0x1p53),
+    FACT(lr, COUNTS, 1e30),           FACT(beta1, COUNTS, 1),
+    FACT(beta2, COUNTS, 1),           FACT(eps, COUNTS, 1e30),
+    FACT(weight_decay, COUNTS, 1e30), FACT(clip, COUNTS, 1e30),
+    FACT(loss_scale, FREE, 0x1p32),   FACT(step, FREE, 0x1p40),
+    FACT(seed, FREE, 0x1p53),         FACT(dropout, FREE, 0.99),
+    FACT(activations, FREE, 0),       FACT(slices, FREE, 4096),
+    FACT(reproducible, FREE, 0),
 };
 
 static zero_status read_fact(const char *path, const json_t *root, const fact *f,
@@ -56,7 +48,7 @@ static zero_status read_fact(const char *path, const json_t *root, const fact *f
     const bool is_there = json_object_get(root, key) != NULL;
     double real = 0.0;
     if (f->field.kind == ZERO_FIELD_TEXT) *(const char **)at = "";
-    if (!is_there && !f->is_needed) return ZERO_OK;
+    if (!is_there && f->is == FREE) return ZERO_OK;
     switch (f->field.kind) {
     case ZERO_FIELD_TEXT: return zero_json_text(path, root, key, at);
     case ZERO_FIELD_FLAG: return zero_json_flag(path, root, key, at);
@@ -211,10 +203,12 @@ zero_status zero_step_open(const char *path, zero_step_file *file)
 }
 
 /* Names may have one prefix more than the model's. */
-static zero_status find_decays(const zero_step_file *f, zero_model *model)
+static zero_status find_decays(zero_step_file *f, zero_model *model)
 {
     size_t i;
     const json_t *name;
+    f->n_tensors = model->n_tensors;
+    ZERO_TRY(zero_new(&f->decays, model->n_tensors, "tensors of a step file"));
     for (int t = 0; t < model->n_tensors; t++) model->tensors[t].decays = true;
     json_array_foreach(f->no_decay, i, name)
     {
@@ -232,6 +226,7 @@ static zero_status find_decays(const zero_step_file *f, zero_model *model)
                      f->file.path, i);
         model->tensors[t].decays = false;
     }
+    for (int t = 0; t < model->n_tensors; t++) f->decays[t] = model->tensors[t].decays;
     return ZERO_OK;
 }
 
@@ -261,10 +256,57 @@ void zero_step_close(zero_step_file *f)
     for (int p = 0; p < ZERO_STEP_PARTS; p++) zero_hugging_face_close(&f->parts[p]);
     free(f->tokens);
     free(f->targets);
+    free(f->decays);
     zero_safetensors_destroy(&f->table);
     json_decref(f->root);
     zero_file_close(&f->file);
     *f = (zero_step_file){.root = NULL};
+}
+
+/* ---- two files ---- */
+
+/* True if they are equal; else they are added. */
+static bool compare_fact(json_t *all, const char *name, json_t *x, json_t *y)
+{
+    const size_t flags = JSON_ENCODE_ANY | JSON_REAL_PRECISION(17);
+    const bool is_equal = json_equal(x, y);
+    if (!is_equal) {
+        ZERO_FREED char *own = json_dumps(x, flags), *other = json_dumps(y, flags);
+        json_array_append_new(
+            all, json_pack("{s:s, s:s, s:s}", "name", name, "x", own, "y", other));
+    }
+    json_decref(x);
+    json_decref(y);
+    return is_equal;
+}
+
+json_t *zero_step_compare_facts(const zero_step_file *a, const zero_step_file *b,
+                                bool *alike)
+{
+    json_t *all = json_array();
+    int64_t decay[2] = {0};
+    *alike = true;
+    for (int i = 0; i < ZERO_COUNT(facts); i++) {
+        const bool is_equal =
+            compare_fact(all, facts[i].field.name, fact_value(&facts[i], &a->facts),
+                         fact_value(&facts[i], &b->facts));
+        *alike &= is_equal || facts[i].is != COUNTS;
+    }
+    for (int t = 0; t < a->n_tensors; t++) {
+        decay[0] += a->decays[t], decay[1] += b->decays[t];
+        *alike &= a->decays[t] == b->decays[t];
+    }
+    const struct {
+        const char *name;
+        int64_t x, y;
+    } counts[] = {{"tensors that decay", decay[0], decay[1]},
+                  {"ranks", a->ranks, b->ranks},
+                  {"microbatches", a->microbatches, b->microbatches},
+                  {"sequences", a->batch, b->batch}};
+    for (int i = 0; i < ZERO_COUNT(counts); i++)
+        compare_fact(all, counts[i].name, json_integer(counts[i].x),
+                     json_integer(counts[i].y));
+    return all;
 }
 
 /* ---- values ---- */

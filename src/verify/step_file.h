@@ -64,6 +64,8 @@ typedef struct {
     double loss, norm;         /* NAN: not in the file */
     zero_hugging_face parts[ZERO_STEP_PARTS]; /* once it is matched */
     bool has[ZERO_STEP_PARTS];                /* false: zeros, or no gradient */
+    bool *decays;                             /* [n_tensors] owned */
+    int n_tensors;
 } zero_step_file;
 
 /* Reads all but the weights. */
@@ -75,6 +77,10 @@ void zero_step_close(zero_step_file *file); /* accepts a zeroed one */
 
 /* Sequences of the step. */
 int64_t zero_step_samples(const zero_step_file *file);
+/* The facts in which matched files differ: a new array of {name, x, y}. *alike: none of
+ * them has a part in the numbers. */
+json_t *zero_step_compare_facts(const zero_step_file *a, const zero_step_file *b,
+                                bool *alike);
 /* The values of a part; zeros if the file has none. */
 zero_weights zero_step_weights(zero_step_file *file, zero_step_part part);
 /* A zero_source's: `arg` is a zero_step_file. After the last sequence come copies of the

@@ -73,7 +73,7 @@ static void check_runs(const zero_state_table *t, const zero_state_local *local,
 {
     const zero_tensor *of = &local->tensors[x->tensor];
     for (int64_t at = x->begin; at < x->end;) {
-        zero_run run = zero_share_run(of, at, x->end);
+        zero_stretch run = zero_share_run(of, at, x->end);
         int64_t last = run.whole + run.n - 1;
         assert_int_equal(zero_state_holder(t, x->tensor, run.whole), local->p);
         assert_int_equal(zero_state_holder(t, x->tensor, last), local->p);

@@ -41,7 +41,7 @@ static void fill(const struct part *part, int group, zero_range range, int array
         const zero_tensor *t = &part->model.tensors[i];
         zero_range here = zero_range_overlap(zero_range_of_tensor(t), range);
         for (int64_t at = here.begin; at < here.end; at++) {
-            zero_run run = zero_share_run(t, at - t->offset, at - t->offset + 1);
+            zero_stretch run = zero_share_run(t, at - t->offset, at - t->offset + 1);
             out[at - range.begin] = value(i, array, run.whole);
         }
     }

@@ -19,7 +19,7 @@ static void share_of(const zero_model *whole, int ranks, int rank, int slices,
 static void mark_elements(const zero_tensor *t, unsigned char *seen)
 {
     for (int64_t at = 0, end = t->rows * t->cols; at < end;) {
-        zero_run run = zero_share_run(t, at, end);
+        zero_stretch run = zero_share_run(t, at, end);
         assert_true(run.local == at && run.n > 0 && run.n <= end - at);
         for (int64_t i = 0; i < run.n; i++) seen[run.whole + i]++;
         at += run.n;
@@ -34,10 +34,10 @@ static void check_other_way(const zero_tensor *t, int64_t piece)
     for (int64_t begin = 0; begin < whole; begin += piece) {
         int64_t end = begin + piece < whole ? begin + piece : whole;
         for (int64_t at = begin; at < end;) {
-            zero_run run = zero_share_run_of_whole(t, at, end);
+            zero_stretch run = zero_share_run_of_whole(t, at, end);
             if (run.n == 0) break;
             assert_true(run.whole >= at && run.whole + run.n <= end);
-            zero_run back = zero_share_run(t, run.local, run.local + run.n);
+            zero_stretch back = zero_share_run(t, run.local, run.local + run.n);
             assert_true(back.whole == run.whole && back.n == run.n);
             found += run.n;
             at = run.whole + run.n;
@@ -71,7 +71,7 @@ static void check_initial_values(test_pool *pool, const zero_tensor *t, int numb
     float *whole = test_floats(pool, n), *run_values = test_floats(pool, n);
     zero_tensor_init(t, number, 7, 0, n, whole);
     for (int64_t at = 0, end = t->rows * t->cols; at < end;) {
-        zero_run run = zero_share_run(t, at, end);
+        zero_stretch run = zero_share_run(t, at, end);
         zero_tensor_init(t, number, 7, run.whole, run.n, run_values);
         assert_same(run.n, run_values, whole + run.whole);
         at += run.n;

@@ -99,7 +99,7 @@ exits 2
 says 'damaged, line 2' err
 : >empty
 refuses 2 'empty: expected the metrics of a run' 0 compare empty loud
-refuses 2 'zero: compare needs two files of --metrics, found 1' 0 compare loud
+refuses 2 'zero: compare needs two files of --metrics, or two step files, found 1' 0 compare loud
 
 # Options given more than once.
 notes() { # notes N: the last run printed this many

@@ -47,6 +47,18 @@ right 3 mode=fsdp2
 right 2 mode=fsdp2 model=llama dtype=bf16 accumulation=2
 right 3 mode=zero1
 right 0 steps=1 dtype=bf16
+# Two frameworks' layouts of one step beside each other, and one that is wrong.
+step 3 mode=ddp steps=1
+mv step.safetensors ddp.safetensors
+step 3 mode=fsdp2 steps=1
+"$zero" compare ddp.safetensors step.safetensors >out 2>err || complain "compare: $(cat out err)"
+says '^ddp.*differs +sharding: "ddp" . "fsdp2".* 0 different' out
+step 3 mode=ddp
+mv step.safetensors ddp.safetensors
+step 3 mode=fsdp2 fault=eps_inside
+"$zero" compare ddp.safetensors step.safetensors >out 2>err && complain "compare: $(cat out)"
+says 'first +weight of wte.weight: rows' out
+says 'ddp.safetensors: every tensor is right.*step.safetensors: [0-9]+ tensors wrong' out
 if "$python" -c "import deepspeed" >out 2>err; then
     right 3 mode=deepspeed1 uneven=1
     right 2 mode=deepspeed2 model=llama dtype=bf16 accumulation=4

@@ -49,7 +49,7 @@ static inline void fill(const zero_model *model, int group, zero_range range, in
         const zero_tensor *t = &model->tensors[i];
         zero_range here = zero_range_overlap(zero_range_of_tensor(t), range);
         for (int64_t at = here.begin; at < here.end;) {
-            zero_run run = zero_share_run(t, at - t->offset, here.end - t->offset);
+            zero_stretch run = zero_share_run(t, at - t->offset, here.end - t->offset);
             for (int64_t k = 0; k < run.n; k++, at++)
                 out[at - range.begin] = value(i, state, run.whole + k);
         }
