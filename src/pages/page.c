@@ -57,6 +57,9 @@ static json_t *page_facts(const zero_page *page)
         is_whole = put(tree, "settings", zero_runs_settings(page->runs, page->n_runs));
     if (is_whole && page->trace)
         is_whole = put(tree, "timeline", zero_page_timeline(page->trace));
+    if (is_whole && page->n_studies > 1)
+        is_whole =
+            put(tree, "together", zero_page_together(page->studies, page->n_studies));
     for (int k = 0; k < page->n_studies && is_whole; k++)
         is_whole = json_array_append_new(studies, zero_page_study(page->studies[k])) == 0;
     if (is_whole) return tree;

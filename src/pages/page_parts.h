@@ -20,3 +20,5 @@ json_t *zero_page_timeline(const zero_traced *trace);
 json_t *zero_page_stairs(const json_t *program);
 /* A scaling study: its report with "plots". */
 json_t *zero_page_study(const json_t *study);
+/* Efficiencies of several in one plot; without a "plot" if none is known. */
+json_t *zero_page_together(json_t *const *studies, int n);

@@ -63,6 +63,22 @@ static json_t *plot_facts(const json_t *study, int what)
                      "ticks", ticks);
 }
 
+json_t *zero_page_together(json_t *const *studies, int n)
+{
+    json_t *stages = json_array(), *stage, *tree = json_pack("{s:o}", "stages", stages);
+    for (int k = 0; k < n; k++) {
+        size_t i;
+        json_array_foreach(json_object_get(studies[k], "stages"), i, stage)
+        {
+            json_t *own = json_copy(stage);
+            json_object_set(own, "scaling", json_object_get(studies[k], "scaling"));
+            json_array_append_new(stages, own);
+        }
+    }
+    json_object_set_new(tree, "plot", plot_facts(tree, EFFICIENCY));
+    return tree;
+}
+
 json_t *zero_page_study(const json_t *study)
 {
     json_t *tree = json_copy((json_t *)study), *drawn = json_array();

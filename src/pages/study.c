@@ -78,6 +78,18 @@ int zero_study_count(const json_t *study, const char *state)
 
 /* ---- a measurement ---- */
 
+/* Of the `run` and `final` lines, `steps` and `seconds` of one: how even the ranks were,
+ * and what of the machine's measured speed and of the wire's they used. */
+static const char of_the_machine[] =
+    "imbalance = final/rank_seconds/compute/most / final/rank_seconds/compute/mean - 1; "
+    "slowest_rank = least(final/rank_seconds/compute/ranks, item == "
+    "final/rank_seconds/compute/most ? index : 0 / 0); products_share = 1 * "
+    "final/peak/share; inside_bytes = sum(final/communication, "
+    "or(inside_nodes/bytes_sent, 0)) / steps; across_bytes = sum(final/communication, "
+    "or(across_nodes/bytes_sent, 0)) / steps; wire_share = sum(final/communication, "
+    "or(across_nodes/bytes_sent, 0)) / steps * run/ranks / run/nodes/count / seconds / "
+    "run/wire/bytes_per_second; resumed_step = 1 * run/resumed_step";
+
 zero_status zero_study_measure(json_t *point, const zero_metrics_file *file, int64_t steps,
                                int64_t warm_up)
 {
@@ -127,6 +139,11 @@ zero_status zero_study_measure(json_t *point, const zero_metrics_file *file, int
         zero_fact_at(file->run, "nodes/fake"), "run", file->run);
     ZERO_TRY(zero_allocated(measured, "%s: no memory for a point", file->path));
     json_object_update_new(point, measured);
+    json_auto_t *lines =
+        json_pack("{s:O, s:O, s:f, s:f}", "run", file->run, "final", file->final, "steps",
+                  (double)steps, "seconds", t.median);
+    json_object_update_new(point,
+                           zero_facts_pick(&(zero_scope){.node = lines}, of_the_machine));
     return ZERO_OK;
 }
 
@@ -143,7 +160,9 @@ static void put_in_order(json_t *point)
         measured[] =
             "step_seconds; tokens; tokens_per_rank; tokens_per_second; "
             "tokens_per_rank_and_second; efficiency; efficiency_low; efficiency_high; "
-            "efficiency_to_ranks; exposed_share; cores_per_rank; nodes";
+            "efficiency_to_ranks; exposed_share; cores_per_rank; nodes; imbalance; "
+            "slowest_rank; products_share; wire_share; inside_bytes; across_bytes; "
+            "resumed_step";
     const char *const parts[] = {
         "stage; ranks; state", zero_point_is(point, "failed") ? failed : "",
         "metrics; started; load", zero_point_is(point, "measured") ? measured : "",
@@ -203,4 +222,9 @@ zero_status zero_study_show(const json_t *study, bool has_plan, bool has_simulat
 zero_status zero_study_print(const json_t *report, FILE *out)
 {
     return zero_print_form("study", "text", report, zero_legible_print, out);
+}
+
+zero_status zero_study_check(const json_t *report, FILE *out)
+{
+    return zero_print_form("study", "checklist", report, zero_legible_print, out);
 }

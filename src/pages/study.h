@@ -66,4 +66,6 @@ ZERO_NODISCARD zero_status zero_study_parse(json_t **report, const char *path,
                                             const void *text, size_t len);
 
 ZERO_NODISCARD zero_status zero_study_print(const json_t *report, FILE *out);
+/* The rules of Hoefler and Belli (SC'15), which of them it meets, and by what. */
+ZERO_NODISCARD zero_status zero_study_check(const json_t *report, FILE *out);
 void zero_studies_print_csv(json_t *const *reports, int n, FILE *out);

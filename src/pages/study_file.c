@@ -30,7 +30,8 @@ static const char columns[] =
     "simulated_seconds = simulated/step_seconds; simulated_exposed_share = "
     "simulated/exposed_share; started; load_1 = load/0; load_5 = load/1; load_15 = load/2; "
     "hosts = run/hosts; cpu = run/cpu; cores_per_rank; collectives = run/collectives; mpi "
-    "= run/mpi; commit = run/commit; command = run/command";
+    "= run/mpi; commit = run/commit; command = run/command; imbalance; slowest_rank; "
+    "products_share; wire_share; inside_bytes; across_bytes; resumed_step";
 
 void zero_study_print_csv(const json_t *study, FILE *out)
 {
@@ -225,7 +226,9 @@ static const char row_spec[] =
     "1 * step_seconds/lower_quartile; upper_quartile = 1 * step_seconds/upper_quartile; "
     "exposed_share = 1 * exposed_share; planned_seconds = 1 * planned/step_seconds; "
     "simulated_seconds = 1 * simulated/step_seconds; peak_bytes; fake_nodes? = state == "
-    "\"measured\" && nodes/fake";
+    "\"measured\" && nodes/fake; imbalance = 1 * imbalance; products_share = 1 * "
+    "products_share; wire_share = 1 * wire_share; inside_bytes = 1 * inside_bytes; "
+    "across_bytes = 1 * across_bytes";
 
 /* `file` is where the study was read; NULL: nowhere. */
 static zero_status make_report(const char *path, const char *file, const json_t *study,
@@ -339,7 +342,8 @@ void zero_studies_print_csv(json_t *const *reports, int n, FILE *out)
     static const char spec[] =
         "study = more/path; scaling; stage; ranks; measured; tokens_per_second; "
         "efficiency; step_seconds; lower_quartile; upper_quartile; exposed_share; "
-        "planned_seconds; simulated_seconds; peak_bytes; fake_nodes";
+        "planned_seconds; simulated_seconds; peak_bytes; fake_nodes; imbalance; "
+        "products_share; wire_share; inside_bytes; across_bytes";
     zero_csv_rows(spec, "", NULL, NULL, true, out);
     for (int k = 0; k < n; k++) {
         const zero_scope report = {.node = reports[k]};

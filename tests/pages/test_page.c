@@ -170,6 +170,12 @@ TEST(a_study_draws_its_stages)
     assert_has(text, "<code>zero train</code>");
     assert_has(text, "From 1 ranks on there are fewer cores than ranks");
     assert_null(strstr(text, "Memory of rank 0"));
+    assert_null(strstr(text, "Efficiency of all studies"));
+    free(text);
+    json_t *both[] = {study, study}; /* in one picture, and each alone */
+    text = print(&(zero_page){.studies = both, .n_studies = 2});
+    assert_has(text, "Efficiency of all studies");
+    assert_has(text, "<title>strong, stage 3, 4 ranks: 50 %");
     free(text);
     json_decref(study);
 }

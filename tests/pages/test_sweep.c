@@ -105,6 +105,8 @@ TEST(each_stage_is_compared_with_its_fewest_measured_ranks)
 
 /* ---- metrics ---- */
 
+static char *text_of(const json_t *study, const char *field, bool is_table);
+
 #define RUN \
     "{\"run\": {\"resumed_step\": 0, \"ranks\": 2, \"nodes\": {\"count\": 1, \"fake\": " \
     "false}, \"hosts\": [\"a\"], \"cores\": 2, \"node_cores\": 3}}\n"
@@ -131,6 +133,33 @@ TEST(a_point_is_what_its_metrics_say)
     is(p, "exposed_share == 0.5 && nodes/count == 1 && !nodes/fake");
     is(p, "cores_per_rank == 1.5 && tokens_per_second == 8 / 3");
     assert_true(zero_point_is(p, "measured"));
+    json_decref(s);
+}
+
+TEST(a_point_has_what_it_used_of_the_machine)
+{
+    static const char text[] =
+        "{\"run\": {\"resumed_step\": 2, \"ranks\": 2, \"nodes\": {\"count\": 2, \"fake\": "
+        "false}, \"hosts\": [\"a\", \"b\"], \"cores\": 2, \"node_cores\": 3, \"wire\": "
+        "{\"bytes_per_second\": 100.0}}}\n" STEPS
+        "{\"final\": true, \"peak\": {\"share\": 0.25}, \"rank_seconds\": {\"compute\": "
+        "{\"mean\": 2.0, \"most\": 3.0, \"ranks\": [1.0, 3.0]}}, \"communication\": "
+        "{\"collectives\": \"p2p\", \"reduce\": {\"inside_nodes\": {\"bytes_sent\": 30}, "
+        "\"across_nodes\": {\"bytes_sent\": 300}}, \"gather\": {\"inside_nodes\": "
+        "{\"bytes_sent\": 60}, \"across_nodes\": {\"bytes_sent\": 150}}, "
+        "\"largest_poll_gap_seconds\": 0.5}}\n";
+    json_t *s = make(), *p = point_of(s, 1);
+    assert_ok(measure_text(text, p));
+    zero_study_compare(s);
+    is(p, "imbalance == 0.5 && slowest_rank == 1 && products_share == 0.25");
+    is(p, "inside_bytes == 30 && across_bytes == 150 && wire_share == 0.5");
+    is(p, "resumed_step == 2");
+    char *table = text_of(s, NULL, true);
+    assert_non_null(
+        strstr(table, "slow rank: rank 1 of stage 0 on 2 computed 50.0 % longer"));
+    assert_non_null(strstr(table, "interrupted: stage 0 on 2 ranks was resumed at step 2"));
+    assert_non_null(strstr(table, "incomplete: 5 of 6 points are not measured"));
+    free(table);
     json_decref(s);
 }
 

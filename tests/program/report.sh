@@ -199,7 +199,28 @@ refuses 2 'unnamed.json is of another run than longer.jsonl, or' 0 report longer
 runs 0 report study
 narrow 80 out
 says 'weak scaling' out
-[ "$(grep -cE '^ +3 +[13]  ' out)" -eq 2 ] || complain "$words: expected two points"
+[ "$(grep -cE '^ +3 +[13]  ' out)" -eq 4 ] || complain "$words: expected two points, twice"
+runs 0 report study --checklist
+narrow 80 out
+says "rules of Hoefler and Belli" out
+[ "$(grep -cE '^ ?[0-9]+  (met |open) ' out)" -eq 12 ] || complain "$words: expected twelve rules"
+says ' 5  open  What varies has an interval: 2 points have fewer than 6 steps' out
+refuses 2 'checklist is of studies' 0 report a.jsonl --checklist
+runs 0 report study a.jsonl --trace trace.json --artifact all.tar
+mkdir unpacked
+tar -C unpacked -xf all.tar || complain "all.tar: tar cannot read it"
+for file in a.jsonl:run1.jsonl study/study.json:study1/study.json study/points/stage3-ranks3.jsonl:study1/points/stage3-ranks3.jsonl \
+    trace.json:trace.json; do
+    same "${file%:*}" "unpacked/data/${file#*:}" "$words: ${file%:*}"
+done
+(cd unpacked && eval "$(sed -n 's|^    zero |"$zero" |p' README.txt)" | sed 's|data/study1/study.json|study|; s|data/run1.jsonl|a.jsonl|; s|data/trace.json|trace.json|' >again)
+same unpacked/report.txt unpacked/again "an artifact's own report"
+is_json unpacked/report.json
+runs 0 report study a.jsonl --trace trace.json --artifact again.tar
+cmp -s all.tar again.tar || complain "$words: equal files give other bytes"
+refuses 2 'has all forms' 0 report study --artifact all.tar --csv
+refuses 2 'would be overwritten' 0 report study --artifact study/study.json
+runs 0 report study
 runs 0 report study --csv
 mv out by_directory
 runs 0 report study/study.json --csv
