@@ -12,10 +12,11 @@
 #include "pages/forms.h"
 #include "pages/page.h"
 #include "report/json_put.h"
+#include "trace/kineto.h"
 #include "zero/version.h"
 
 typedef struct {
-    const char *out, *trace, *artifact;
+    const char *out, *trace, *artifact, *hta;
     bool csv, json, checklist;
 } report_options;
 
@@ -341,6 +342,10 @@ static zero_status run(void *options, const zero_options *given)
         return zero_fail(ZERO_ERR_INVALID, "--checklist is of studies: give the directory "
                                            "or study.json of a zero sweep");
     ZERO_TRY(check_trace(s));
+    if (o->hta && !o->trace)
+        return zero_fail(ZERO_ERR_INVALID, "--hta is a --trace in another form: give one");
+    if (o->hta && zero_launch_rank_hint() == 0)
+        ZERO_TRY(zero_kineto_write(&s->trace, o->hta));
     if (o->artifact)
         return zero_launch_rank_hint() == 0 ? write_artifact(s, o, given) : ZERO_OK;
     if (!o->out) return print(s, o, stdout);

@@ -165,6 +165,15 @@ says 'simulated: 3 of 3 ranks on 3 nodes, step 2' out
 awk '$3 == "began" { late = 1; next } late && NF == 5 && $1 ~ /^[0-9]+$/ { most = $3 > most ? $3 : most; last[$1] = $3 }
     END { exit !(most > 10 && last[1] == most && last[0] == 0 && last[2] == 0) }' out ||
     complain "$words: expected rank 1 to be the last one"
+refuses 2 'give one' 0 report a.jsonl --hta hta
+runs 0 report --trace trace.json --hta hta
+for rank in 0 1 2; do
+    is_json "hta/rank-$rank.json"
+    says "\"rank\": $rank, \"world_size\": 3" "hta/rank-$rank.json"
+    says '"ncclKernel all-gather block 0"' "hta/rank-$rank.json"
+    says '"cat": "kernel", "name": "BACKWARD block 3, microbatch 0"' "hta/rank-$rank.json"
+    says 'ProfilerStep#2' "hta/rank-$rank.json"
+done
 runs 0 report --trace trace.json --csv
 sed 1d out | awk -F, '{ d = $3 - $4 - $5 - $6 - $7 - $8 } d > 1e-8 || -d > 1e-8 { exit 1 }
     END { exit NR != 3 }' || complain "$words: the kinds do not add up to the step"
