@@ -386,11 +386,26 @@ zero_status zero_storage_write(zero_storage_file *file, const void *data, size_t
     return ZERO_OK;
 }
 
-zero_status zero_storage_finish(zero_storage_file *file)
+zero_status zero_storage_seek(zero_storage_file *file, uint64_t at)
+{
+    off_t moved;
+    ZERO_FILE_CALL(moved, file->path, "written", lseek(file->fd, (off_t)at, SEEK_SET));
+    if (moved < 0) return zero_cannot(ZERO_ERR_ENV, file->path, "written");
+    file->at = file->begun = at;
+    return ZERO_OK;
+}
+
+zero_status zero_storage_sync_file(const zero_storage_file *file)
 {
     int failed;
     ZERO_FILE_CALL(failed, file->path, "synced", fsync(file->fd));
-    zero_status st = failed ? zero_cannot(ZERO_ERR_ENV, file->path, "synced") : ZERO_OK;
+    return failed ? zero_cannot(ZERO_ERR_ENV, file->path, "synced") : ZERO_OK;
+}
+
+zero_status zero_storage_finish(zero_storage_file *file)
+{
+    int failed;
+    zero_status st = zero_storage_sync_file(file);
     file->is_open = false;
     /* Data are safe after a sync, so an interrupted close() is no error. */
     ZERO_WATCHED(file->path, "closed", failed = close(file->fd));

@@ -137,6 +137,9 @@ ZERO_NODISCARD zero_status zero_storage_create(const zero_storage_dir *dir,
                                                zero_storage_file *file);
 ZERO_NODISCARD zero_status zero_storage_write(zero_storage_file *file, const void *data,
                                               size_t bytes);
+/* The next write begins at this byte; what is left out before it is to be written, too. */
+ZERO_NODISCARD zero_status zero_storage_seek(zero_storage_file *file, uint64_t at);
+ZERO_NODISCARD zero_status zero_storage_sync_file(const zero_storage_file *file);
 /* Syncs and closes. After a failure the file is closed, too, and has to be removed. */
 ZERO_NODISCARD zero_status zero_storage_finish(zero_storage_file *file);
 void zero_storage_close_file(zero_storage_file *file); /* accepts a zeroed one */

@@ -9,22 +9,29 @@ enum { ARRAYS = ZERO_STATES, ENDS = 2 };
 
 #define MERGED 16 /* blocks of a shared tensor, put together at once */
 
-/* The work on one tensor. */
-struct digest {
+struct zero_digest_work {
     const zero_model *model;
     zero_comm *comm;
-    const zero_digest_source *source;
+    zero_digest_source source;
+    const zero_partition **partitions; /* [n_groups] */
     XXH3_state_t *list;
     XXH3_state_t *streams[ARRAYS]; /* of a block that arrives in several pieces */
     const zero_tensor **sorted;    /* [n_tensors] */
+    /* Two words for each block that this rank has a part of, tensor by tensor as sorted; of
+     * a shared model for each block of the longest tensor. Zeros are another rank's. */
+    uint64_t *own;
+    int64_t *first; /* [n_tensors + 1] of a tensor in `own` */
     /* [ENDS][ARRAYS][ZERO_DIGEST_BLOCK] this rank's elements of the blocks that it
      * shares with ranks before it and after it; other elements have any values */
     float *ends;
     float *foreign; /* [ZERO_DIGEST_BLOCK] a block of which this rank has no element */
-    uint64_t
-        *hashes;   /* two words for each block of the longest tensor's arrays, and a flag */
+    /* The same of all blocks of the longest tensor, on all ranks, and a flag. */
+    uint64_t *hashes;
     float *merged; /* [MERGED][ARRAYS][merged_len()]; NULL: not shared */
+    /* The present tensor. */
     const zero_tensor *tensor;
+    zero_range blocks;    /* those in `own` */
+    uint64_t *own_hashes; /* their words */
     zero_range merging;   /* elements of the whole tensor that are in `merged` */
     zero_range all;       /* the tensor, in its group; a shared one as a whole, from 0 */
     zero_range mine;      /* this rank's part, in its group */
@@ -42,19 +49,20 @@ static int64_t blocks_of(zero_range tensor)
     return zero_divide_up(zero_range_len(tensor), ZERO_DIGEST_BLOCK);
 }
 
-static zero_range block_at(const struct digest *d, int64_t b)
+static zero_range block_at(const zero_digest_work *d, int64_t b)
 {
     int64_t begin = d->all.begin + b * ZERO_DIGEST_BLOCK;
     return (zero_range){begin, zero_min(begin + ZERO_DIGEST_BLOCK, d->all.end)};
 }
 
-static uint64_t *hash_at(const struct digest *d, int array, int64_t b)
+static uint64_t *hash_at(const zero_digest_work *d, int array, int64_t b)
 {
-    return d->hashes + 2 * (array * blocks_of(d->all) + b);
+    return d->own_hashes +
+           2 * (array * zero_range_len(d->blocks) + b - d->blocks.begin);
 }
 
 /* Memory for a block of which some elements are on other ranks. */
-static float *shared_block(const struct digest *d, int array, zero_range block)
+static float *shared_block(const zero_digest_work *d, int array, zero_range block)
 {
     if (zero_range_is_empty(zero_range_overlap(block, d->mine))) return d->foreign;
     int end = block.begin < d->mine.begin ? 0 : 1;
@@ -63,10 +71,18 @@ static float *shared_block(const struct digest *d, int array, zero_range block)
 
 /* The elements of a group that this rank hashes. Ranks of other replicas than the first
  * hash nothing, because they hold the same. */
-static zero_range hashed_here(const struct digest *d, const zero_partition *p)
+static zero_range hashed_here(const zero_digest_work *d, const zero_partition *p)
 {
     int rank = d->comm->rank / (d->merged ? d->model->share.ranks : 1);
     return rank < p->n_ranks ? zero_partition_shard(p, rank) : (zero_range){0, 0};
+}
+
+/* After a failure this rank reads nothing any more: add_hashes() tells the others. */
+static void read_with(zero_digest_work *d, zero_range range, zero_state_visitor *visit)
+{
+    if (zero_range_is_empty(range) || d->failure.status != ZERO_OK) return;
+    d->failure = zero_failure_keep(
+        d->source.read(d->source.arg, d->tensor->group, range, visit, d));
 }
 
 /* ---- this rank's part ---- */
@@ -80,7 +96,7 @@ static void keep_hash(uint64_t hash[2], XXH128_hash_t h)
 /* A piece may begin and end anywhere within a block. */
 static zero_status take_piece(void *arg, const zero_state_block *piece)
 {
-    struct digest *d = arg;
+    zero_digest_work *d = arg;
     for (int64_t at = piece->range.begin, stop; at < piece->range.end; at = stop) {
         int64_t b = (at - d->all.begin) / ZERO_DIGEST_BLOCK;
         const zero_range block = block_at(d, b);
@@ -115,7 +131,7 @@ static int64_t merged_len(int64_t elements)
 }
 
 /* Only the tensor's last block may be shorter than the others. */
-static float *merged_at(const struct digest *d, int array, int64_t whole)
+static float *merged_at(const zero_digest_work *d, int array, int64_t whole)
 {
     int64_t at = whole - d->merging.begin, begin = at - at % ZERO_DIGEST_BLOCK;
     int64_t n = zero_min(zero_range_len(d->merging) - begin, ZERO_DIGEST_BLOCK);
@@ -124,7 +140,7 @@ static float *merged_at(const struct digest *d, int array, int64_t whole)
 
 static zero_status put_piece(void *arg, const zero_state_block *piece)
 {
-    struct digest *d = arg;
+    zero_digest_work *d = arg;
     int64_t offset = d->tensor->offset, end = piece->range.end - offset;
     for (int64_t at = piece->range.begin - offset; at < end;) {
         zero_stretch run = zero_share_run(d->tensor, at, end);
@@ -143,20 +159,19 @@ static zero_status put_piece(void *arg, const zero_state_block *piece)
 }
 
 /* Replicated tensors count once, on the first ranks of the TP groups. */
-static zero_status hash_whole(struct digest *d, const zero_tensor *t,
-                              const zero_partition *p)
+static zero_status hash_whole(zero_digest_work *d)
 {
-    zero_range mine = hashed_here(d, p);
+    const zero_tensor *t = d->tensor;
+    zero_range mine = hashed_here(d, d->partitions[t->group]);
     if (zero_tensor_is_replicated(t) && d->model->share.rank > 0) mine = (zero_range){0, 0};
     mine = zero_range_overlap(mine, zero_range_of_tensor(t));
-    d->tensor = t;
+    memset(d->own, 0, (size_t)(2 * ARRAYS * blocks_of(d->all)) * sizeof *d->own);
     for (int64_t b = 0; b < blocks_of(d->all); b += MERGED) {
         /* Ranks take turns in hashing the blocks, which all of them have. */
         int64_t n = zero_min(MERGED, blocks_of(d->all) - b);
         d->merging = (zero_range){block_at(d, b).begin, block_at(d, b + n - 1).end};
         int64_t floats = ARRAYS * merged_len(zero_range_len(d->merging));
         memset(d->merged, 0, (size_t)floats * sizeof *d->merged);
-        /* After a failure this rank gives zeros: add_hashes() tells the others. */
         /* This rank's elements among some of the whole tensor's. They adjoin, as both are
          * in one order. */
         zero_range here = {0, 0};
@@ -169,10 +184,7 @@ static zero_status hash_whole(struct digest *d, const zero_tensor *t,
         }
         zero_range range = zero_range_overlap(
             mine, (zero_range){t->offset + here.begin, t->offset + here.end});
-        if (!zero_range_is_empty(range) && d->failure.status == ZERO_OK) {
-            d->failure = zero_failure_keep(
-                d->source->read(d->source->arg, t->group, range, put_piece, d));
-        }
+        read_with(d, range, put_piece);
         ZERO_TRY(zero_comm_or(d->comm, floats / 2, (uint64_t *)(void *)d->merged));
         for (int64_t i = b; i < b + n; i++)
             for (int a = 0; a < ARRAYS && i % d->comm->size == d->comm->rank; a++) {
@@ -194,20 +206,45 @@ static zero_range all_of(const zero_model *model, const zero_tensor *t)
     return (zero_range){0, t->whole_rows * t->whole_cols};
 }
 
-static zero_status hash_pieces(struct digest *d, const zero_tensor *t,
-                               const zero_partition *p)
+/* Makes sorted[i] the present tensor. */
+static void select_tensor(zero_digest_work *d, int i)
 {
-    d->mine = zero_range_overlap(hashed_here(d, p), d->all);
-    if (!zero_range_is_empty(d->mine))
-        d->failure = zero_failure_keep(
-            d->source->read(d->source->arg, t->group, d->mine, take_piece, d));
+    const zero_tensor *t = d->tensor = d->sorted[i];
+    d->all = all_of(d->model, t);
+    d->own_hashes = d->merged ? d->own : d->own + d->first[i];
+    d->blocks = (zero_range){0, blocks_of(d->all)};
+    if (d->merged) return;
+    d->mine = zero_range_overlap(hashed_here(d, d->partitions[t->group]), d->all);
+    if (zero_range_is_empty(d->mine)) d->mine = (zero_range){d->all.begin, d->all.begin};
+    d->blocks = (zero_range){(d->mine.begin - d->all.begin) / ZERO_DIGEST_BLOCK,
+                             blocks_of((zero_range){d->all.begin, d->mine.end})};
+}
+
+/* This rank's elements of the tensor that are in blocks which it has as a whole. */
+static zero_range whole_blocks(const zero_digest_work *d)
+{
+    zero_range r = {d->mine.end, d->mine.begin};
+    for (int64_t b = d->blocks.begin; b < d->blocks.end; b++) {
+        zero_range block = block_at(d, b);
+        if (block.begin < d->mine.begin || block.end > d->mine.end) continue;
+        r = (zero_range){zero_min(r.begin, block.begin), block.end};
+    }
+    return r.begin < r.end ? r : (zero_range){d->mine.end, d->mine.end};
+}
+
+/* Completes the blocks of which this rank has a part on every rank, and hashes them on the
+ * rank that owns their beginning. */
+static zero_status hash_shared_blocks(zero_digest_work *d)
+{
+    const zero_partition *p = d->partitions[d->tensor->group];
+    zero_range whole = whole_blocks(d);
+    read_with(d, (zero_range){d->mine.begin, whole.begin}, take_piece);
+    read_with(d, (zero_range){whole.end, d->mine.end}, take_piece);
     for (int64_t b = 0; b < blocks_of(d->all); b++) {
         zero_range block = block_at(d, b);
         int owner = zero_partition_owner_of(p, block.begin);
         if (block.end <= zero_partition_piece(p, owner).end) continue;
         for (int a = 0; a < ARRAYS; a++) {
-            /* Completes a block on every rank, and hashes it on the rank that owns its
-             * beginning. */
             float *x = shared_block(d, a, block);
             for (int64_t at = block.begin, stop; at < block.end; at = stop) {
                 int holder = zero_partition_owner_of(p, at);
@@ -215,7 +252,7 @@ static zero_status hash_pieces(struct digest *d, const zero_tensor *t,
                 ZERO_TRY(zero_comm_broadcast(d->comm, holder, x + (at - block.begin),
                                              (size_t)(stop - at) * sizeof *x));
             }
-            if (zero_partition_owner_of(p, block.begin) == d->comm->rank)
+            if (owner == d->comm->rank)
                 keep_hash(hash_at(d, a, b),
                           XXH3_128bits(x, zero_range_bytes(block, ZERO_FP32)));
         }
@@ -223,16 +260,16 @@ static zero_status hash_pieces(struct digest *d, const zero_tensor *t,
     return ZERO_OK;
 }
 
-static zero_status hash_tensor(struct digest *d, const zero_tensor *t,
-                               const zero_partition *p)
+/* The ranks' hashes of the tensor together; other ranks than a block's contribute zeros. A
+ * rank that cannot read its states stays until here, where all others hear of it. */
+static zero_status add_hashes(zero_digest_work *d)
 {
-    d->all = all_of(d->model, t);
-    memset(d->hashes, 0, (size_t)(2 * ARRAYS * blocks_of(d->all)) * sizeof *d->hashes);
-    ZERO_TRY(d->merged ? hash_whole(d, t, p) : hash_pieces(d, t, p));
-    /* The ranks' hashes together; other ranks than a block's contribute zeros. A
-     * rank that cannot read its states stays until here, where all others hear of
-     * it. */
-    int64_t n = ARRAYS * blocks_of(d->all);
+    int64_t all = blocks_of(d->all), n = ARRAYS * all;
+    memset(d->hashes, 0, (size_t)(2 * n) * sizeof *d->hashes);
+    for (int a = 0; a < ARRAYS && !zero_range_is_empty(d->blocks); a++)
+        memcpy(d->hashes + 2 * (a * all + d->blocks.begin),
+               hash_at(d, a, d->blocks.begin),
+               (size_t)(2 * zero_range_len(d->blocks)) * sizeof *d->hashes);
     d->hashes[2 * n] = d->failure.status != ZERO_OK;
     ZERO_TRY(zero_comm_or(d->comm, 2 * n + 1, d->hashes));
     if (d->hashes[2 * n]) return zero_agree(d->comm, zero_failure_restore(&d->failure));
@@ -246,7 +283,7 @@ static zero_status hash_tensor(struct digest *d, const zero_tensor *t,
     return ZERO_OK;
 }
 
-static zero_status allocate(struct digest *d)
+static zero_status allocate(zero_digest_work *d, const zero_partition *const *partitions)
 {
     int n = d->model->n_tensors;
     int64_t longest = 1;
@@ -254,6 +291,9 @@ static zero_status allocate(struct digest *d)
         longest =
             zero_max(longest, zero_range_len(all_of(d->model, &d->model->tensors[i])));
     ZERO_TRY(zero_new(&d->sorted, n, "tensors to hash"));
+    ZERO_TRY(zero_new(&d->first, n + 1, "tensors to hash"));
+    ZERO_TRY(zero_new(&d->partitions, d->model->n_groups, "groups"));
+    for (int g = 0; g < d->model->n_groups; g++) d->partitions[g] = partitions[g];
     d->list = XXH3_createState();
     for (int a = 0; a < ARRAYS; a++) d->streams[a] = XXH3_createState();
     if (d->model->share.ranks > 1) { /* tensors are hashed as a whole */
@@ -269,30 +309,86 @@ static zero_status allocate(struct digest *d)
                             "no memory to hash %d tensors", n));
     for (int i = 0; i < n; i++) d->sorted[i] = &d->model->tensors[i];
     qsort(d->sorted, (size_t)n, sizeof *d->sorted, by_name);
+    for (int i = 0; i < n; i++) {
+        select_tensor(d, i);
+        d->first[i + 1] = d->first[i] + 2 * ARRAYS * zero_range_len(d->blocks);
+    }
     XXH3_128bits_reset(d->list);
-    return ZERO_OK;
+    int64_t words = d->merged ? 2 * ARRAYS * blocks : d->first[n];
+    return zero_new(&d->own, words + 1, "words of hashes");
 }
 
-static void destroy(struct digest *d)
+void zero_digest_free(zero_digest_work *d)
 {
+    if (!d) return;
     XXH3_freeState(d->list);
     for (int a = 0; a < ARRAYS; a++) XXH3_freeState(d->streams[a]);
     free(d->sorted);
+    free(d->first);
+    free(d->partitions);
+    free(d->own);
     free(d->ends);
     free(d->foreign);
     free(d->merged);
     free(d->hashes);
+    free(d);
+}
+
+static void free_at(zero_digest_work **work)
+{
+    zero_digest_free(*work);
+}
+
+zero_status zero_digest_begin(const zero_model *model, zero_comm *comm,
+                              const zero_partition *const *partitions,
+                              const zero_digest_source *source, zero_digest_work **work)
+{
+    ZERO_AT_END(free_at) zero_digest_work *d = NULL;
+    zero_status st = zero_new(&d, 1, "a digest");
+    if (st == ZERO_OK) {
+        *d = (zero_digest_work){.model = model, .comm = comm, .source = *source};
+        st = allocate(d, partitions);
+    }
+    ZERO_TRY(zero_agree(comm, st));
+    for (int i = 0; i < model->n_tensors; i++) {
+        select_tensor(d, i);
+        ZERO_TRY(d->merged ? hash_whole(d) : hash_shared_blocks(d));
+        if (d->merged) ZERO_TRY(add_hashes(d));
+    }
+    free(d->ends);
+    free(d->foreign);
+    d->ends = d->foreign = NULL;
+    ZERO_GIVE(work, d);
+    return ZERO_OK;
+}
+
+void zero_digest_hash(zero_digest_work *d)
+{
+    for (int i = 0; i < d->model->n_tensors && !d->merged; i++) {
+        select_tensor(d, i);
+        read_with(d, whole_blocks(d), take_piece);
+    }
+}
+
+zero_status zero_digest_end(zero_digest_work *d, char hex[ZERO_CHECKSUM])
+{
+    for (int i = 0; i < d->model->n_tensors && !d->merged; i++) {
+        select_tensor(d, i);
+        ZERO_TRY(add_hashes(d));
+    }
+    XXH128_hash_t h = XXH3_128bits_digest(d->list);
+    snprintf(hex, ZERO_CHECKSUM, "%016" PRIx64 "%016" PRIx64, h.high64, h.low64);
+    return ZERO_OK;
 }
 
 zero_status zero_digest(const zero_model *model, zero_comm *comm,
                         const zero_partition *const *partitions,
                         const zero_digest_source *source, char hex[ZERO_CHECKSUM])
 {
-    ZERO_AT_END(destroy) struct digest d = {.model = model, .comm = comm, .source = source};
-    ZERO_TRY(zero_agree(comm, allocate(&d)));
-    for (int i = 0; i < model->n_tensors; i++)
-        ZERO_TRY(hash_tensor(&d, d.sorted[i], partitions[d.sorted[i]->group]));
-    XXH128_hash_t h = XXH3_128bits_digest(d.list);
-    snprintf(hex, ZERO_CHECKSUM, "%016" PRIx64 "%016" PRIx64, h.high64, h.low64);
-    return ZERO_OK;
+    zero_digest_work *d;
+    ZERO_TRY(zero_digest_begin(model, comm, partitions, source, &d));
+    zero_digest_hash(d);
+    zero_status st = zero_digest_end(d, hex);
+    zero_digest_free(d);
+    return st;
 }
