@@ -18,74 +18,108 @@ static size_t extent_bytes(const zero_extent *x)
     return (size_t)(x->end - x->begin) * sizeof(float);
 }
 
-zero_status zero_shard_prepare(const zero_shard_source *source,
-                               const zero_manifest *manifest, zero_shard_writer *shard)
+/* Its length depends on no digest and no checksum. */
+static zero_status make_header(zero_shard_writer *s)
 {
-    ZERO_AT_END(zero_shard_forget)
-    zero_shard_writer s = {.source = *source, .manifest = manifest};
-    const zero_manifest *m = s.manifest;
-    int tp = m->table.layout.tp, rank = s.source.rank;
-    char step[32], number[16], ranks[16];
+    const zero_manifest *m = s->manifest;
+    char step[32], number[16], ranks[16], name[ZERO_EXTENT_NAME];
     ZERO_FREED zero_safetensors_entry *entries = NULL;
-    ZERO_TRY(zero_state_local_init(&s.local, &m->table, rank % tp));
-    ZERO_TRY(zero_state_table_extents(&m->table, &s.local, rank / tp, &s.extents, &s.n));
-    ZERO_TRY(zero_new(&s.room, ZERO_STATES * ZERO_EXTENT_MAX, "numbers of a shard"));
-    ZERO_TRY(zero_new(&entries, s.n + 1, "extents of a shard"));
+    ZERO_TRY(zero_new(&entries, s->n + 1, "extents of a shard"));
     snprintf(step, sizeof step, "%" PRId64, m->step);
-    snprintf(number, sizeof number, "%d", rank);
+    snprintf(number, sizeof number, "%d", s->source.rank);
     snprintf(ranks, sizeof ranks, "%d", m->table.layout.n_ranks);
     json_auto_t *texts =
         json_pack("{s:s, s:s, s:s, s:s, s:s}", "format", "zero checkpoint shard", "step",
                   step, "rank", number, "ranks", ranks, "digest", m->digest);
     ZERO_TRY(zero_allocated(texts, "no memory for the header of a shard"));
-    /* The header comes first in the file and has the checksums of the data after it.
-     * They are taken before anything is written, so errors of the disk, or on the way
-     * to it, show when the file is read. */
-    char name[ZERO_EXTENT_NAME], sum[ZERO_CHECKSUM];
-    zero_state_block view;
-    for (int i = 0; i < s.n; i++) {
-        const zero_extent *x = &s.extents[i];
-        if (i % ZERO_STATES == 0) ZERO_TRY(view_extents(&s, i, &view));
-        zero_extent_name(&s.manifest->table, s.local.p, x, name);
-        zero_checksum(view.part[x->part], extent_bytes(x), sum);
-        ZERO_TRY(zero_allocated(json_object_set_new(texts, name, json_string(sum)) == 0,
-                                "no memory for the checksum of %s", name));
+    for (int i = 0; i < s->n; i++) {
+        const zero_extent *x = &s->extents[i];
+        zero_extent_name(&m->table, s->local.p, x, name);
+        ZERO_TRY(
+            zero_allocated(json_object_set_new(texts, name, json_string(s->sums[i])) == 0,
+                           "no memory for the checksum of %s", name));
         entries[i] = (zero_safetensors_entry){
             .name = json_object_iter_key(json_object_iter_at(texts, name)),
             .type = "F32",
             .n_dims = 1,
             .dims = {x->end - x->begin}};
     }
-    ZERO_TRY(zero_safetensors_write_header(s.n, entries, texts, &s.header));
-    s.file.bytes = s.n > 0 ? entries[s.n - 1].end : s.header.len;
-    zero_checksum(s.header.bytes, s.header.len, s.file.checksum);
+    zero_bytes_destroy(&s->header);
+    ZERO_TRY(zero_safetensors_write_header(s->n, entries, texts, &s->header));
+    s->file.bytes = s->n > 0 ? entries[s->n - 1].end : s->header.len;
+    zero_checksum(s->header.bytes, s->header.len, s->file.checksum);
+    return ZERO_OK;
+}
+
+zero_status zero_shard_prepare(const zero_shard_source *source,
+                               const zero_manifest *manifest, zero_shard_writer *shard)
+{
+    ZERO_AT_END(zero_shard_forget)
+    zero_shard_writer s = {.source = *source, .manifest = manifest};
+    const zero_state_table *table = &manifest->table;
+    int tp = table->layout.tp, rank = s.source.rank;
+    ZERO_TRY(zero_state_local_init(&s.local, table, rank % tp));
+    ZERO_TRY(zero_state_table_extents(table, &s.local, rank / tp, &s.extents, &s.n));
+    ZERO_TRY(zero_new(&s.sums, s.n + 1, "checksums of a shard"));
+    for (int i = 0; i < s.n; i++) memset(s.sums[i], '0', ZERO_CHECKSUM - 1);
+    s.room = aligned_alloc(ZERO_SCRATCH_ALIGN, ZERO_STATES_ROOM * sizeof *s.room);
+    ZERO_TRY(zero_allocated(s.room, "no memory for the numbers of a shard"));
+    ZERO_TRY(make_header(&s));
     ZERO_GIVE(shard, s);
     return ZERO_OK;
 }
 
 void zero_shard_forget(zero_shard_writer *shard)
 {
+    zero_storage_close_file(&shard->output);
     zero_bytes_destroy(&shard->header);
     zero_state_local_destroy(&shard->local);
     free(shard->extents);
+    free(shard->sums);
     free(shard->room);
     *shard = (zero_shard_writer){0};
 }
 
-zero_status zero_shard_write(const zero_shard_writer *s, const zero_storage_dir *dir)
+/* Checksums are those of memory, so errors of the disk, or on the way to it, show when the
+ * file is read. */
+static zero_status write_extents(zero_shard_writer *s, const zero_storage_dir *dir)
 {
     char name[64];
-    ZERO_AT_END(zero_storage_close_file) zero_storage_file file = {0};
     zero_state_block view;
     zero_shard_name(s->source.rank, s->manifest->table.layout.n_ranks, name);
-    ZERO_TRY(zero_storage_create(dir, name, s->file.bytes, &file));
-    ZERO_TRY(zero_storage_write(&file, s->header.bytes, s->header.len));
+    ZERO_TRY(zero_storage_create(dir, name, s->file.bytes, &s->output));
+    ZERO_TRY(zero_storage_seek(&s->output, s->header.len));
     for (int i = 0; i < s->n; i++) {
         const zero_extent *x = &s->extents[i];
         if (i % ZERO_STATES == 0) ZERO_TRY(view_extents(s, i, &view));
-        ZERO_TRY(zero_storage_write(&file, view.part[x->part], extent_bytes(x)));
+        zero_checksum(view.part[x->part], extent_bytes(x), s->sums[i]);
+        ZERO_TRY(zero_storage_write(&s->output, view.part[x->part], extent_bytes(x)));
+        atomic_store(&s->written, i + 1);
     }
-    return zero_storage_finish(&file);
+    return zero_storage_sync_file(&s->output);
+}
+
+zero_status zero_shard_write(zero_shard_writer *s, const zero_storage_dir *dir)
+{
+    zero_status st = write_extents(s, dir);
+    atomic_store(&s->written, s->n);
+    return st;
+}
+
+bool zero_shard_has_read(const zero_shard_writer *s, int group)
+{
+    int written = atomic_load(&s->written);
+    for (int i = s->n - 1; i >= written; i--)
+        if (s->local.tensors[s->extents[i].tensor].group == group) return false;
+    return true;
+}
+
+zero_status zero_shard_finish(zero_shard_writer *s)
+{
+    ZERO_TRY(make_header(s));
+    ZERO_TRY(zero_storage_seek(&s->output, 0));
+    ZERO_TRY(zero_storage_write(&s->output, s->header.bytes, s->header.len));
+    return zero_storage_finish(&s->output);
 }
 
 /* ---- reading ---- */

@@ -2,11 +2,18 @@
  * are, and one of a published checkpoint, read and checked. Nothing here is collective. */
 #pragma once
 
+#include <stdatomic.h>
+
 #include "checkpoint/manifest.h"
 #include "io/safetensors.h"
 #include "io/storage.h"
 
-/* ---- writing ---- */
+/* ---- writing ----
+ *
+ *     prepare   memory, lengths
+ *     write     |        | extents ............|  any thread: states are read here alone
+ *     finish    | header |                        digest and checksums are known
+ */
 
 /* The states of a rank of the job. */
 typedef struct {
@@ -23,22 +30,28 @@ typedef struct {
     zero_state_local local;        /* owned, like all below */
     zero_extent *extents;          /* [n] */
     int n;
-    /* [ZERO_STATES * ZERO_EXTENT_MAX] touched only if states are not in memory */
-    float *room;
+    char (*sums)[ZERO_CHECKSUM]; /* [n] of the extents; zeros until they are written */
+    atomic_int written;          /* extents so far; n after a failure, too */
+    float *room; /* [ZERO_STATES_ROOM] touched only if states are not in memory */
     zero_bytes header;
-    zero_manifest_file file; /* as the manifest has it */
+    zero_manifest_file file;  /* as the manifest has it; the checksum once it is finished */
+    zero_storage_file output; /* while it is written */
 } zero_shard_writer;
 
-/* Takes the checksums of this rank's state and makes the header. ZERO_ERR_NOMEM, or the
- * status of the source. */
+/* Without looking at states. ZERO_ERR_NOMEM. */
 ZERO_NODISCARD zero_status zero_shard_prepare(const zero_shard_source *source,
                                               const zero_manifest *manifest,
                                               zero_shard_writer *shard);
 void zero_shard_forget(zero_shard_writer *shard); /* accepts a zeroed one */
 
-/* Creates, writes, syncs and closes the file. */
-ZERO_NODISCARD zero_status zero_shard_write(const zero_shard_writer *shard,
+/* Creates the file and writes and syncs all but its header. The status of the source. */
+ZERO_NODISCARD zero_status zero_shard_write(zero_shard_writer *shard,
                                             const zero_storage_dir *dir);
+/* True once no state of the group will be read any more. Any thread. */
+bool zero_shard_has_read(const zero_shard_writer *shard, int group);
+
+/* Writes the header, syncs and closes. */
+ZERO_NODISCARD zero_status zero_shard_finish(zero_shard_writer *shard);
 
 /* ---- reading ----
  *

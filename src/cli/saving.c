@@ -2,21 +2,47 @@
 
 #include "base/clock.h"
 #include "base/fail.h"
+#include "base/helper_thread.h"
 #include "base/legible.h"
 #include "base/number.h"
 #include "checkpoint/list.h"
 #include "checkpoint/load.h"
-#include "checkpoint/save.h"
 #include "cli/output.h"
 #include "cli/record.h"
 #include "cli/requests.h"
 #include "report/text.h"
 
-static zero_status save(zero_session *s, int64_t step)
+/* Rank 0's. */
+static void *remove_older(void *arg)
 {
-    uint64_t bytes;
-    if (s->saving.saved == step) return ZERO_OK;
-    double start = zero_clock_seconds();
+    zero_session *s = arg;
+    zero_checkpoint_directory *d = &s->saving.directory;
+    zero_listener listener = zero_notes_listener();
+    if (zero_checkpoint_prune(&d->dir, s->saving.saved, s->config.keep, &d->stuck,
+                              &listener) != ZERO_OK)
+        zero_listener_tell(&listener, "old checkpoints stay: %s", zero_last_error());
+    return NULL;
+}
+
+static void join_remover(zero_session *s)
+{
+    if (s->saving.is_removing) pthread_join(s->saving.remover, NULL);
+    s->saving.is_removing = false;
+}
+
+/* Removing may take long, and the next step allows the other ranks less patience than this
+ * wait. */
+static zero_status await_removal(zero_session *s)
+{
+    join_remover(s);
+    return zero_comm_barrier_after_files(&s->world);
+}
+
+static zero_status begin(zero_session *s, int64_t step)
+{
+    zero_saving *saving = &s->saving;
+    ZERO_TRY(await_removal(s));
+    saving->begun = zero_clock_seconds();
     char bits[256];
     zero_record_bits(s, bits, sizeof bits);
     json_auto_t *options = zero_run_options_identity(&s->config);
@@ -28,10 +54,23 @@ static zero_status save(zero_session *s, int64_t step)
                                 .tokenizer = s->dataset.corpus.tokenizer,
                                 .options = options,
                                 .kept = s->importing.kept};
-    ZERO_TRY(zero_checkpoint_save(&s->engine, &s->saving.directory.dir, &in, &bytes));
+    saving->writing = step;
+    return zero_checkpoint_begin(&s->engine, &saving->directory.dir, &in,
+                                 !s->config.save_sync, &saving->write);
+}
+
+/* Publishes the save in flight. */
+static zero_status end(zero_session *s)
+{
+    uint64_t bytes;
+    const int64_t step = s->saving.writing;
+    zero_checkpoint_write *write = s->saving.write;
+    s->saving.write = NULL;
+    ZERO_TRY(zero_checkpoint_end(write, &bytes));
     s->saving.saved = step;
+    s->saving.count++;
     if (zero_comm_is_root(&s->world)) {
-        double seconds = zero_clock_seconds() - start;
+        double seconds = zero_clock_seconds() - s->saving.begun;
         char name[ZERO_CHECKPOINT_NAME];
         zero_checkpoint_name(step, name);
         zero_progress_view_erase(&s->progress);
@@ -39,15 +78,12 @@ static zero_status save(zero_session *s, int64_t step)
                ZERO_SHOWN(s->config.checkpoint), name, ZERO_BYTES(bytes), seconds);
         fflush(stdout);
     }
-    /* Older checkpoints may go once a newer one is announced. Removing them may take
-     * long, and the next step allows the other ranks less patience than this wait. */
-    zero_checkpoint_directory *d = &s->saving.directory;
-    zero_listener listener = zero_notes_listener();
-    if (zero_comm_is_root(&s->world) &&
-        zero_checkpoint_prune(&d->dir, s->saving.saved, s->config.keep, &d->stuck,
-                              &listener) != ZERO_OK)
-        zero_listener_tell(&listener, "old checkpoints stay: %s", zero_last_error());
-    return zero_comm_barrier_after_files(&s->world);
+    /* Older checkpoints may go once a newer one is announced. */
+    bool removes = zero_comm_is_root(&s->world);
+    s->saving.is_removing =
+        removes && zero_helper_thread_start(&s->saving.remover, 0, remove_older, s) == 0;
+    if (removes && !s->saving.is_removing) remove_older(s);
+    return ZERO_OK;
 }
 
 #define BY_CLOCK (INT64_MAX / 2) /* added to a number of requests, which is small */
@@ -114,21 +150,24 @@ static zero_status bear_failure(zero_session *s, int64_t step, zero_status st)
     return ZERO_OK;
 }
 
-zero_status zero_saving_step(zero_session *s, int64_t step)
+/* Publishes the save in flight, if there is one; unless it `must`, only if all ranks have
+ * written it. */
+static zero_status end_earlier(zero_session *s, bool must)
+{
+    zero_saving *saving = &s->saving;
+    if (!saving->write) return ZERO_OK;
+    int64_t writing = !zero_checkpoint_has_ended(saving->write);
+    if (!must) ZERO_TRY(zero_comm_most(&s->world, writing, &writing));
+    if (!must && writing) return ZERO_OK;
+    zero_status st = end(s);
+    return st == ZERO_OK ? ZERO_OK : bear_failure(s, saving->writing, st);
+}
+
+/* Saves what the request, or the step, asks for. */
+static zero_status save(zero_session *s, int64_t step, zero_request request)
 {
     const zero_config *c = &s->config;
     zero_saving *saving = &s->saving;
-    zero_request request;
-    if (!c->checkpoint) {
-        /* Refuses requests: there is no --checkpoint. */
-        if (zero_requests_take() != ZERO_REQUEST_NONE && zero_comm_is_root(&s->world)) {
-            zero_progress_view_erase(&s->progress);
-            fprintf(stderr, "zero: warning: asked by a signal for a checkpoint, but there "
-                            "is no --checkpoint; the run continues\n");
-        }
-        return ZERO_OK;
-    }
-    ZERO_TRY(agree_on_request(s, &request));
     if (request == ZERO_REQUEST_STOP) {
         saving->stop_at = step;
         saving->stop_gap = 1;
@@ -136,8 +175,14 @@ zero_status zero_saving_step(zero_session *s, int64_t step)
     bool is_due = request != ZERO_REQUEST_NONE || step == c->steps ||
                   (c->save_every > 0 && step % c->save_every == 0) ||
                   (saving->stop_at > 0 && step >= saving->stop_at);
+    bool is_last = step == c->steps || saving->stop_at > 0;
+    ZERO_TRY(end_earlier(s, is_due));
     if (!is_due) return ZERO_OK;
-    zero_status st = save(s, step);
+    zero_status st = saving->saved == step ? ZERO_OK : begin(s, step);
+    if (st == ZERO_OK && saving->write && (is_last || c->save_sync)) {
+        st = end(s);
+        if (st == ZERO_OK) st = await_removal(s);
+    }
     saving->attempt = zero_clock_seconds();
     if (st != ZERO_OK) return bear_failure(s, step, st);
     if (saving->stop_at == 0 || step == c->steps) return ZERO_OK;
@@ -156,6 +201,41 @@ zero_status zero_saving_step(zero_session *s, int64_t step)
                      step, c->steps, c->checkpoint);
 }
 
+zero_status zero_saving_step(zero_session *s, int64_t step)
+{
+    zero_request request;
+    if (!s->config.checkpoint) {
+        /* Refuses requests: there is no --checkpoint. */
+        if (zero_requests_take() != ZERO_REQUEST_NONE && zero_comm_is_root(&s->world)) {
+            zero_progress_view_erase(&s->progress);
+            fprintf(stderr, "zero: warning: asked by a signal for a checkpoint, but there "
+                            "is no --checkpoint; the run continues\n");
+        }
+        return ZERO_OK;
+    }
+    ZERO_TRY(agree_on_request(s, &request));
+    double start = zero_clock_seconds();
+    zero_status st = save(s, step, request);
+    s->saving.waited += zero_clock_seconds() - start;
+    return st;
+}
+
+zero_status zero_saving_rescue(zero_session *s, zero_status st)
+{
+    const zero_failure kept = zero_failure_keep(st);
+    bool has_all = kept.is_agreed || st == ZERO_ERR_DIVERGED || st == ZERO_ERR_CORRUPTED;
+    if (!has_all || end_earlier(s, true) == ZERO_OK) return zero_failure_restore(&kept);
+    return zero_fail(st, "%s; and %s", kept.text, zero_last_error());
+}
+
+json_t *zero_saving_facts(const zero_session *s)
+{
+    double held = s->engine.runner.profile.held;
+    if (!s->config.checkpoint) return NULL;
+    return json_pack("{s:I, s:f, s:f}", "count", s->saving.count, "exposed_seconds",
+                     s->saving.waited + held, "update_seconds", held);
+}
+
 zero_status zero_saving_name_newest(const zero_session *s, zero_status st)
 {
     char name[ZERO_CHECKPOINT_NAME];
@@ -167,8 +247,12 @@ zero_status zero_saving_name_newest(const zero_session *s, zero_status st)
 zero_status zero_saving_close(zero_session *s, zero_status st)
 {
     bool is_open = s->saving.directory.dir.is_open;
+    zero_failure kept = zero_failure_keep(st);
+    zero_checkpoint_abandon(s->saving.write);
+    s->saving.write = NULL;
+    join_remover(s);
     zero_checkpoint_directory_close(&s->saving.directory);
-    if (st != ZERO_OK || !is_open) return st;
+    if (st != ZERO_OK || !is_open) return zero_failure_restore(&kept);
     return zero_comm_barrier_after_files(&s->world);
 }
 

@@ -1,7 +1,9 @@
 /* saving.h - when a training run saves, and what it resumes from.
  *
  * With --checkpoint a run saves every --save-every steps or --save-minutes, on request
- * (requests.h) and at its end. A failed save is one warning and the run continues; a
+ * (requests.h) and at its end. A save is written beside the next steps and published after
+ * the step in which all ranks have written it, at the latest before the next save; the last
+ * one, and with --save sync each, before the run goes on. A failed save is one warning and the run continues; a
  * requested stop is tried again. A run whose last checkpoint fails ends with an error, and
  * with --save-required any failed save ends it. All ranks save after the same step. */
 #pragma once
@@ -23,15 +25,24 @@ ZERO_NODISCARD zero_status zero_saving_open(zero_session *s);
  * the standard output, cannot be written. Collective. */
 ZERO_NODISCARD zero_status zero_saving_step(zero_session *s, int64_t step);
 
+/* Where a step has failed on all ranks: publishes the save in flight. Returns st with its
+ * message, whatever becomes of the save. Collective. */
+zero_status zero_saving_rescue(zero_session *s, zero_status st);
+
 /* Call before zero_saving_step(), on rank 0: ZERO_ERR_ENV if the standard output cannot be
  * written. With --checkpoint the run saves first, and zero_saving_step() stops it with that
  * error. Local. */
 ZERO_NODISCARD zero_status zero_saving_check_output(zero_session *s);
 
+/* "saves" of a run's last line of metrics: how many, and the seconds in which this rank
+ * waited for them; NULL without --checkpoint. Local. */
+json_t *zero_saving_facts(const zero_session *s);
+
 /* Adds the newest checkpoint to the message of a flipped bit. Returns st. Local. */
 zero_status zero_saving_name_newest(const zero_session *s, zero_status st);
 
-/* Closes the directory, also after a failure, whose status is passed through. After ZERO_OK
+/* Closes the directory, also after a failure, whose status is passed through; a save in
+ * flight is lost then. After ZERO_OK
  * it is collective: rank 0 removes a file, which may take long. */
 ZERO_NODISCARD zero_status zero_saving_close(zero_session *s, zero_status st);
 

@@ -6,7 +6,7 @@
 #include "base/topology.h"
 #include "checkpoint/directory.h"
 #include "checkpoint/hugging_face.h"
-#include "checkpoint/manifest.h"
+#include "checkpoint/save.h"
 #include "cli/dataset.h"
 #include "cli/importing.h"
 #include "cli/job_options.h"
@@ -49,8 +49,15 @@ typedef struct {
 typedef struct {
     zero_checkpoint_directory directory; /* --checkpoint; not open without it */
     zero_resumed resumed;
-    int64_t start;       /* steps that were done before this run */
-    int64_t saved;       /* the newest step that is safe; -1: none */
+    int64_t start;                /* steps that were done before this run */
+    int64_t saved;                /* the newest step that is safe; -1: none */
+    zero_checkpoint_write *write; /* in flight; NULL: none */
+    int64_t writing;              /* its step */
+    double begun;                 /* when it began */
+    int64_t count;                /* of those published */
+    pthread_t remover;            /* rank 0's, of older ones */
+    bool is_removing;
+    double waited;       /* seconds between steps in which saves kept the run */
     double attempt;      /* when rank 0 last began to wait for the clock */
     int64_t asked;       /* requests for a checkpoint that this rank has seen */
     int64_t answered;    /* requests that all ranks have acted on */

@@ -143,7 +143,8 @@ static zero_status train_step(zero_session *s, int64_t step, sums *sum)
         ZERO_TRY(begin_record(s, &source, &in));
         start = zero_clock_seconds();
     }
-    ZERO_TRY(zero_engine_step(&s->engine, &source, &in, &out));
+    zero_status st = zero_engine_step(&s->engine, &source, &in, &out);
+    if (st != ZERO_OK) return zero_saving_rescue(s, st);
     double end = zero_clock_seconds();
     ZERO_TRY(zero_tracing_end(s, end));
     if (is_recorded && !out.overflow)
@@ -234,6 +235,9 @@ static zero_status train_steps(zero_session *s, sums *sum)
     zero_device_times_read(&s->engine.runner.times);
     zero_status st = zero_metrics_final_facts(&s->engine, &s->world, s->fake_nodes,
                                               &step_time, digest, &facts);
+    json_t *saves = zero_saving_facts(s);
+    if (facts && saves) json_object_set(facts, "saves", saves);
+    json_decref(saves);
     if (facts) zero_metrics_final_line(&s->metrics, facts);
     st = zero_agree_after_files(&s->world, st);
     warn_of_lost_metrics(s);

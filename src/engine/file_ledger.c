@@ -5,6 +5,7 @@ zero_file_ledger zero_runner_file_ledger(const zero_runner *r)
     const zero_schedule *s = r->schedule;
     zero_file_ledger l = {.measured = r->tier.moved, .visits = r->tier.moved.visits};
     l.measured.visits = (zero_file_traffic){0};
+    zero_file_traffic_add(&l.visits, 1, &r->tier.peeked);
     for (zero_program_kind p = 0; p < ZERO_PROGRAMS; p++) {
         zero_offload_traffic one = zero_offload_count(s, p);
         for (int k = 0; k < ZERO_MOVES_KINDS; k++) {

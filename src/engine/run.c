@@ -145,7 +145,7 @@ static void walk_all(void *arg)
     r->times.program = kind;
     for (r->at = 0; r->at < p->length; r->at++) {
         const zero_instruction *i = &p->code[r->at];
-        double polled = r->polled, streamed = r->streamed;
+        double polled = r->polled, streamed = r->streamed, held = r->profile.held;
         if (zero_run_was_ahead(w, i)) continue;
         w->status = execute_one(w, i);
         if (w->status != ZERO_OK) {
@@ -153,7 +153,8 @@ static void walk_all(void *arg)
             return;
         }
         double end = zero_clock_seconds();
-        double own = end - start - (r->streamed - streamed), polls = r->polled - polled;
+        double own = end - start - (r->streamed - streamed) - (r->profile.held - held),
+               polls = r->polled - polled;
         /* On a device with a stopwatch the host only queues: there seconds come later
          * (device_times.h). */
         if (r->times.watch) own = polls = 0.0;

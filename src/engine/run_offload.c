@@ -31,20 +31,38 @@ zero_status zero_run_transfer(zero_walk *w, const zero_instruction *i)
     return ZERO_OK;
 }
 
+/* Collectives progress while the disk works: other ranks may need them to get on. */
+static void rest(const zero_walk *w)
+{
+    const struct timespec moment = {.tv_nsec = 20000};
+    zero_math_poll(&w->r->math);
+    nanosleep(&moment, NULL);
+}
+
 zero_status zero_run_transfer_wait(zero_walk *w, const zero_instruction *i)
 {
     zero_file_part part;
     zero_use(w, i->buffer);
     for (int k = 0; zero_offload_part(w->r->schedule, i, k, &part); k++) {
-        /* Collectives progress while the disk works: other ranks may need them to get
-         * on. */
-        const struct timespec moment = {.tv_nsec = 20000};
         zero_tier *t = &w->r->tier;
-        for (; !zero_tier_has_ended(t, part.file); nanosleep(&moment, NULL))
-            zero_math_poll(&w->r->math);
+        while (!zero_tier_has_ended(t, part.file)) rest(w);
         zero_tier_end(t, part.file);
     }
     return ZERO_OK;
+}
+
+bool zero_run_may_change(const zero_walk *w, int group)
+{
+    const zero_states_reader *reader = &w->r->reader;
+    return !reader->has_read || reader->has_read(reader->arg, group);
+}
+
+void zero_run_await_reader(zero_walk *w, int group)
+{
+    if (zero_run_may_change(w, group)) return;
+    double start = zero_clock_seconds();
+    while (!zero_run_may_change(w, group)) rest(w);
+    w->r->profile.held += zero_clock_seconds() - start;
 }
 
 /* ---- ahead of the walk ---- */
@@ -67,6 +85,7 @@ static bool is_ready(const zero_walk *w, const zero_instruction *i)
          * before. Its calls poll as they are queued: an update there would keep the next
          * call from the device. */
     case ZERO_OP_UPDATE:
+        if (!zero_run_may_change(w, i->group)) return false;
         return !i->on_host || (w->plan->offload != ZERO_OFFLOAD_LAZY &&
                                zero_host_may_update(w->r, i->group));
     case ZERO_OP_FETCH_WAIT:

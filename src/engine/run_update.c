@@ -195,6 +195,7 @@ zero_status zero_run_update(zero_walk *w, const zero_instruction *i)
 {
     const zero_runner *r = w->r;
     if (!w->update.is_due || r->tier.has_failed) return ZERO_OK;
+    zero_run_await_reader(w, i->group);
     if (i->on_host) zero_host_await_update(w->r, i->group);
     zero_update_state state = {.type = w->plan->type,
                                .grad = zero_use_range(w, i, i->grad[0]),

@@ -175,6 +175,13 @@ const zero_scratch_file *zero_scratch_get_file(const zero_scratch *s)
 
 /* ---- transfers ---- */
 
+static zero_status check_is_written(const zero_scratch *s, int block)
+{
+    ZERO_FAIL_IF(!s->blocks[block].is_written, ZERO_ERR_INVALID,
+                 "block %d of the scratch file is read and was never written", block);
+    return ZERO_OK;
+}
+
 /* The caller holds the lock. */
 static zero_status enqueue(zero_scratch *s, const scratch_transfer *t, int *out)
 {
@@ -188,8 +195,7 @@ static zero_status enqueue(zero_scratch *s, const scratch_transfer *t, int *out)
     ZERO_FAIL_IF(free_one < 0, ZERO_ERR_INVALID,
                  "%d transfers of the scratch file are in flight: expected fewer",
                  s->depth);
-    ZERO_FAIL_IF(!t->is_write && !s->blocks[t->block].is_written, ZERO_ERR_INVALID,
-                 "block %d of the scratch file is read and was never written", t->block);
+    if (!t->is_write) ZERO_TRY(check_is_written(s, t->block));
     ZERO_FAIL_IF((uintptr_t)t->data % ZERO_SCRATCH_ALIGN != 0, ZERO_ERR_INVALID,
                  "memory for a block of the scratch file: expected an address that is a "
                  "multiple of %d",
@@ -256,6 +262,13 @@ zero_status zero_scratch_end(zero_scratch *s, int i)
     t->state = IS_FREE;
     pthread_mutex_unlock(&s->lock);
     return st;
+}
+
+zero_status zero_scratch_peek(const zero_scratch *s, int block, void *data)
+{
+    scratch_transfer t = {.block = block, .data = data};
+    ZERO_TRY(check_is_written(s, block));
+    return move(s, &t);
 }
 
 double zero_scratch_last_ended(const zero_scratch *s)

@@ -58,6 +58,10 @@ bool zero_scratch_has_ended(zero_scratch *s, int transfer);
  * offset. */
 ZERO_NODISCARD zero_status zero_scratch_end(zero_scratch *s, int transfer);
 
+/* Reads a block at once. Any thread may call it while no transfer writes the block. Not
+ * counted. The errors of begin and end. */
+ZERO_NODISCARD zero_status zero_scratch_peek(const zero_scratch *s, int block, void *data);
+
 /* When the bytes of the transfer that was ended last had moved, on base/clock.h. */
 double zero_scratch_last_ended(const zero_scratch *s);
 

@@ -111,6 +111,22 @@ static zero_status put_disk(const zero_plan_report *r, const zero_plan_stage *st
     return ZERO_OK;
 }
 
+/* A checkpoint is written beside a step that computes, while the disk is idle, or, from a
+ * device, between steps. The nodes share it. */
+static void put_saves(const zero_plan_report *r, const zero_plan_stage *stage)
+{
+    const zero_schedule *s = &stage->schedule;
+    const zero_plan_time *t = &stage->time;
+    double bytes = 12.0 * (double)r->model.n_params; /* masters and both moments */
+    double seconds =
+        bytes / zero_schedule_data_layout(s)->n_nodes / r->request.machine.disk_write;
+    bool is_beside = !s->input.device || zero_plan_updates_beside(&s->input);
+    json_object_set_new(
+        stage->facts, "saves",
+        json_pack("{s:f, s:f, s:f}", "bytes", bytes, "seconds", seconds, "exposed_seconds",
+                  is_beside ? fmax(seconds - (t->step - t->disk), 0.0) : seconds));
+}
+
 static zero_status put_ablation(const zero_plan_stage *stage)
 {
     zero_ablation a;
@@ -194,7 +210,8 @@ zero_status zero_plan_stage_make(zero_plan_report *r, int number, zero_plan_stag
         ZERO_TRY(zero_plan_time_step(&stage->schedule, &o->machine, &stage->time));
         json_object_set_new(stage->facts, "time", zero_plan_time_facts(r, &stage->time));
     }
-    if (o->has_disk) ZERO_TRY(put_disk(r, stage));
+    if (o->has_time && o->machine.disk_write > 0.0) put_saves(r, stage);
+    if (o->has_disk && zero_config_directory(&r->config)) ZERO_TRY(put_disk(r, stage));
     zero_plan_room room = {
         .bytes = (size_t)(o->fit_batch ? o->fit_memory : o->fit),
         .context = zero_config_context(&r->config),

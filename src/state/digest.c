@@ -57,8 +57,7 @@ static zero_range block_at(const zero_digest_work *d, int64_t b)
 
 static uint64_t *hash_at(const zero_digest_work *d, int array, int64_t b)
 {
-    return d->own_hashes +
-           2 * (array * zero_range_len(d->blocks) + b - d->blocks.begin);
+    return d->own_hashes + 2 * (array * zero_range_len(d->blocks) + b - d->blocks.begin);
 }
 
 /* Memory for a block of which some elements are on other ranks. */
@@ -81,8 +80,8 @@ static zero_range hashed_here(const zero_digest_work *d, const zero_partition *p
 static void read_with(zero_digest_work *d, zero_range range, zero_state_visitor *visit)
 {
     if (zero_range_is_empty(range) || d->failure.status != ZERO_OK) return;
-    d->failure = zero_failure_keep(
-        d->source.read(d->source.arg, d->tensor->group, range, visit, d));
+    d->failure =
+        zero_failure_keep(d->source.read(d->source.arg, d->tensor->group, range, visit, d));
 }
 
 /* ---- this rank's part ---- */
@@ -267,8 +266,7 @@ static zero_status add_hashes(zero_digest_work *d)
     int64_t all = blocks_of(d->all), n = ARRAYS * all;
     memset(d->hashes, 0, (size_t)(2 * n) * sizeof *d->hashes);
     for (int a = 0; a < ARRAYS && !zero_range_is_empty(d->blocks); a++)
-        memcpy(d->hashes + 2 * (a * all + d->blocks.begin),
-               hash_at(d, a, d->blocks.begin),
+        memcpy(d->hashes + 2 * (a * all + d->blocks.begin), hash_at(d, a, d->blocks.begin),
                (size_t)(2 * zero_range_len(d->blocks)) * sizeof *d->hashes);
     d->hashes[2 * n] = d->failure.status != ZERO_OK;
     ZERO_TRY(zero_comm_or(d->comm, 2 * n + 1, d->hashes));
@@ -370,8 +368,9 @@ void zero_digest_hash(zero_digest_work *d)
     }
 }
 
-zero_status zero_digest_end(zero_digest_work *d, char hex[ZERO_CHECKSUM])
+zero_status zero_digest_end(zero_digest_work *work, char hex[ZERO_CHECKSUM])
 {
+    ZERO_AT_END(free_at) zero_digest_work *d = work;
     for (int i = 0; i < d->model->n_tensors && !d->merged; i++) {
         select_tensor(d, i);
         ZERO_TRY(add_hashes(d));
@@ -379,16 +378,4 @@ zero_status zero_digest_end(zero_digest_work *d, char hex[ZERO_CHECKSUM])
     XXH128_hash_t h = XXH3_128bits_digest(d->list);
     snprintf(hex, ZERO_CHECKSUM, "%016" PRIx64 "%016" PRIx64, h.high64, h.low64);
     return ZERO_OK;
-}
-
-zero_status zero_digest(const zero_model *model, zero_comm *comm,
-                        const zero_partition *const *partitions,
-                        const zero_digest_source *source, char hex[ZERO_CHECKSUM])
-{
-    zero_digest_work *d;
-    ZERO_TRY(zero_digest_begin(model, comm, partitions, source, &d));
-    zero_digest_hash(d);
-    zero_status st = zero_digest_end(d, hex);
-    zero_digest_free(d);
-    return st;
 }

@@ -37,28 +37,22 @@ typedef struct {
     void *arg;
 } zero_digest_source;
 
-/* In three parts, so that a thread can do the second while others compute:
+/* In three parts, so that a thread can do the second while the ranks do other work:
  *
- *     begin   blocks of which several ranks have a part; of a shared model all of it
- *     hash    blocks that this rank has as a whole; states must stand still until it ends
- *     end     puts the hashes together; the status of a rank that could not read comes here
+ *     begin   blocks of which several ranks have a part; of a shared model all blocks
+ *     hash    blocks that this rank has as a whole; until it ends states must not change
+ *     end     puts the hashes together
  *
- * The first and the last are collective; model and what `source` points to are borrowed
- * until the end. */
+ * `model` is this rank's part, if it is shared. partitions[g] has n_ranks pieces, which the
+ * first n_ranks ranks of a ZeRO group hash; each of them can read its own. Model and
+ * source->arg are borrowed until the end. Begin and end are collective over all ranks, in
+ * all groups, with one verdict: ZERO_ERR_NOMEM, or from the end the source's status. */
 typedef struct zero_digest_work zero_digest_work;
 ZERO_NODISCARD zero_status zero_digest_begin(const zero_model *model, zero_comm *comm,
                                              const zero_partition *const *partitions,
                                              const zero_digest_source *source,
                                              zero_digest_work **work);
-void zero_digest_hash(zero_digest_work *work);
+void zero_digest_hash(zero_digest_work *work); /* local; any thread */
+/* Writes 32 hexadecimal digits and a zero, and frees the work. */
 ZERO_NODISCARD zero_status zero_digest_end(zero_digest_work *work, char hex[ZERO_CHECKSUM]);
-void zero_digest_free(zero_digest_work *work); /* accepts NULL */
-
-/* All of it: writes 32 hexadecimal digits and a zero. `model` is this rank's part, if it is shared.
- * partitions[g] has n_ranks pieces, which the first n_ranks ranks of a ZeRO group hash;
- * each of them can read its own. Collective over all ranks, in all groups; one verdict:
- * ZERO_ERR_NOMEM, or the source's status. */
-ZERO_NODISCARD zero_status zero_digest(const zero_model *model, zero_comm *comm,
-                                       const zero_partition *const *partitions,
-                                       const zero_digest_source *source,
-                                       char hex[ZERO_CHECKSUM]);
+void zero_digest_free(zero_digest_work *work); /* of one that does not end; accepts NULL */

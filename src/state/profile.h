@@ -9,7 +9,7 @@
  *     UPDATE         x
  *
  * The clock is read once between two instructions, so the classes of a program add up to
- * the time of its walks. On a device that has a stopwatch times are its own
+ * the time of its walks, but for waiting for a save. On a device that has a stopwatch times are its own
  * (device_times.h). There an instruction that waits for messages or copies has the time in
  * which the device had nothing to do: what is exposed. */
 #pragma once
@@ -32,6 +32,7 @@ typedef struct {
     int *column_of;          /* [n_units]; owned, as are the tables */
     zero_profile_entry *all; /* [ZERO_PROGRAMS][ZERO_OP_KINDS][n_columns] */
     bool is_of_device;       /* times are a device's own */
+    double held; /* seconds, in no class: UPDATE waited for a save (zero_states_reader) */
 } zero_profile;
 
 /* ZERO_ERR_NOMEM. The model is borrowed; release with _destroy. */

@@ -42,6 +42,13 @@ typedef struct {
     zero_adamw hyper; /* with the gradient's scale */
 } zero_pending_update;
 
+/* A thread that reads the states of all groups once, beside walks
+ * (zero_states_view_beside()). UPDATE of a group waits until it has. */
+typedef struct {
+    bool (*has_read)(const void *arg, int group); /* any thread; NULL: nobody reads */
+    const void *arg;
+} zero_states_reader;
+
 typedef struct zero_walk zero_walk; /* walk.h */
 
 typedef struct {
@@ -96,8 +103,9 @@ typedef struct {
     zero_tier tier;                 /* the file, if something lies there */
     int64_t updates[ZERO_PROGRAMS]; /* walks in which there was an update */
     double streamed;                /* seconds of the stream during other instructions */
-    zero_walk *walk;                /* the present one, for polls */
-    int at;                         /* the instruction being executed */
+    zero_states_reader reader;
+    zero_walk *walk;    /* the present one, for polls */
+    int at;             /* the instruction being executed */
     zero_life *touched; /* [n_buffers] the instructions that used it first and last */
     zero_trace *trace;  /* borrowed; NULL: nothing is recorded */
     zero_told *told;    /* borrowed; [instructions of a step]; NULL: nothing is told */

@@ -128,13 +128,21 @@ static zero_status read_states(void *arg, int group, zero_range range,
     return zero_states_visit(arg, group, range, ZERO_VISIT_READ, visit, visit_arg);
 }
 
-zero_status zero_states_digest(zero_runner *r, char hex[33])
+zero_status zero_states_digest_begin(zero_runner *r, const zero_digest_source *source,
+                                     zero_digest_work **work)
 {
     const zero_schedule *s = r->schedule;
     int n = s->model->n_groups;
     ZERO_FREED const zero_partition **partitions = NULL;
     ZERO_TRY(zero_agree(r->comm, zero_new(&partitions, n, "groups")));
     for (int g = 0; g < n; g++) partitions[g] = &s->groups[g].partition;
-    return zero_digest(s->model, r->comm, partitions, &(zero_digest_source){read_states, r},
-                       hex);
+    return zero_digest_begin(s->model, r->comm, partitions, source, work);
+}
+
+zero_status zero_states_digest(zero_runner *r, char hex[33])
+{
+    zero_digest_work *work;
+    ZERO_TRY(zero_states_digest_begin(r, &(zero_digest_source){read_states, r}, &work));
+    zero_digest_hash(work);
+    return zero_digest_end(work, hex);
 }

@@ -8,7 +8,7 @@
  * rounded on their way into the parameters. */
 #pragma once
 
-#include "state/runner.h"
+#include "state/digest.h"
 #include "state/weights.h"
 
 /* Fills all parameters that this rank holds as masters; moments stay as they are. Local;
@@ -22,3 +22,7 @@ ZERO_NODISCARD zero_status zero_states_round(zero_runner *r);
 /* The digest of all ranks' states (digest.h). Collective, one verdict: ZERO_ERR_NOMEM, or
  * the status of zero_states_visit() on a rank. */
 ZERO_NODISCARD zero_status zero_states_digest(zero_runner *r, char hex[33]);
+/* Begins it, with another way to read them. */
+ZERO_NODISCARD zero_status zero_states_digest_begin(zero_runner *r,
+                                                    const zero_digest_source *source,
+                                                    zero_digest_work **work);

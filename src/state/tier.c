@@ -97,6 +97,18 @@ void zero_tier_end(zero_tier *t, int file)
     b->transfer = NONE;
 }
 
+zero_status zero_tier_peek(zero_tier *t, int file, void *memory, size_t bytes)
+{
+    if (!t->blocks[file].is_written) {
+        memset(memory, 0, bytes);
+        return ZERO_OK;
+    }
+    ZERO_TRY(zero_scratch_peek(t->scratch, t->blocks[file].number, memory));
+    t->peeked.bytes_read += bytes;
+    t->peeked.reads++;
+    return ZERO_OK;
+}
+
 zero_status zero_tier_status(const zero_tier *t)
 {
     return t->has_failed ? zero_failure_restore(&t->failure) : ZERO_OK;

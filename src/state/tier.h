@@ -28,7 +28,8 @@ typedef struct {
 
     /* By transfers that have ended and succeeded. */
     zero_offload_traffic moved;
-    zero_failure failure; /* the first one */
+    zero_file_traffic peeked; /* by zero_tier_peek() */
+    zero_failure failure;     /* the first one */
     bool has_failed;
 } zero_tier;
 
@@ -51,6 +52,12 @@ bool zero_tier_is_written(const zero_tier *t, int file);
 bool zero_tier_has_ended(const zero_tier *t, int file);
 /* Waits for the transfer of the buffer, if there is one. */
 void zero_tier_end(zero_tier *t, int file);
+
+/* Reads a buffer in the file now; zeros if it was never written. One thread may do that
+ * beside the owner's, while the owner does not write that buffer. The status of
+ * zero_scratch_peek(), which is not kept. */
+ZERO_NODISCARD zero_status zero_tier_peek(zero_tier *t, int file, void *memory,
+                                          size_t bytes);
 
 /* The first failure, told again; ZERO_OK if all transfers were sound. */
 zero_status zero_tier_status(const zero_tier *t);

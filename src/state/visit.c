@@ -113,19 +113,28 @@ static void store_slot(const struct visit *v, const struct slot *slot)
                         slot->parts[p].memory);
 }
 
+/* What is visited of a block of the file, which a slot holds. */
+static zero_state_block in_slot(const struct visit *v, zero_range all, zero_slot_view view)
+{
+    zero_state_block block = {.range = zero_range_overlap(all, v->range)};
+    int64_t skip = block.range.begin - all.begin;
+    block.master =
+        view.master
+            ? view.master + skip
+            : zero_runner_element(v->r, zero_master_buffer(v->r->schedule, v->group),
+                                  block.range.begin);
+    block.momentum = view.momentum + skip;
+    block.variance = view.variance + skip;
+    return block;
+}
+
 static zero_status visit_slot(struct visit *v, int i)
 {
     zero_runner *r = v->r;
     const zero_schedule *s = r->schedule;
     struct slot slot = slot_of(v, i);
     const zero_slot_view *view = &slot.view;
-    zero_state_block block = {.range = zero_range_overlap(slot.range, v->range)};
-    int64_t skip = block.range.begin - slot.range.begin;
-    block.master = view->master ? view->master + skip
-                                : zero_runner_element(r, zero_master_buffer(s, v->group),
-                                                      block.range.begin);
-    block.momentum = view->momentum + skip;
-    block.variance = view->variance + skip;
+    zero_state_block block = in_slot(v, slot.range, *view);
     /* Blocks that were never written are zeros. */
     for (; v->n_fetched < i + s->n_slots / 2 + 1 && v->n_fetched < v->n; v->n_fetched++) {
         struct slot ahead = slot_of(v, v->n_fetched);
@@ -177,9 +186,9 @@ static bool is_in_file(const zero_runner *r, int group)
 }
 
 /* With offload states lie beside the device. */
-static bool are_on_device(const zero_runner *r)
+bool zero_states_are_in_reach(const zero_runner *r)
 {
-    return r->link.memory && !zero_plan_updates_beside(&r->schedule->input);
+    return !r->link.memory || zero_plan_updates_beside(&r->schedule->input);
 }
 
 static inline bool is_held(const zero_runner *r, int group, zero_range range)
@@ -213,7 +222,7 @@ zero_status zero_states_visit(zero_runner *r, int group, zero_range range,
     struct visit v = {r, group, range, access, visit, arg, .n_fetched = 0};
     if (zero_range_is_empty(range)) return ZERO_OK;
     assert(is_held(r, group, range));
-    if (are_on_device(r)) {
+    if (!zero_states_are_in_reach(r)) {
         zero_status st = ZERO_OK;
         fetch(&v, 0);
         for (int64_t i = 0; st == ZERO_OK && !zero_range_is_empty(in_chunk(&v, i).range);
@@ -253,19 +262,45 @@ static zero_status copy_block(void *arg, const zero_state_block *block)
     return ZERO_OK;
 }
 
+static zero_state_block in_room(zero_range range, float *room)
+{
+    zero_state_block block = {.range = range};
+    for (int p = 0; p < ZERO_STATES; p++) block.part[p] = room + p * zero_range_len(range);
+    return block;
+}
+
 zero_status zero_states_view(zero_runner *r, int group, zero_range range, float *room,
                              zero_state_block *view)
 {
     assert(zero_range_len(range) <= ZERO_STATES_VIEW && is_held(r, group, range));
-    if (is_in_file(r, group) || are_on_device(r)) {
-        zero_state_block copy = {.range = range};
-        for (int p = 0; p < ZERO_STATES; p++)
-            copy.part[p] = room + p * zero_range_len(range);
+    if (is_in_file(r, group) || !zero_states_are_in_reach(r)) {
+        zero_state_block copy = in_room(range, room);
         ZERO_TRY(zero_states_visit(r, group, range, ZERO_VISIT_READ, copy_block, &copy));
         *view = copy;
         return ZERO_OK;
     }
     ZERO_TRY(wait_for_host(r, group, ZERO_VISIT_READ));
     *view = resident(r, group, range);
+    return ZERO_OK;
+}
+
+zero_status zero_states_view_beside(zero_runner *r, int group, zero_range range,
+                                    float *room, zero_state_block *view)
+{
+    const zero_schedule *s = r->schedule;
+    const int64_t begin = zero_offload_range(s, group, 0).begin;
+    void *slot = room + ZERO_STATES * ZERO_STATES_VIEW;
+    assert(zero_range_len(range) <= ZERO_STATES_VIEW && is_held(r, group, range));
+    *view = is_in_file(r, group) ? in_room(range, room) : resident(r, group, range);
+    for (int64_t at = range.begin; is_in_file(r, group) && at < range.end;) {
+        int k = (int)((at - begin) / ZERO_OFFLOAD_BLOCK);
+        int file = s->groups[group].first_block + k;
+        struct visit v = {.r = r, .group = group, .range = range, .first = k};
+        ZERO_TRY(zero_tier_peek(&r->tier, file, slot, s->buffers[file].bytes));
+        zero_state_block block = in_slot(&v, zero_offload_range(s, group, k),
+                                         zero_offload_view(s, group, k, slot));
+        ZERO_TRY(copy_block(view, &block));
+        at = block.range.end;
+    }
     return ZERO_OK;
 }

@@ -58,6 +58,16 @@ ZERO_NODISCARD zero_status zero_states_visit(zero_runner *r, int group, zero_ran
 ZERO_NODISCARD zero_status zero_states_view(zero_runner *r, int group, zero_range range,
                                             float *room, zero_state_block *view);
 
+/* The same beside walks, in one other thread than theirs: UPDATE must not change what is
+ * read (zero_states_reader). room[ZERO_STATES_ROOM] begins at a page. States must be in
+ * the host's reach; the status of zero_tier_peek(). */
+#define ZERO_STATES_ROOM (ZERO_STATES * (ZERO_STATES_VIEW + ZERO_OFFLOAD_BLOCK))
+ZERO_NODISCARD zero_status zero_states_view_beside(zero_runner *r, int group,
+                                                   zero_range range, float *room,
+                                                   zero_state_block *view);
+/* False if they are in a device's memory. */
+bool zero_states_are_in_reach(const zero_runner *r);
+
 /* Writes zeros to the blocks of the file that no visit has written: all their elements are
  * padding. */
 ZERO_NODISCARD zero_status zero_states_write_padding(zero_runner *r);

@@ -61,6 +61,7 @@ typedef struct {
     int64_t save_every;     /* 0: not by the number of steps */
     double save_minutes;    /* 0: not by the clock; -1, until completed: see config.c */
     int64_t keep;
+    bool save_sync; /* the run waits for its saves */
     bool resume, resume_older, new_data, save_required;
 
     /* diagnosis */

@@ -167,6 +167,15 @@ static int64_t owned(const struct made *m)
     return n;
 }
 
+static zero_status digest(zero_comm *world, struct source *s, char hex[33])
+{
+    zero_digest_work *work;
+    ZERO_TRY(zero_digest_begin(&s->m->model, world, s->m->listed,
+                               &(zero_digest_source){read_pieces, s}, &work));
+    zero_digest_hash(work);
+    return zero_digest_end(work, hex);
+}
+
 /* The first n_ranks ranks have a piece each. */
 static void check_cut(zero_comm *world, zero_partition_scheme scheme, int n_ranks,
                       const int64_t *lengths, int n)
@@ -175,9 +184,8 @@ static void check_cut(zero_comm *world, zero_partition_scheme scheme, int n_rank
     char want[33], got[33];
     make(&m, scheme, n_ranks);
     struct source s = {.m = &m, .lengths = lengths, .n = n, .fails_at = -1};
-    zero_digest_source source = {read_pieces, &s};
     define(&m.model, want);
-    all_ok(zero_digest(&m.model, world, m.listed, &source, got));
+    all_ok(digest(world, &s, got));
     assert_all(strcmp(want, got) == 0);
     assert_all(s.elements == owned(&m));
 }
@@ -221,9 +229,8 @@ TEST(a_rank_that_cannot_read_its_states_ends_the_digest_on_all)
     make(&m, ZERO_PARTITION_SLICE, test_size);
     for (int i = 0; i < 3; i++) {
         struct source s = {.m = &m, .lengths = quarters, .n = 1, .fails_at = -1};
-        zero_digest_source source = {read_pieces, &s};
         if (test_rank == test_size - 1) s.fails_at = pieces[i];
-        assert_all(zero_digest(&m.model, &world, m.listed, &source, hex) == ZERO_ERR_ENV);
+        assert_all(digest(&world, &s, hex) == ZERO_ERR_ENV);
         snprintf(text, sizeof text, "piece %d cannot be read", pieces[i]);
         all_told(text);
         /* All ranks are where they would be without it. */

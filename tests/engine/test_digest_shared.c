@@ -97,8 +97,11 @@ static zero_status read_part(void *arg, int group, zero_range range,
 
 static zero_status digest(struct part *part, zero_comm *world, char hex[33])
 {
-    return zero_digest(&part->model, world, part->listed,
-                       &(zero_digest_source){read_part, part}, hex);
+    zero_digest_work *work;
+    ZERO_TRY(zero_digest_begin(&part->model, world, part->listed,
+                               &(zero_digest_source){read_part, part}, &work));
+    zero_digest_hash(work);
+    return zero_digest_end(work, hex);
 }
 
 /* The digest of the whole model, over all ranks. */

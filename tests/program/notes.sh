@@ -108,6 +108,7 @@ delayed-update 2
 checkpoint saved
 save-every 2
 save-minutes 1
+save sync
 keep 1
 resume on
 resume-older on

@@ -101,6 +101,7 @@ static inline void write_shard(const zero_storage_dir *dir, zero_manifest *m,
     part_open(&part, whole, &m->table.layout, rank);
     assert_ok(zero_shard_prepare(&source, m, &shard));
     assert_ok(zero_shard_write(&shard, dir));
+    assert_ok(zero_shard_finish(&shard));
     m->shards[rank] = shard.file;
     zero_shard_forget(&shard);
     zero_model_destroy(&part.model);
