@@ -4,12 +4,17 @@
 #include "base/number.h"
 #include "verify/judge.h"
 
+#define PAIRED 8 /* ranks of which all pairs are tried, at most */
+
 /* What j->part is the gradient of; a row is tried for each rank or microbatch. */
 typedef enum {
+    EACH_SHARE = -1, /* nothing: a row concerns the rows of one rank */
     ONCE,            /* nothing: there is no part */
     EACH_RANK,       /* one rank's tokens */
     EACH_MICROBATCH, /* one microbatch of each rank */
+    EACH_PAIR,       /* one rank's tokens less those of another */
     LEAKED,          /* all tokens, and those that do not count */
+    LEAKED_LAST,     /* the same with the last position, whose target is its own token */
     MEANS,           /* each rank's mean, averaged */
     PARTS_MEANS,     /* that of each microbatch of each rank */
     STALE,           /* all tokens, with the weights of the step before */
@@ -129,6 +134,11 @@ static const cause causes[] = {
     {.name = "accumulation_twice",
      .over = M,
      .sentence = "divided by the number of microbatches once more"},
+    {.name = "other_samples", .of = EACH_PAIR, .sentence = "with the samples of %"},
+    {.name = "padding",
+     .of = LEAKED_LAST,
+     .whole = NONE,
+     .sentence = "with the positions that should not count: padding leaks into the loss"},
     {.name = "not_clipped", .clip = NOT, .sentence = "without clipping"},
     {.name = "clip_scaled",
      .clip = SCALED,
@@ -138,9 +148,12 @@ static const cause causes[] = {
      .odd = ZERO_ODD_BY_SHARE,
      .sentence = "clipped on each rank by the norm of its own shard"},
     {.name = "norm_short",
-     .of = EACH_RANK,
+     .of = EACH_SHARE,
      .clip = SHORT,
      .sentence = "clipped by a norm without the shard of %"},
+    {.name = "other_norm",
+     .clip = AS_FILE,
+     .sentence = "clipped by the norm in the file, which is not that of the gradient"},
     {.name = "tied_head",
      .clip = AS_FILE,
      .odd = ZERO_ODD_WORDS,
@@ -222,9 +235,12 @@ static int times_of(const zero_judge *j, scope of)
 {
     const zero_step_file *f = j->file;
     switch (of) {
+    case EACH_SHARE:
     case EACH_RANK: return f->ranks > 1 ? (int)f->ranks : 0;
+    case EACH_PAIR: return f->ranks <= PAIRED ? (int)(f->ranks * (f->ranks - 1)) : 0;
     case EACH_MICROBATCH: return f->microbatches > 1 ? (int)f->microbatches : 0;
-    case LEAKED: return f->counted < zero_step_samples(f) * f->seq;
+    case LEAKED:
+    case LEAKED_LAST: return f->counted < zero_step_samples(f) * f->seq;
     case MEANS: return f->ranks > 1 && f->counted < zero_step_samples(f) * f->seq;
     case PARTS_MEANS:
         return f->microbatches > 1 && f->counted < zero_step_samples(f) * f->seq;
@@ -233,14 +249,14 @@ static int times_of(const zero_judge *j, scope of)
     }
 }
 
-static int64_t count(const zero_step_file *f, int64_t rank, int64_t microbatch, bool leaks)
+static int64_t count(const zero_step_file *f, int64_t rank, int64_t microbatch, int leaks)
 {
     const int64_t n = f->batch * f->seq;
     int64_t counted = 0;
     for (int64_t i = 0; i < zero_step_samples(f) * f->seq; i++)
         counted += (rank < 0 || i / n / f->microbatches == rank) &&
                    (microbatch < 0 || i / n % f->microbatches == microbatch) &&
-                   (f->targets[i] >= 0 || (leaks && (i + 1) % f->seq != 0));
+                   (f->targets[i] >= 0 || leaks > ((i + 1) % f->seq == 0));
     return counted;
 }
 
@@ -254,13 +270,21 @@ static zero_status add_means(zero_judge *j, bool of_parts)
     for (int64_t r = 0; r < f->ranks; r++)
         for (int64_t m = 0; m < parts; m++) {
             zero_chosen c = {.file = f, .rank = r, .microbatch = of_parts ? m : -1};
-            c.counted = count(f, c.rank, c.microbatch, false);
+            c.counted = count(f, c.rank, c.microbatch, 0);
             if (c.counted == 0) continue;
             ZERO_TRY(zero_judge_compute(j, &c, j->part, 1.0 / (double)(f->ranks * parts),
                                         is_first, &out));
             is_first = false;
         }
     return ZERO_OK;
+}
+
+/* Pair i: the rank whose samples are read, and the one that should read others. */
+static void pair_of(const zero_step_file *f, int i, int64_t *read, int64_t *by)
+{
+    *by = i / (f->ranks - 1);
+    *read = i % (f->ranks - 1);
+    *read += *read >= *by;
 }
 
 /* Computes j->part for the i-th time. */
@@ -275,9 +299,17 @@ static zero_status make_part(zero_judge *j, scope of, int i)
     case PARTS_MEANS: return add_means(j, of == PARTS_MEANS);
     case EACH_RANK: c.rank = i; break;
     case EACH_MICROBATCH: c.microbatch = i; break;
+    case EACH_PAIR: {
+        int64_t read;
+        pair_of(f, i, &read, &c.rank);
+        ZERO_TRY(zero_judge_compute(j, &c, j->part, -1.0, true, &out));
+        c.rank = read;
+        return zero_judge_compute(j, &c, j->part, 1.0, false, &out);
+    }
     case LEAKED:
-        c.leaks = true;
-        c.counted = count(f, -1, -1, true);
+    case LEAKED_LAST:
+        c.leaks = of == LEAKED ? 1 : 2;
+        c.counted = count(f, -1, -1, c.leaks);
         break;
     default: break;
     }
@@ -289,7 +321,7 @@ static zero_status make_part(zero_judge *j, scope of, int i)
 static zero_theory theory_of(const zero_judge *j, const cause *c, int i)
 {
     zero_theory t = {.whole = value_of(j, c->whole) / value_of(j, c->over),
-                     .part = c->of == ONCE ? 0.0 : value_of(j, c->part),
+                     .part = c->of <= ONCE ? 0.0 : value_of(j, c->part),
                      .odd = c->odd,
                      .link = c->link,
                      .shift = c->shift,
@@ -297,10 +329,12 @@ static zero_theory theory_of(const zero_judge *j, const cause *c, int i)
     const double *p = j->products;
     double square =
         t.whole * t.whole * p[0] + 2.0 * t.whole * t.part * p[1] + t.part * t.part * p[2];
+    t.norm = sqrt(square);
     if (c->clip == SHORT) square -= j->shares[i];
     double norm = sqrt(fmax(square, 0.0));
     if (c->clip == SCALED) norm *= j->file->facts.loss_scale;
     if (c->clip == AS_FILE && !isnan(j->file->norm)) norm = j->file->norm;
+    t.clips_by = norm;
     t.clip = c->clip == NOT ? 1.0 : zero_judge_clip(j, norm);
     if (c->clip == TWICE) t.clip *= t.clip;
     return t;
@@ -316,7 +350,25 @@ static bool is_idle(const zero_judge *j, const cause *c, const zero_theory *t)
     if (c->shift != 0)
         return (!c->by_rows && j->file->ranks == 1) || j->model->share.ranks > 1;
     return c->odd == 0 && t->whole == 1.0 && t->part == 0.0 &&
-           t->clip == zero_judge_clip(j, j->out.grad_norm);
+           t->clip == zero_judge_clip(j, j->out.grad_norm) && t->clips_by == t->norm;
+}
+
+/* True if the file's norm is the theory's, of the gradient or as it clips by; tied weights
+ * and shares have others. If no tensor is wrong this alone decides, for a theory that
+ * clipping hides. */
+static bool says_so(const zero_judge *j, const zero_theory *t, bool is_wrong)
+{
+    const double said = j->file->norm, right = j->out.grad_norm;
+    const double rough = j->file->type == ZERO_FP32 ? 0x1p-20 : 0x1p-7;
+    const double limit =
+        ZERO_JUDGE_FACTOR * j->norm_deviation / fmax(right, 0x1p-100) + rough;
+    const bool is_hidden =
+        t->odd == 0 && t->shift == 0 && t->part == 0.0 &&
+        fabs(t->whole * t->clip / zero_judge_clip(j, right) - 1.0) <= limit + 0x1p-15;
+    if (!is_wrong && (!is_hidden || isnan(said))) return false;
+    return isnan(said) || t->odd & (ZERO_ODD_WORDS | ZERO_ODD_BY_SHARE) ||
+           fabs(said - t->norm) <= limit * t->norm ||
+           fabs(said - t->clips_by) <= limit * t->clips_by;
 }
 
 static json_t *tell(const zero_judge *j, const cause *c, int i)
@@ -324,8 +376,14 @@ static json_t *tell(const zero_judge *j, const cause *c, int i)
     char one[64], text[256];
     const int before = (int)strcspn(c->sentence, "%");
     const char *after = c->sentence + before;
-    snprintf(one, sizeof one, "%s %d of %d", c->of == EACH_RANK ? "rank" : "microbatch",
-             i + 1, times_of(j, c->of));
+    int64_t read, by;
+    snprintf(one, sizeof one, "%s %d of %d",
+             c->of == EACH_MICROBATCH ? "microbatch" : "rank", i + 1, times_of(j, c->of));
+    if (c->of == EACH_PAIR) {
+        pair_of(j->file, i, &read, &by);
+        snprintf(one, sizeof one, "rank %d in place of those of rank %d", (int)read + 1,
+                 (int)by + 1);
+    }
     snprintf(text, sizeof text, "%.*s%s%s", before, c->sentence, *after ? one : "",
              *after ? after + 1 : "");
     return json_pack("{s:s, s:s}", "name", c->name, "sentence", text);
@@ -333,17 +391,19 @@ static json_t *tell(const zero_judge *j, const cause *c, int i)
 
 zero_status zero_judge_explain(zero_judge *j, json_t **found)
 {
+    bool is_wrong = false;
     *found = NULL;
-    for (int of = 0; of < SCOPES; of++)
+    for (int t = 0; t < j->model->n_tensors; t++) is_wrong |= j->found[t].wrong > 0.0;
+    for (int of = EACH_SHARE; of < SCOPES; of++)
         for (int i = 0; i < times_of(j, (scope)of); i++) {
-            if (of != ONCE) ZERO_TRY(make_part(j, (scope)of, i));
+            if (of > ONCE) ZERO_TRY(make_part(j, (scope)of, i));
             ZERO_TRY(zero_judge_multiply(j));
             for (int k = 0; k < ZERO_COUNT(causes); k++) {
                 const cause *c = &causes[k];
                 if (c->of != (scope)of) continue;
                 const zero_theory t = theory_of(j, c, i);
                 bool fits;
-                if (is_idle(j, c, &t)) continue;
+                if (is_idle(j, c, &t) || !says_so(j, &t, is_wrong)) continue;
                 ZERO_TRY(zero_judge_try(j, &t, &fits));
                 if (!fits) continue;
                 *found = tell(j, c, i);

@@ -54,6 +54,7 @@ typedef struct {
     double whole,
         part;    /* the gradient is `whole` times the right one + `part` times j->part */
     double clip; /* its factor; of the right one: of its norm */
+    double norm, clips_by; /* of the gradient, and that which it is clipped by */
     unsigned odd;
     int link;      /* with a shift: this result alone, ... */
     int64_t shift; /* in shares of rows, or rows: */
@@ -97,7 +98,7 @@ ZERO_NODISCARD zero_status zero_judge_pair(zero_judge *j, zero_judge *beside, bo
 typedef struct {
     const zero_step_file *file;
     int64_t rank, microbatch; /* -1: of all */
-    bool leaks;               /* positions count that do not */
+    int leaks;                /* positions count that do not: 1: but the last; 2: all */
     int64_t counted;          /* that the mean is taken over */
 } zero_chosen;
 /* The gradient of these tokens with the engine's weights, times `factor`, is added to

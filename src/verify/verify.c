@@ -111,9 +111,10 @@ static bool is_equal(const zero_judge *j)
 
 static zero_status judge(zero_judge *j, json_t **cause)
 {
-    bool is_wrong = false;
     ZERO_TRY(zero_judge_measure(j));
     ZERO_TRY(zero_judge_all(j));
+    bool is_wrong = grade_number(j->file->norm, j->out.grad_norm, j->norm_deviation,
+                                 roughness(j->file)) == WRONG;
     for (int t = 0; t < j->model->n_tensors; t++) is_wrong |= j->found[t].wrong > 0.0;
     return is_wrong ? zero_judge_explain(j, cause) : ZERO_OK;
 }

@@ -23,6 +23,12 @@ static void check_match(zero_step_file *file)
         const zero_weights from = zero_step_weights(file, (zero_step_part)p);
         fuzz_check_refusal(from.fill(from.arg, 0, 0, 8, values));
     }
+    if (st == ZERO_OK) { /* nothing differs from itself */
+        bool alike;
+        json_t *differences = zero_step_compare_facts(file, file, &alike);
+        FUZZ_LAW(alike && json_array_size(differences) == 0);
+        json_decref(differences);
+    }
     zero_model_destroy(&model);
 }
 
