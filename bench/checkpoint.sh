@@ -6,14 +6,17 @@
 #
 # GPT-2 (124 M parameters, 1.4 GiB) on two ranks. In each round dd writes and syncs a file of the
 # checkpoint's length, a run saves a checkpoint, cat reads it, `zero checkpoint verify` reads and
-# checks it. Both read from the page cache. Medians over the rounds, of ratios too.
+# checks it, and four ranks load it at stages 3 and 0. Beside them four processes of dd read as
+# much into memory as the ranks hold: a quarter each, and all of it each. All read from the page
+# cache. Medians over the rounds, of ratios too. The last line has the bytes that the ranks read
+# to load it, over the checkpoint's: 1.00 if each is read once.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 build=${1:-$here/../build}
 rounds=${2:-5}
 program=$(cd "$build" && pwd)/zero
 work=${3:-$(mktemp -d)}
-trap 'rm -rf "$work/save" "$work/plain" "$work/out" "$work/err"; rmdir "$work" 2>/dev/null' EXIT
+trap 'rm -rf "$work/save" "$work/plain" "$work/out" "$work/err" "$work"/reads.*; rmdir "$work" 2>/dev/null' EXIT
 trap 'exit 1' INT TERM
 export OPENBLAS_NUM_THREADS=1
 [ "$(id -u)" -ne 0 ] || export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
@@ -39,6 +42,24 @@ write_plain() { dd if=/dev/zero of="$work/plain" bs=4M count="$blocks" conv=fsyn
 read_all() { cat "$work"/save/step-*/*.safetensors; }
 verify() { "$program" checkpoint verify "$work/save"; }
 
+# hold PARTS: four processes of dd read one of so many parts of the plain file into memory each.
+hold() {
+    for i in 0 1 2 3; do
+        dd if="$work/plain" bs=$(((blocks << 22) / $1)) skip=$((i % $1)) count=1 iflag=fullblock of=/dev/null &
+    done
+    wait
+}
+
+# seconds_of_loading STAGE: on four ranks, as the run prints them; their reads go to $work/reads.
+seconds_of_loading() {
+    rm -f "$work"/reads.*
+    mpirun -n 4 --map-by :OVERSUBSCRIBE --bind-to none sh -c '
+        reads=$1; shift; "$@"; sed -n "s/^rchar: //p" /proc/$$/io >"$reads.$$"' sh "$work/reads" \
+        "$program" train --resume --checkpoint "$work/save" --stage "$1" --eval-every 0 --sample 0 \
+        2>"$work/err" | sed -n 's/^  resumed .* loaded in \([0-9.]*\) s$/\1/p' | grep . ||
+        { cat "$work/err" >&2; exit 1; }
+}
+
 seconds_of_saving() { # as the run prints them
     train --model gpt2 --vocab 50257 --seq 64 --micro-batch 1 --steps 1 --stage 1 \
         --data stories:256K --checkpoint "$work/save" 2>"$work/err" |
@@ -56,15 +77,24 @@ blocks=354 # of 4 MiB: 1416 MiB, the length of the checkpoint
 for _ in $(seq "$rounds"); do
     rm -rf "$work/save" "$work/plain"
     plain=$(seconds write_plain)
-    rm -f "$work/plain"
     save=$(seconds_of_saving)
     cat=$(seconds read_all)
     check=$(seconds verify)
-    echo "$plain $save $cat $check" | awk '{ print $1, $2, $2 / $1, $3, $4, $4 / $3 }' >>"$work/out"
+    load3=$(seconds_of_loading 3)
+    load0=$(seconds_of_loading 0)
+    hold3=$(seconds hold 4)
+    hold0=$(seconds hold 1)
+    echo "$plain $save $cat $check $load3 $hold3 $load0 $hold0" |
+        awk '{ print $1, $2, $2 / $1, $3, $4, $4 / $3, $5, $6, $5 / $6, $7, $8, $7 / $8, $5 / $3, $7 / $3 }' \
+            >>"$work/out"
 done
 echo "seconds for $((4 * blocks)) MiB, median of $rounds rounds"
 echo "  write: dd with fsync $(column 1), save $(column 2), ratio $(column 3)"
 echo "  read:  cat $(column 4), verify $(column 5), ratio $(column 6)"
+echo "  load:  stage 3: dd to memory $(column 8), load $(column 7), ratio $(column 9); to cat $(column 13)"
+echo "         stage 0: dd to memory $(column 11), load $(column 10), ratio $(column 12); to cat $(column 14)"
+echo "  bytes read at stage 0: $(cat "$work"/reads.* | awk -v all="$(du -sb "$work"/save/step-* | cut -f 1)" '
+    { n += $1 } END { printf "%.4f", n / all }') of the checkpoint's"
 
 : >"$work/out"
 for _ in $(seq "$rounds"); do

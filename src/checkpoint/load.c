@@ -2,6 +2,7 @@
 
 #include "base/grow.h"
 #include "checkpoint/list.h"
+#include "checkpoint/together.h"
 
 #define FOUND (ZERO_STORAGE_PATH + ZERO_CHECKPOINT_NAME) /* bytes of a path */
 
@@ -65,9 +66,8 @@ static zero_status receive(void *arg, int group, const zero_state_block *states)
     return zero_states_visit(arg, group, from.range, ZERO_VISIT_FILL, take_block, &from);
 }
 
-static zero_status fetch_own(zero_engine *e, zero_checkpoint *c)
+static zero_status compare_tensors(const zero_model *model, const zero_checkpoint *c)
 {
-    const zero_model *model = e->schedule.input.model;
     int n = c->manifest.table.n_tensors;
     for (int i = 0; i < n && i < model->n_tensors; i++) {
         const zero_tensor *theirs = &c->manifest.table.tensors[i];
@@ -84,13 +84,12 @@ static zero_status fetch_own(zero_engine *e, zero_checkpoint *c)
     ZERO_FAIL_IF(n != model->n_tensors, ZERO_ERR_INVALID,
                  "%s is of another model: it has %d tensors, this model %d", c->dir.path, n,
                  model->n_tensors);
-    ZERO_FREED zero_range *wishes = NULL;
-    ZERO_TRY(zero_new(&wishes, model->n_groups, "groups"));
-    for (int g = 0; g < model->n_groups; g++) wishes[g] = zero_states_held(&e->schedule, g);
-    ZERO_TRY(zero_checkpoint_fetch(c, model, wishes,
-                                   &(zero_checkpoint_receiver){receive, &e->runner}));
-    /* No rank needs a shard without parameters, but its header is checked, too. */
-    const zero_comm *comm = e->runner.comm;
+    return ZERO_OK;
+}
+
+/* No rank needs a shard without parameters, but its header is checked, too. */
+static zero_status check_rest(const zero_comm *comm, zero_checkpoint *c)
+{
     const zero_shard_reader *shard;
     for (int r = comm->rank; r < c->manifest.table.layout.n_ranks; r += comm->size)
         ZERO_TRY(zero_checkpoint_shard(c, r, &shard));
@@ -99,11 +98,24 @@ static zero_status fetch_own(zero_engine *e, zero_checkpoint *c)
     return zero_checkpoint_tokenizer(c, &tokenizer);
 }
 
-zero_status zero_checkpoint_load(zero_engine *e, zero_checkpoint *c)
+static zero_status fetch(zero_engine *e, zero_checkpoint *c)
 {
     zero_comm *comm = e->runner.comm;
+    const zero_model *model = e->schedule.input.model;
+    ZERO_FREED zero_range *wishes = NULL;
+    zero_status st = compare_tensors(model, c);
+    if (st == ZERO_OK) st = zero_new(&wishes, model->n_groups, "groups");
+    for (int g = 0; st == ZERO_OK && g < model->n_groups; g++)
+        wishes[g] = zero_states_held(&e->schedule, g);
+    ZERO_TRY(zero_checkpoint_fetch_together(
+        comm, st, c, model, wishes, &(zero_checkpoint_receiver){receive, &e->runner}));
+    return zero_agree_after_files(comm, check_rest(comm, c));
+}
+
+zero_status zero_checkpoint_load(zero_engine *e, zero_checkpoint *c)
+{
     ZERO_TRY(zero_engine_settle(e));
-    ZERO_TRY(zero_agree_after_files(comm, fetch_own(e, c)));
+    ZERO_TRY(fetch(e, c));
     e->adam_steps = c->manifest.updates;
     e->skipped = c->manifest.skipped;
     if (c->manifest.loss_scale.type == e->loss_scale.type)

@@ -3,7 +3,6 @@
 #include "base/fail.h"
 #include "base/grow.h"
 #include "base/number.h"
-#include "base/range.h"
 #include "checkpoint/list.h"
 #include "data/tokenizer_file.h"
 
@@ -168,34 +167,87 @@ struct fetch {
     const zero_checkpoint_receiver *to;
 };
 
-/* Reads shard by shard, where neither side is a shared model. Extents i, i + 1 and i + 2
- * are the parts of the same elements. */
-static zero_status fetch_shard(const struct fetch *f, const zero_state_local *local,
-                               int rank)
+bool zero_checkpoint_has_pieces(const zero_checkpoint *c, const zero_model *model)
 {
-    const zero_shard_reader *shard;
-    bool is_wanted = false;
-    for (int g = 0; g < f->c->manifest.table.n_groups; g++) {
-        zero_range own = zero_partition_shard(&local->partitions[g], rank);
-        is_wanted |= !zero_range_is_empty(zero_range_overlap(own, f->wishes[g]));
-    }
-    if (!is_wanted) return ZERO_OK;
-    ZERO_TRY(zero_checkpoint_shard(f->c, rank, &shard));
-    for (int i = 0; i < shard->n; i += ZERO_STATES) {
-        const zero_extent *x = &shard->extents[i];
-        int group = local->tensors[x->tensor].group;
-        zero_range have = zero_extent_range(local, x);
-        zero_state_block both = {.range = zero_range_overlap(have, f->wishes[group])};
-        if (zero_range_is_empty(both.range)) continue;
-        for (int k = 0; k < ZERO_STATES; k++) {
-            zero_state_part part = shard->extents[i + k].part;
-            float *block = f->c->block + part * ZERO_EXTENT_MAX;
-            ZERO_TRY(zero_shard_read(shard, i + k, block));
-            both.part[part] = block + (both.range.begin - have.begin);
-        }
-        ZERO_TRY(f->to->receive(f->to->arg, group, &both));
+    return tp_of(c) == 1 && model->share.ranks == 1;
+}
+
+/* Extents i, i + 1 and i + 2 are the parts of the same elements. */
+static zero_status visit_shard(const zero_checkpoint *c, const zero_state_local *local,
+                               int rank, const zero_piece_visitor *visitor)
+{
+    ZERO_FREED zero_extent *extents = NULL;
+    int n;
+    ZERO_TRY(zero_state_table_extents(&c->manifest.table, local, rank, &extents, &n));
+    for (int i = 0; i < n; i += ZERO_STATES) {
+        int group = local->tensors[extents[i].tensor].group;
+        zero_piece piece = {rank, i, group, zero_extent_range(local, &extents[i])};
+        ZERO_TRY(visitor->visit(visitor->arg, &piece));
     }
     return ZERO_OK;
+}
+
+zero_status zero_checkpoint_visit_pieces(zero_checkpoint *c, int n,
+                                         const zero_range *wishes,
+                                         const zero_piece_visitor *visitor)
+{
+    const zero_state_local *local;
+    const int n_groups = c->manifest.table.n_groups;
+    ZERO_TRY(local_of(c, 0, &local));
+    for (int rank = 0; rank < c->manifest.table.layout.n_ranks; rank++) {
+        bool is_wanted = false;
+        for (int g = 0; g < n_groups; g++) {
+            zero_range own = zero_partition_shard(&local->partitions[g], rank);
+            for (int i = 0; i < n && !is_wanted; i++)
+                is_wanted =
+                    !zero_range_is_empty(zero_range_overlap(own, wishes[i * n_groups + g]));
+        }
+        if (is_wanted) ZERO_TRY(visit_shard(c, local, rank, visitor));
+    }
+    return ZERO_OK;
+}
+
+zero_status zero_checkpoint_read_piece(zero_checkpoint *c, const zero_piece *piece,
+                                       float *values)
+{
+    const zero_shard_reader *shard;
+    ZERO_TRY(zero_checkpoint_shard(c, piece->rank, &shard));
+    for (int k = 0; k < ZERO_STATES; k++) {
+        int i = piece->extent + k;
+        ZERO_TRY(zero_shard_read(
+            shard, i, values + shard->extents[i].part * zero_range_len(piece->range)));
+    }
+    return ZERO_OK;
+}
+
+zero_status zero_checkpoint_expect_piece(zero_checkpoint *c, const zero_piece *piece)
+{
+    const zero_shard_reader *shard;
+    ZERO_TRY(zero_checkpoint_shard(c, piece->rank, &shard));
+    const zero_safetensors_entry *first = &shard->header.entries[piece->extent];
+    zero_file_expect(&shard->file, first->begin, first[ZERO_STATES - 1].end - first->begin);
+    return ZERO_OK;
+}
+
+zero_status zero_checkpoint_hand_over(const zero_piece *piece, float *values,
+                                      const zero_range *wishes,
+                                      const zero_checkpoint_receiver *to)
+{
+    zero_state_block block = {.range =
+                                  zero_range_overlap(piece->range, wishes[piece->group])};
+    if (zero_range_is_empty(block.range)) return ZERO_OK;
+    for (int part = 0; part < ZERO_STATES; part++)
+        block.part[part] = values + part * zero_range_len(piece->range) +
+                           (block.range.begin - piece->range.begin);
+    return to->receive(to->arg, piece->group, &block);
+}
+
+static zero_status fetch_piece(void *arg, const zero_piece *piece)
+{
+    const struct fetch *f = arg;
+    if (!zero_piece_is_wished(piece, f->wishes)) return ZERO_OK;
+    ZERO_TRY(zero_checkpoint_read_piece(f->c, piece, f->c->block));
+    return zero_checkpoint_hand_over(piece, f->c->block, f->wishes, f->to);
 }
 
 /* A shared model: elements of the rank's part of a tensor. */
@@ -222,13 +274,9 @@ zero_status zero_checkpoint_fetch(zero_checkpoint *c, const zero_model *model,
                                   const zero_checkpoint_receiver *to)
 {
     struct fetch f = {c, model, wishes, to};
-    if (tp_of(c) == 1 && model->share.ranks == 1) {
-        const zero_state_local *local;
-        ZERO_TRY(local_of(c, 0, &local));
-        for (int rank = 0; rank < c->manifest.table.layout.n_ranks; rank++)
-            ZERO_TRY(fetch_shard(&f, local, rank));
-        return ZERO_OK;
-    }
+    if (zero_checkpoint_has_pieces(c, model))
+        return zero_checkpoint_visit_pieces(c, 1, wishes,
+                                            &(zero_piece_visitor){fetch_piece, &f});
     /* Blocks end where extents do if the same number of ranks wrote them. */
     const int64_t most = ZERO_EXTENT_MAX / model->share.ranks;
     for (int i = 0; i < model->n_tensors; i++) {

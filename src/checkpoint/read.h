@@ -14,6 +14,7 @@
  * through a tensor in its order, all three parts in turn, reads each extent once. */
 #pragma once
 
+#include "base/range.h"
 #include "checkpoint/shard.h"
 #include "data/tokenizer.h"
 
@@ -57,6 +58,45 @@ ZERO_NODISCARD zero_status zero_checkpoint_fetch(zero_checkpoint *c,
                                                  const zero_model *model,
                                                  const zero_range *wishes,
                                                  const zero_checkpoint_receiver *to);
+
+/* ---- pieces: the three parts of the same elements in one shard ---- */
+
+/* True if groups are fetched in pieces: no TP group shares the saved model or this one. */
+bool zero_checkpoint_has_pieces(const zero_checkpoint *c, const zero_model *model);
+
+typedef struct {
+    int rank, extent; /* of the shard; the number of the first part's extent in it */
+    int group;
+    zero_range range;
+} zero_piece;
+
+typedef struct {
+    zero_status (*visit)(void *arg, const zero_piece *piece);
+    void *arg;
+} zero_piece_visitor;
+
+/* Calls visit() for the pieces of all shards that hold elements of wishes[n][n_groups], in
+ * their order; among them are pieces that nobody wishes for. Reads no file. ZERO_ERR_NOMEM,
+ * or the visitor's status. */
+ZERO_NODISCARD zero_status zero_checkpoint_visit_pieces(zero_checkpoint *c, int n,
+                                                        const zero_range *wishes,
+                                                        const zero_piece_visitor *visitor);
+/* Reads and checks a piece: its parts lie in values[ZERO_STATES][length], one after the
+ * other. */
+ZERO_NODISCARD zero_status zero_checkpoint_read_piece(zero_checkpoint *c,
+                                                      const zero_piece *piece,
+                                                      float *values);
+/* It will be read soon: the disk may begin. */
+ZERO_NODISCARD zero_status zero_checkpoint_expect_piece(zero_checkpoint *c,
+                                                        const zero_piece *piece);
+/* Hands over those elements of a piece that was read which are wished for, if any. */
+ZERO_NODISCARD zero_status zero_checkpoint_hand_over(const zero_piece *piece, float *values,
+                                                     const zero_range *wishes,
+                                                     const zero_checkpoint_receiver *to);
+static inline bool zero_piece_is_wished(const zero_piece *piece, const zero_range *wishes)
+{
+    return !zero_range_is_empty(zero_range_overlap(piece->range, wishes[piece->group]));
+}
 
 /* Elements [begin, end) of one whole tensor, given by its number. Short ranges are cheap if
  * they ascend. */

@@ -270,7 +270,9 @@ static zero_status load_into(zero_session *s, zero_checkpoint *c)
                          "%s: step %" PRId64 " x --global-batch %" PRId64
                          " overflows the sample counter",
                          c->dir.path, step, B);
+    double start = zero_clock_seconds();
     ZERO_TRY(zero_checkpoint_load(&s->engine, c));
+    double seconds = zero_clock_seconds() - start;
     if (m->kept) { /* the next checkpoints keep what this one does */
         json_decref(s->importing.kept);
         s->importing.kept = json_incref(m->kept);
@@ -280,9 +282,9 @@ static zero_status load_into(zero_session *s, zero_checkpoint *c)
     zero_loader_resume(&s->loader, m->step, has_new_data ? 0 : m->samples);
     /* Other data begin with their first sample. */
     snprintf(saving->from, sizeof saving->from,
-             "step %" PRId64 " of %d rank%s, digest %s%s", m->step, m->table.layout.n_ranks,
-             m->table.layout.n_ranks == 1 ? "" : "s", m->digest,
-             has_new_data ? "; on other data, from their first sample" : "");
+             "step %" PRId64 " of %d rank%s, digest %s, loaded in %.3f s%s", m->step,
+             m->table.layout.n_ranks, m->table.layout.n_ranks == 1 ? "" : "s", m->digest,
+             seconds, has_new_data ? "; on other data, from their first sample" : "");
     zero_resumed_options_tell(s, m);
     return ZERO_OK;
 }

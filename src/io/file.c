@@ -191,3 +191,8 @@ zero_status zero_file_read(const zero_file *file, uint64_t at, void *data, size_
     }
     return ZERO_OK;
 }
+
+void zero_file_expect(const zero_file *file, uint64_t at, uint64_t bytes)
+{
+    (void)posix_fadvise(file->fd, (off_t)at, (off_t)bytes, POSIX_FADV_WILLNEED);
+}

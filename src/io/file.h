@@ -58,3 +58,5 @@ ZERO_NODISCARD zero_status zero_file_read(const zero_file *file, uint64_t at, vo
  * before it. */
 ZERO_NODISCARD zero_status zero_file_read_some(const zero_file *file, uint64_t at,
                                                void *data, size_t bytes, size_t *read);
+/* Lets the kernel read these bytes ahead, while the caller does other things. */
+void zero_file_expect(const zero_file *file, uint64_t at, uint64_t bytes);
