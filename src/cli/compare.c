@@ -122,6 +122,20 @@ static zero_status read_one(const char *path, zero_metrics_file *file)
     return zero_fail(ZERO_ERR_INVALID, "%s", zero_last_error());
 }
 
+/* Drops lines of steps that the other run left out by --metrics-every. */
+static void drop_thinned(zero_metrics_file *file, const zero_metrics_file *other)
+{
+    const json_t *config = json_object_get(other->run, "config");
+    int64_t n = 0;
+    if (json_integer_value(json_object_get(config, "metrics-every")) <= 1) return;
+    for (int64_t i = 0, k = 0; i < file->n; i++) {
+        while (step_at(other, k) < file->steps[i].step) k++;
+        bool is_between = k > 0 && k < other->n && step_at(other, k) > file->steps[i].step;
+        if (!is_between) file->steps[n++] = file->steps[i];
+    }
+    file->n = n;
+}
+
 /* A safetensors file: a length, then JSON; lines of metrics begin with JSON. */
 static bool is_step_file(const char *path)
 {
@@ -150,6 +164,8 @@ static zero_status run(void *options, const zero_options *given)
                      given->operands[0]);
     ZERO_TRY(read_one(given->operands[0], &a));
     ZERO_TRY(read_one(given->operands[1], &b));
+    drop_thinned(&a, &b);
+    drop_thinned(&b, &a);
     json_auto_t *tree = json_pack("{s:o, s:o, s:I}", "a", json_string_nocheck(a.path), "b",
                                   json_string_nocheck(b.path), "n", a.n);
     for (int64_t i = 0; i < zero_max(a.n, b.n) && !json_object_get(tree, "key"); i++)

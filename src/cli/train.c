@@ -123,6 +123,15 @@ static void tell_no_record(const zero_session *s, zero_status st)
                                "was skipped");
 }
 
+/* --metrics-every: others say nothing that a reader could not do without. */
+static bool has_metrics_line(const zero_session *s, const zero_metrics_step *line)
+{
+    const zero_config *c = &s->config;
+    return line->step % c->metrics_every == 0 || line->step == s->saving.start + 1 ||
+           line->step == c->steps || line->has_val_loss || line->skipped ||
+           !isfinite(line->loss);
+}
+
 typedef struct {
     zero_totals run;
     zero_step_times times;
@@ -185,7 +194,7 @@ static zero_status train_step(zero_session *s, int64_t step, sums *sum)
     if (!zero_comm_is_root(&s->world)) return ZERO_OK;
     double computed = zero_profile_computing(&s->engine.runner.profile, ZERO_PROGRAM_STEP);
     zero_progress_view_step(&s->progress, &line, computed, eval_seconds);
-    zero_metrics_step_line(&s->metrics, &line);
+    if (has_metrics_line(s, &line)) zero_metrics_step_line(&s->metrics, &line);
     warn_of_lost_metrics(s);
     return zero_saving_check_output(s);
 }

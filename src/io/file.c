@@ -10,7 +10,8 @@
 zero_path_kind zero_path_look(const char *path)
 {
     struct stat info;
-    if (!zero_examine(path, &info)) return ZERO_PATH_OF_NOTHING;
+    if (!zero_examine(path, &info))
+        return errno == EIO || errno == ESTALE ? ZERO_PATH_OF_OTHER : ZERO_PATH_OF_NOTHING;
     return S_ISREG(info.st_mode)   ? ZERO_PATH_OF_FILE
            : S_ISDIR(info.st_mode) ? ZERO_PATH_OF_DIRECTORY
                                    : ZERO_PATH_OF_OTHER;

@@ -22,10 +22,10 @@ typedef struct {
 
 /* What a path leads to; links are followed. */
 typedef enum {
-    ZERO_PATH_OF_NOTHING, /* or it cannot be examined */
+    ZERO_PATH_OF_NOTHING, /* or this user cannot see it */
     ZERO_PATH_OF_FILE,
     ZERO_PATH_OF_DIRECTORY,
-    ZERO_PATH_OF_OTHER
+    ZERO_PATH_OF_OTHER /* or the disk does not say: opening it tells why */
 } zero_path_kind;
 zero_path_kind zero_path_look(const char *path);
 

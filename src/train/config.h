@@ -71,6 +71,7 @@ typedef struct {
 
     /* what is shown and written */
     const char *metrics, *record;          /* NULL: no file */
+    int64_t metrics_every;                 /* steps between lines of steps */
     const char *trace;                     /* likewise */
     const char *trace_steps, *trace_ranks; /* NULL: the last steps; all ranks */
     int64_t narrate_steps;                 /* with `narrate`: how many, from the first on */

@@ -10,7 +10,9 @@ zero_status zero_step_times_init(zero_step_times *t, int64_t steps)
 {
     int64_t room = zero_min(steps, ZERO_STEP_TIMES_MOST);
     *t = (zero_step_times){.room = room};
-    return zero_new(&t->later, room, "times of steps");
+    ZERO_TRY(zero_new(&t->later, room, "times of steps"));
+    for (int64_t i = 0; i < room; i++) t->later[i] = NAN; /* no page is new in a step */
+    return ZERO_OK;
 }
 
 void zero_step_times_destroy(zero_step_times *t)

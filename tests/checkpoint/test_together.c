@@ -156,7 +156,7 @@ static void flip_last_byte(const test_place *place, int rank)
 TEST(all_ranks_hear_of_damage_that_one_reads)
 {
     test_place place;
-    char path[400], text[256];
+    char path[400], text[500];
     test_place_open(&place);
     test_setup setup = test_setup_of(3, ZERO_FP32);
     course saved = never_stopped(&setup, test_size, &place);

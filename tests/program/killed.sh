@@ -4,19 +4,13 @@
 . "$(dirname "$0")/common.sh"
 times=${TIMES:-6}
 seed=${SEED:-$(date +%s)}
+. "$(dirname "$0")/draws.sh"
 finds_a_disk
 [ -n "$disk" ] || echo "no states in files: $(cat info)"
 echo "seed $seed, $times times"
-long="train $tiny --global-batch 8 --micro-batch 1 --reproducible --watchdog 20
+one_of fp32 bf16
+long="train $tiny --dtype $one --global-batch 8 --micro-batch 1 --reproducible --watchdog 20
     --steps $((500 * times + 300)) --log-every 100000"
-
-# draw N: sets $drawn to a random number from 0 to N - 1.
-drawn=0
-state=$seed
-draw() {
-    state=$(((state * 1103515245 + 12345) % 2147483648))
-    drawn=$(((state / 65536) % $1))
-}
 
 # lives PID: the process exists and is not a zombie.
 lives() {
@@ -34,17 +28,6 @@ kill_a_rank() {
     done
     draw "$n_found"
     kill -9 "$(echo $found | cut -d ' ' -f $((drawn + 1)))" 2>/dev/null
-}
-
-# places: sets $places to options that say where optimizer states lie.
-places() {
-    draw 3
-    places=
-    [ -n "$disk" ] || return 0
-    case $drawn in
-    0) places="--offload $disk" ;;
-    1) places="--offload $disk --offload-when end" ;;
-    esac
 }
 
 # starts ROUND: starts the next part of the run in the background, in a random layout.
@@ -113,6 +96,7 @@ done
 echo "$killed jobs killed, $started of them after they saved; $(ls run | tail -n 1)"
 [ $killed -eq "$times" ] || complain "only $killed of $times jobs were killed"
 
+mkdir -p run # all kills may have come before it was made
 runs 2 $long --stage 3 --checkpoint run --resume --metrics m
 digest_of out >resumed
 [ -z "$disk" ] || [ -z "$(ls -A "$disk")" ] || complain "$words: left on the disk: $(ls -A "$disk")"
@@ -131,4 +115,5 @@ losses() {
 losses m >losses_resumed
 losses undisturbed >losses_expected
 same losses_expected losses_resumed "losses of all steps (seed $seed)"
+echo "cases $killed"
 finish

@@ -116,6 +116,7 @@ new-data on
 token-bytes 4
 save-required on
 metrics nowhere/m
+metrics-every 2
 trace t.json
 trace-steps 1-2
 trace-ranks 0

@@ -1,5 +1,6 @@
 # The power fails after every call of the writer of checkpoints; power_loss.c says what must hold.
-# SHIM and POWER_LOSS are programs; STATES is the number of random losses after each call.
+# SHIM and POWER_LOSS are programs; STATES is the number of random losses after each call. With SEED
+# the runs have a random configuration; then MUTATIONS files of what they saved are damaged (MUTATE).
 . "$(dirname "$0")/common.sh"
 states=${STATES:-25}
 tiny="--layers 1 --hidden 16 --heads 1 --seq 8 --global-batch 6 --data stories:8K
@@ -27,6 +28,34 @@ loses() {
     words="power_loss $*"
     "$POWER_LOSS" log "$lost" "$@" >out 2>err
 }
+
+# Two runs, each with a layout and a cadence of its own.
+if [ -n "${SEED:-}" ]; then
+    seed=$SEED
+    . "$(dirname "$0")/draws.sh"
+    finds_a_disk
+    trap 'cd / && rm -rf "$work" "$lost" ${made_disk:+"$made_disk"}' EXIT
+    draws_kind
+    tiny="--layers 1 --heads 2 --seq 8 --global-batch 12 --data stories:8K --eval-every 0 --sample 0"
+    for last in '--steps 3' '--steps 6 --resume'; do
+        draws_layout
+        draw 3
+        every=$((drawn + 1))
+        draw 3
+        recorded "$ranks" $last $kind $layout --save-every $every --keep $((drawn + 1))
+        echo "$words"
+    done
+    if [ "${MUTATIONS:-0}" -gt 0 ]; then
+        "$MUTATE" tree/ckpt "$SEED" "$MUTATIONS" >out 2>err || complain "mutate"
+        cat out
+    elif loses "$SEED" "$states"; then
+        diff -r tree "$lost/end" >out.diff 2>&1 || complain "the log lacks changes of the directory"
+        sed -n 's/.* \([0-9]*\) of them different.*/cases \1/p' out
+    else
+        complain "a power loss can destroy checkpoints"
+    fi
+    finish
+fi
 
 recorded 3 --steps 3 --stage 2 --keep 2
 recorded 2 --steps 5 --stage 3 --keep 1 --resume

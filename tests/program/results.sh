@@ -61,6 +61,21 @@ runs 0 compare loud sharded
 says 'equal: 8 steps' out
 for row in '  --stage: 0 | 3' '  --bucket: 1048576 | 600'; do says "$row" out; done
 [ "$(grep -c '^  ' out)" -eq 2 ] || complain "$words: expected two settings"
+# Thinned metrics: the first step, the last, each third and those that are validated.
+runs 3 train $small $length --sample 5 --metrics thin --metrics-every 3
+[ "$(sed -n 's/^{"step":\([0-9]*\),.*/\1/p' thin | tr '\n' ' ')" = '1 3 4 6 8 ' ] ||
+    complain "$words: other lines: $(cut -c 1-12 thin)"
+for pair in 'loud thin' 'thin loud'; do
+    runs 0 compare $pair
+    says "equal: 5 steps, digest \"$digest\"" out
+done
+says '  --metrics-every: 3 | 1' out
+runs 0 report thin
+says 'note: 3 steps between the first and the last have no line' out
+sed '4s/"loss":[^,]*/"loss":7/' thin >wrong
+differs 'step 4, loss: ' loud wrong
+head -n 5 thin >stopped
+differs 'step 7, step: 7 | missing' loud stopped
 runs 2 train $small $length --sample 5 --metrics other --seed 2
 differs 'step 1, loss: ' loud other
 says 'loud and other differ from step 1 on, first in loss' err
