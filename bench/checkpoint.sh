@@ -42,7 +42,8 @@ write_plain() { dd if=/dev/zero of="$work/plain" bs=4M count="$blocks" conv=fsyn
 read_all() { cat "$work"/save/step-*/*.safetensors; }
 verify() { "$program" checkpoint verify "$work/save"; }
 
-# hold PARTS: four processes of dd read one of so many parts of the plain file into memory each.
+# hold PARTS: four processes of dd run at once. The plain file is cut into PARTS, and each process
+# reads one part into memory.
 hold() {
     for i in 0 1 2 3; do
         dd if="$work/plain" bs=$(((blocks << 22) / $1)) skip=$((i % $1)) count=1 iflag=fullblock of=/dev/null &

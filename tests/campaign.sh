@@ -2,8 +2,8 @@
 #
 #     sh tests/campaign.sh SECONDS SEED [BUILD]          BUILD is build
 #
-# For so many seconds it draws pieces of work, each with a seed of its own that decides its
-# configuration (types, stage, ranks, partition, offload, cadence of saves), and prints their cases:
+# It draws pieces of work until SECONDS are over, and prints how many cases each had. A piece has a
+# seed of its own, which decides its configuration (types, stage, ranks, partition, offload, saves):
 #
 #     crash    two runs; the power fails after each call of their writer (program/power_loss.sh)
 #     mutate   files of checkpoints damaged in any way; each is refused (checkpoint/mutate.c)

@@ -183,7 +183,7 @@ static zero_status measure(const zero_topology *t, json_t **found)
 
 #define FEW 32 /* tokens of a second product, for the rate of small ones */
 
-/* What one thread multiplies: a product of t tokens has the rate most t / (t + tokens). */
+/* One thread computes a product of t tokens at the rate most * t / (t + tokens). */
 typedef struct {
     double fp32, bf16; /* most of each type, flops per second */
     double tokens;

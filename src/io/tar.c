@@ -1,6 +1,9 @@
 #include "io/tar.h"
 
+#include "base/fail.h"
+
 #define BLOCK 512
+#define LIMIT ((size_t)8 << 30) /* bytes of a file: eleven octal digits */
 
 /* A file begins with one, and is filled up with zeros to whole blocks. Numbers are octal. */
 typedef union {
@@ -24,6 +27,8 @@ zero_status zero_tar_add(zero_bytes *tar, const char *name, const void *data, si
                        .magic = "ustar",
                        .version = {'0', '0'}}};
     unsigned sum = 0;
+    ZERO_FAIL_IF(len >= LIMIT, ZERO_ERR_INVALID,
+                 "%s has %zu bytes: a tar file takes less than %zu", name, len, LIMIT);
     snprintf(h.of.name, sizeof h.of.name, "%s", name);
     snprintf(h.of.size, sizeof h.of.size, "%011zo", len);
     for (int i = 0; i < BLOCK; i++) sum += h.bytes[i];

@@ -174,7 +174,7 @@ typedef struct {
 zero_volume zero_traffic_total(const zero_traffic *traffic);
 zero_volume zero_traffic_to(const zero_traffic *traffic, zero_reach reach);
 
-/* What a wire that carries both directions at once has to carry. */
+/* The larger of both: it decides the time on a wire that sends and receives at once. */
 int64_t zero_volume_duplex(const zero_volume *v);
 
 /* Bytes that it sends: all, and those that go that far. */

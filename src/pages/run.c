@@ -68,7 +68,10 @@ static zero_status read_steps(zero_run *run, const zero_metrics_file *file,
  * short run all count. Numbers that are unknown do not. `room` is for all steps. */
 static zero_step_time median_of(const zero_run *run, zero_step_column column, double *room)
 {
-    int64_t first = run->n > ZERO_STEP_TIMES_FIRST ? ZERO_STEP_TIMES_FIRST : 0, n = 0;
+    const double *steps = run->steps[ZERO_STEP];
+    int64_t first = 0, n = 0; /* --metrics-every leaves lines out */
+    while (first < run->n && steps[first] < steps[0] + ZERO_STEP_TIMES_FIRST) first++;
+    if (first == run->n) first = 0;
     for (int64_t i = first; i < run->n; i++)
         if (isfinite(run->steps[column][i])) room[n++] = run->steps[column][i];
     if (n == 0) return (zero_step_time){.median = NAN, .lower = NAN, .upper = NAN};

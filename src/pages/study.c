@@ -78,8 +78,9 @@ int zero_study_count(const json_t *study, const char *state)
 
 /* ---- a measurement ---- */
 
-/* Of the `run` and `final` lines, `steps` and `seconds` of one: how even the ranks were,
- * and what of the machine's measured speed and of the wire's they used. */
+/* These facts say how even the ranks were, and which shares of the machine's and the
+ * wire's measured speed they used. They follow from a run's first and last line (`run`,
+ * `final`), its number of steps, and the seconds of one. */
 static const char of_the_machine[] =
     "imbalance = final/rank_seconds/compute/most / final/rank_seconds/compute/mean - 1; "
     "slowest_rank = least(final/rank_seconds/compute/ranks, item == "

@@ -1,5 +1,7 @@
 #include "paper/runs.h"
 
+#include <assert.h>
+
 #include "base/embedded.h"
 #include "facts/facts.h"
 #include "report/json_put.h"
@@ -319,7 +321,8 @@ static json_t *judged(const json_t *cells)
     json_array_foreach(cells, i, cell)
     {
         const double ratio = zero_fact_number(cell, "ratio"), off = fabs(log(ratio));
-        if (isnan(ratio) || n == MOST_RATES) continue;
+        if (isnan(ratio)) continue;
+        assert(n < MOST_RATES);
         offs[n++] = fabs(ratio - 1.0);
         near += fabs(ratio - 1.0) <= ZERO_PAPER_NEAR;
         squares += off * off;

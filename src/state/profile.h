@@ -9,9 +9,9 @@
  *     UPDATE         x
  *
  * The clock is read once between two instructions, so the classes of a program add up to
- * the time of its walks, but for waiting for a save. On a device that has a stopwatch times are its own
- * (device_times.h). There an instruction that waits for messages or copies has the time in
- * which the device had nothing to do: what is exposed. */
+ * the time of its walks, but for waiting for a save. On a device that has a stopwatch
+ * times are its own (device_times.h). There an instruction that waits for messages or
+ * copies has the time in which the device had nothing to do: what is exposed. */
 #pragma once
 
 #include "comm/comm.h"

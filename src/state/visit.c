@@ -113,7 +113,7 @@ static void store_slot(const struct visit *v, const struct slot *slot)
                         slot->parts[p].memory);
 }
 
-/* What is visited of a block of the file, which a slot holds. */
+/* A slot holds a block of the file; these are its elements that are visited. */
 static zero_state_block in_slot(const struct visit *v, zero_range all, zero_slot_view view)
 {
     zero_state_block block = {.range = zero_range_overlap(all, v->range)};

@@ -249,14 +249,15 @@ static int times_of(const zero_judge *j, scope of)
     }
 }
 
-static int64_t count(const zero_step_file *f, int64_t rank, int64_t microbatch, int leaks)
+static int64_t count(const zero_step_file *f, int64_t rank, int64_t microbatch,
+                     zero_leaks leaks)
 {
     const int64_t n = f->batch * f->seq;
     int64_t counted = 0;
     for (int64_t i = 0; i < zero_step_samples(f) * f->seq; i++)
         counted += (rank < 0 || i / n / f->microbatches == rank) &&
                    (microbatch < 0 || i / n % f->microbatches == microbatch) &&
-                   (f->targets[i] >= 0 || leaks > ((i + 1) % f->seq == 0));
+                   (f->targets[i] >= 0 || zero_leaks_at(leaks, (i + 1) % f->seq == 0));
     return counted;
 }
 
@@ -270,7 +271,7 @@ static zero_status add_means(zero_judge *j, bool of_parts)
     for (int64_t r = 0; r < f->ranks; r++)
         for (int64_t m = 0; m < parts; m++) {
             zero_chosen c = {.file = f, .rank = r, .microbatch = of_parts ? m : -1};
-            c.counted = count(f, c.rank, c.microbatch, 0);
+            c.counted = count(f, c.rank, c.microbatch, ZERO_LEAKS_NONE);
             if (c.counted == 0) continue;
             ZERO_TRY(zero_judge_compute(j, &c, j->part, 1.0 / (double)(f->ranks * parts),
                                         is_first, &out));
@@ -308,7 +309,7 @@ static zero_status make_part(zero_judge *j, scope of, int i)
     }
     case LEAKED:
     case LEAKED_LAST:
-        c.leaks = of == LEAKED ? 1 : 2;
+        c.leaks = of == LEAKED ? ZERO_LEAKS_INNER : ZERO_LEAKS_ALL;
         c.counted = count(f, -1, -1, c.leaks);
         break;
     default: break;
@@ -359,9 +360,8 @@ static bool is_idle(const zero_judge *j, const cause *c, const zero_theory *t)
 static bool says_so(const zero_judge *j, const zero_theory *t, bool is_wrong)
 {
     const double said = j->file->norm, right = j->out.grad_norm;
-    const double rough = j->file->type == ZERO_FP32 ? 0x1p-20 : 0x1p-7;
-    const double limit =
-        ZERO_JUDGE_FACTOR * j->norm_deviation / fmax(right, 0x1p-100) + rough;
+    const double limit = ZERO_JUDGE_FACTOR * j->norm_deviation / fmax(right, 0x1p-100) +
+                         zero_judge_roughness(j->file);
     const bool is_hidden =
         t->odd == 0 && t->shift == 0 && t->part == 0.0 &&
         fabs(t->whole * t->clip / zero_judge_clip(j, right) - 1.0) <= limit + 0x1p-15;

@@ -36,7 +36,7 @@ static void choose(const void *arg, int64_t step, int64_t i, int64_t T, void *in
     for (int64_t k = 0; k < T; k++)
         if (!is_chosen)
             out[k] = -1;
-        else if (out[k] < 0 && c->leaks > (k + 1 == T))
+        else if (out[k] < 0 && zero_leaks_at(c->leaks, k + 1 == T))
             out[k] = in[k + 1 < T ? k + 1 : k];
 }
 
@@ -195,7 +195,7 @@ static zero_status deviate(zero_judge *j, const zero_judge_piece *p, void *arg)
 
 zero_status zero_judge_measure(zero_judge *j)
 {
-    const zero_chosen all = {j->file, -1, -1, 0, j->file->counted};
+    const zero_chosen all = {j->file, -1, -1, ZERO_LEAKS_NONE, j->file->counted};
     zero_run_output out;
     struct adding a = {j->gradient, 1.0, true};
     ZERO_TRY(zero_judge_own(j, take_gradient, &a));

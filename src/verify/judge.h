@@ -84,6 +84,11 @@ double zero_judge_clip(const zero_judge *j, double norm);
 
 /* Judges all numbers of the file by the right theory: sets j->found. Collective. */
 ZERO_NODISCARD zero_status zero_judge_all(zero_judge *j);
+/* How far rounding may move a loss or a norm, as a share of it. */
+static inline double zero_judge_roughness(const zero_step_file *f)
+{
+    return f->type == ZERO_FP32 ? 0x1p-20 : 0x1p-7;
+}
 /* *fits: every row that is wrong is right by this theory. Collective. */
 ZERO_NODISCARD zero_status zero_judge_try(zero_judge *j, const zero_theory *theory,
                                           bool *fits);
@@ -94,12 +99,23 @@ ZERO_NODISCARD zero_status zero_judge_try(zero_judge *j, const zero_theory *theo
 ZERO_NODISCARD zero_status zero_judge_pair(zero_judge *j, zero_judge *beside, bool judges,
                                            zero_found *pairs);
 
+/* Positions whose targets do not count, and count all the same. */
+typedef enum {
+    ZERO_LEAKS_NONE,
+    ZERO_LEAKS_INNER, /* but the last one of each sequence, which has no next token */
+    ZERO_LEAKS_ALL
+} zero_leaks;
+static inline bool zero_leaks_at(zero_leaks leaks, bool is_last)
+{
+    return leaks == ZERO_LEAKS_ALL || (leaks == ZERO_LEAKS_INNER && !is_last);
+}
+
 /* Some of the step's tokens. */
 typedef struct {
     const zero_step_file *file;
     int64_t rank, microbatch; /* -1: of all */
-    int leaks;                /* positions count that do not: 1: but the last; 2: all */
-    int64_t counted;          /* that the mean is taken over */
+    zero_leaks leaks;
+    int64_t counted; /* that the mean is taken over */
 } zero_chosen;
 /* The gradient of these tokens with the engine's weights, times `factor`, is added to
  * to[], or overwrites it; NULL: it stays in the engine. Collective. */
@@ -129,7 +145,7 @@ typedef struct {
 typedef zero_status zero_judge_work(zero_judge *j, const zero_judge_piece *p, void *arg);
 ZERO_NODISCARD zero_status zero_judge_own(zero_judge *j, zero_judge_work *fn, void *arg);
 bool zero_judge_counts(const zero_judge *j, const zero_tensor *t);
-/* What the ranks have found in n places, put together. Collective. */
+/* Puts together what the ranks have found, found[n]. Collective. */
 ZERO_NODISCARD zero_status zero_judge_merge(zero_judge *j, int n, zero_found *found);
 /* Whose share an element is in: of the dimension that frameworks cut, as torch.chunk()
  * deals. */

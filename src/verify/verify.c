@@ -30,7 +30,7 @@ static const char *const grades[] = {"equal bits", "within tolerance", "wrong"};
 /* A number that the file may not have, whose deviation was measured. */
 static grade grade_number(double theirs, double ours, double deviation, double rough)
 {
-    if (isnan(theirs) || isnan(ours) || theirs == ours) return EQUAL;
+    if (isnan(theirs) || theirs == ours) return EQUAL;
     const double limit = ZERO_JUDGE_FACTOR * deviation + rough * fabs(ours);
     return fabs(theirs - ours) <= limit ? WITHIN : WRONG;
 }
@@ -47,7 +47,7 @@ static grade grade_tensor(const zero_found *f)
     return f->wrong > 0.0 ? WRONG : f->different > 0.0 ? WITHIN : EQUAL;
 }
 
-/* What is wrong, or different, of a tensor. */
+/* Tells which rows of a tensor are wrong, or different, and by how much. */
 static json_t *tell_tensor(const zero_tensor *of, const char *what, const zero_found *f)
 {
     const int64_t wide = of->whole_rows > 1 ? of->whole_cols : 1;
@@ -58,17 +58,11 @@ static json_t *tell_tensor(const zero_tensor *of, const char *what, const zero_f
                      f->error, "tolerance", f->limit);
 }
 
-/* The roundings of a loss and a norm in the step's type. */
-static double roughness(const zero_step_file *f)
-{
-    return f->type == ZERO_FP32 ? 0x1p-20 : 0x1p-7;
-}
-
 static zero_status tell(const zero_judge *j, json_t *cause, json_t **found, bool *is_right)
 {
     static const char *const links[] = {"gradient", "momentum", "variance", "weight"};
     const zero_step_file *f = j->file;
-    const double rough = roughness(f);
+    const double rough = zero_judge_roughness(f);
     const grade loss = grade_number(f->loss, j->out.loss, j->loss_deviation, rough);
     const grade norm = grade_number(f->norm, j->out.grad_norm, j->norm_deviation, rough);
     int n[3] = {0};
@@ -114,7 +108,7 @@ static zero_status judge(zero_judge *j, json_t **cause)
     ZERO_TRY(zero_judge_measure(j));
     ZERO_TRY(zero_judge_all(j));
     bool is_wrong = grade_number(j->file->norm, j->out.grad_norm, j->norm_deviation,
-                                 roughness(j->file)) == WRONG;
+                                 zero_judge_roughness(j->file)) == WRONG;
     for (int t = 0; t < j->model->n_tensors; t++) is_wrong |= j->found[t].wrong > 0.0;
     return is_wrong ? zero_judge_explain(j, cause) : ZERO_OK;
 }
@@ -262,9 +256,12 @@ static void tell_part(const struct pair *p, int part, const char *what, json_t *
 static json_t *tell_both(const struct pair *p, const char *what, const double theirs[2],
                          const double ours[2], const double deviation[2], json_t *all)
 {
-    grade g = grade_number(theirs[0] - ours[0] + ours[1], theirs[1],
-                           deviation[0] + deviation[1], 2.0 * roughness(p->of[1].file));
-    if (g == EQUAL && theirs[0] != theirs[1]) g = WITHIN;
+    const double expected = theirs[0] - ours[0] + ours[1]; /* of the second file */
+    const bool is_said = !isnan(theirs[0]) && !isnan(theirs[1]);
+    grade g = EQUAL;
+    if (is_said && theirs[0] != theirs[1])
+        g = zero_max(WITHIN, grade_number(theirs[1], expected, deviation[0] + deviation[1],
+                                          2.0 * zero_judge_roughness(p->of[1].file)));
     if (g == WRONG) json_array_append_new(all, json_pack("{s:s}", "what", what));
     json_t *told = json_pack("{s:s}", "verdict", g == WRONG ? "different" : grades[g]);
     for (int i = 0; i < 2; i++)

@@ -51,8 +51,8 @@ zero_status __wrap_zero_window_init(zero_window *window, zero_comm *comm, int n,
 
 static const int any_windows = -1;
 
-/* The bytes of extents that the first n ranks read together to load what is there, with so many
- * windows. */
+/* The first n ranks load the checkpoint, and can make this many windows. Returns the bytes of
+ * extents that they read, all together. */
 static int64_t load_with(const test_setup *setup, int n, int windows,
                          const test_place *place, const course *saved)
 {

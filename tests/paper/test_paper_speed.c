@@ -185,7 +185,7 @@ TEST(the_machine_is_fitted_to_figure_4_alone)
     }
 }
 
-/* Of the 28 cells of figures 2, 3 and 8. */
+/* Figures 2, 3 and 8 have 28 cells. */
 TEST(what_is_predicted_is_off_by_less_than_15_percent_in_the_median)
 {
     static const char *const of[] = {"fig2", "fig3", "fig8"};

@@ -72,6 +72,7 @@ done
 says '  --metrics-every: 3 | 1' out
 runs 0 report thin
 says 'note: 3 steps between the first and the last have no line' out
+says 'median of 3 steps without the first 2' out
 sed '4s/"loss":[^,]*/"loss":7/' thin >wrong
 differs 'step 4, loss: ' loud wrong
 head -n 5 thin >stopped
