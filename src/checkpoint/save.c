@@ -5,6 +5,7 @@
 #include "checkpoint/list.h"
 #include "checkpoint/shard.h"
 #include "data/tokenizer_file.h"
+#include "state/replicas.h"
 #include "state/states.h"
 
 #define MEBIBYTE 0x1p20
@@ -31,6 +32,9 @@ struct zero_checkpoint_write {
     zero_digest_work *digest;
     pthread_t thread;
     bool is_beside, is_running; /* the thread */
+    bool sums_copies;           /* it does, instead of a check before */
+    uint64_t sum;
+    zero_failure summed;
     atomic_bool has_hashed, has_ended;
     zero_failure failure; /* of writing the shard */
 };
@@ -80,6 +84,8 @@ static zero_status read_states(void *arg, int group, zero_range range,
 static void *write_shard(void *arg)
 {
     zero_checkpoint_write *s = arg;
+    if (s->sums_copies)
+        s->summed = zero_failure_keep(zero_replicas_sum_copies(&s->e->runner, &s->sum));
     zero_digest_hash(s->digest);
     atomic_store(&s->has_hashed, true);
     s->failure = zero_failure_keep(zero_shard_write(&s->shard, &s->temporary));
@@ -278,7 +284,7 @@ static void start(zero_checkpoint_write *s)
 
 static zero_status begin(zero_checkpoint_write *s, const zero_checkpoint_input *in)
 {
-    ZERO_TRY(zero_engine_check(s->e));
+    ZERO_TRY(s->sums_copies ? zero_engine_check_own(s->e) : zero_engine_check(s->e));
     ZERO_TRY(zero_agree_after_files(s->comm, describe(s, in)));
     ZERO_TRY(zero_states_digest_begin(&s->e->runner, &(zero_digest_source){read_states, s},
                                       &s->digest));
@@ -301,6 +307,8 @@ zero_status zero_checkpoint_begin(zero_engine *e, const zero_storage_dir *dir,
     s->dir = dir;
     s->tokenizer = in->tokenizer;
     s->is_beside = beside && zero_states_are_in_reach(&e->runner);
+    s->sums_copies = s->is_beside && zero_is_checked(&e->schedule) &&
+                     zero_replicas_are_in_reach(&e->runner);
     zero_checkpoint_name(in->step, s->name);
     ZERO_TRY(clean_up(s, begin(s, in)));
     ZERO_GIVE(write, s);
@@ -317,6 +325,11 @@ static zero_status end(zero_checkpoint_write *s)
     if (s->is_running) pthread_join(s->thread, NULL);
     s->is_running = false;
     ZERO_TRY(zero_agree_after_files(s->comm, zero_failure_restore(&s->failure)));
+    if (s->sums_copies) {
+        ZERO_TRY(zero_engine_settle(s->e));
+        ZERO_TRY(zero_replicas_judge(&s->e->runner, zero_failure_restore(&s->summed),
+                                     s->sum, false));
+    }
     zero_digest_work *digest = s->digest;
     s->digest = NULL;
     ZERO_TRY(zero_digest_end(digest, s->manifest.digest));

@@ -2,7 +2,8 @@
  *
  *             rank 0                      every rank
  *     begin   makes .tmp-step-X
- *                                         hashes its states, writes and syncs its shard
+ *                                         hashes its states and what others hold as well,
+ *                                         writes and syncs its shard
  *     end                                 writes its shard's header, syncs and closes
  *             writes and syncs the manifest
  *             syncs .tmp-step-X, renames it to step-X, syncs the directory

@@ -64,6 +64,13 @@ zero_status zero_engine_check(zero_engine *e)
                                          : ZERO_OK;
 }
 
+zero_status zero_engine_check_own(zero_engine *e)
+{
+    ZERO_TRY(zero_engine_settle(e));
+    ZERO_TRY(zero_records_verify(&e->runner));
+    return zero_is_checked(&e->schedule) ? zero_replicas_compare_own(&e->runner) : ZERO_OK;
+}
+
 zero_status zero_engine_publish(zero_engine *e)
 {
     ZERO_TRY(zero_engine_settle(e));

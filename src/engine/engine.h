@@ -134,6 +134,9 @@ ZERO_NODISCARD zero_status zero_engine_finish_update(zero_engine *e);
 /* Looks for flipped bits, as the plan's check_replicas and check_memory say (checks.h);
  * ZERO_ERR_CORRUPTED names rank, tensor and elements. Does nothing if both are 0. */
 ZERO_NODISCARD zero_status zero_engine_check(zero_engine *e);
+/* The same but for copies, which are compared beside the next step
+ * (zero_replicas_sum_copies()). */
+ZERO_NODISCARD zero_status zero_engine_check_own(zero_engine *e);
 
 /* The digest of parameters and moments, after zero_engine_check(): a state with flipped
  * bits has none, so no checkpoint has it either. */

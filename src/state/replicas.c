@@ -271,33 +271,56 @@ static zero_status compare_copies(zero_runner *r, zero_copies kind)
 static const zero_copies kinds[] = {ZERO_COPIES_OF_REPLICAS, ZERO_COPIES_OF_RANKS,
                                     ZERO_COPIES_OF_NODES};
 
+static zero_status compare_rounded(zero_runner *r)
+{
+    zero_finding found;
+    if (!zero_has_rounded(r->schedule)) return ZERO_OK;
+    zero_status st = find_changed(r, &found);
+    if (st == ZERO_OK) st = find_rounded(r, ZERO_ALL_STEPS, &found);
+    return zero_finding_agree(r, &found, st, found_rounded);
+}
+
+static zero_status compare_parts(zero_runner *r, bool has_gradient)
+{
+    return zero_has_replicated(r->schedule) ? zero_replicas_compare_parts(r, has_gradient)
+                                            : ZERO_OK;
+}
+
 zero_status zero_replicas_compare(zero_runner *r, bool has_gradient)
 {
-    const zero_schedule *s = r->schedule;
-    if (zero_has_rounded(s)) {
-        zero_finding found;
-        zero_status st = find_changed(r, &found);
-        if (st == ZERO_OK) st = find_rounded(r, ZERO_ALL_STEPS, &found);
-        ZERO_TRY(zero_finding_agree(r, &found, st, found_rounded));
-    }
+    ZERO_TRY(compare_rounded(r));
     for (int k = 0; k < ZERO_COUNT(kinds); k++)
-        if (zero_has_copies(s, kinds[k])) ZERO_TRY(compare_copies(r, kinds[k]));
-    return zero_has_replicated(s) ? zero_replicas_compare_parts(r, has_gradient) : ZERO_OK;
+        if (zero_has_copies(r->schedule, kinds[k])) ZERO_TRY(compare_copies(r, kinds[k]));
+    return compare_parts(r, has_gradient);
+}
+
+zero_status zero_replicas_compare_own(zero_runner *r)
+{
+    ZERO_TRY(compare_rounded(r));
+    return compare_parts(r, false);
 }
 
 /* ---- a share of them in each step ---- */
 
-/* Adds this rank's part of a sum that is zero over all ranks if what is due is equal. */
-static zero_status add_due(zero_runner *r, int64_t step, bool has_gradient, uint64_t *sum)
+/* Adds this rank's part of a sum that is zero over all ranks if copies are equal. */
+static zero_status add_copies(zero_runner *r, int64_t step, uint64_t *sum)
 {
     const zero_schedule *s = r->schedule;
-    zero_finding found = {.tensor = -1};
     for (int k = 0; k < ZERO_COUNT(kinds); k++) {
         uint64_t words[2];
         if (!zero_has_copies(s, kinds[k])) continue;
         ZERO_TRY(hash_copies(r, kinds[k], step, words));
         *sum += words[0] * (uint64_t)zero_copy_weight(s, kinds[k]);
     }
+    return ZERO_OK;
+}
+
+/* The same of all that is due. */
+static zero_status add_due(zero_runner *r, int64_t step, bool has_gradient, uint64_t *sum)
+{
+    const zero_schedule *s = r->schedule;
+    zero_finding found = {.tensor = -1};
+    ZERO_TRY(add_copies(r, step, sum));
     if (zero_plan_updates_beside(&s->input) ||
         (zero_has_rounded(s) && step == ZERO_ALL_STEPS))
         ZERO_TRY(find_rounded(r, step, &found));
@@ -306,14 +329,31 @@ static zero_status add_due(zero_runner *r, int64_t step, bool has_gradient, uint
                                   : ZERO_OK;
 }
 
-zero_status zero_replicas_compare_due(zero_runner *r, int64_t step, bool has_gradient)
+zero_status zero_replicas_judge(zero_runner *r, zero_status looked, uint64_t sum,
+                                bool has_gradient)
 {
-    uint64_t words[ZERO_COMPARE_WORDS] = {0};
-    zero_status looked = add_due(r, step, has_gradient, &words[0]);
-    words[1] = looked != ZERO_OK;
+    uint64_t words[ZERO_COMPARE_WORDS] = {sum, looked != ZERO_OK};
     ZERO_TRY(zero_comm_sum(r->comm, ZERO_COMPARE_WORDS, (int64_t *)words));
     if (words[1] > 0) return zero_agree(r->comm, looked);
     if (words[0] == 0) return ZERO_OK;
     ZERO_TRY(zero_replicas_compare(r, has_gradient));
     return zero_finding_lost("what ranks hold more than once");
+}
+
+zero_status zero_replicas_compare_due(zero_runner *r, int64_t step, bool has_gradient)
+{
+    uint64_t sum = 0;
+    zero_status looked = add_due(r, step, has_gradient, &sum);
+    return zero_replicas_judge(r, looked, sum, has_gradient);
+}
+
+bool zero_replicas_are_in_reach(const zero_runner *r)
+{
+    return !r->link.memory && r->schedule->input.offload == ZERO_OFFLOAD_OFF;
+}
+
+zero_status zero_replicas_sum_copies(zero_runner *r, uint64_t *sum)
+{
+    *sum = 0;
+    return add_copies(r, ZERO_ALL_STEPS, sum);
 }

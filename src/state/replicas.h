@@ -30,6 +30,16 @@ ZERO_NODISCARD zero_status zero_replicas_compare(zero_runner *r, bool has_gradie
 ZERO_NODISCARD zero_status zero_replicas_compare_due(zero_runner *r, int64_t step,
                                                      bool has_gradient);
 
+/* The same in two parts, 1 and 3 now, and 2 in a thread beside the next step, of states
+ * that stand still in the host's memory: if they are in reach, each rank sums up its
+ * copies, alone, and all judge what they have summed, and how that ended, where nothing is
+ * in flight again. */
+ZERO_NODISCARD zero_status zero_replicas_compare_own(zero_runner *r);
+bool zero_replicas_are_in_reach(const zero_runner *r);
+ZERO_NODISCARD zero_status zero_replicas_sum_copies(zero_runner *r, uint64_t *sum);
+ZERO_NODISCARD zero_status zero_replicas_judge(zero_runner *r, zero_status looked,
+                                               uint64_t sum, bool has_gradient);
+
 /* ZERO_ERR_CORRUPTED, likewise, if UPDATE on any rank has met parameters that were not its
  * masters, rounded. Also where collectives are in flight. */
 ZERO_NODISCARD zero_status zero_replicas_tell_changed(zero_runner *r);

@@ -203,7 +203,8 @@ static void flip_and_expect(test_run *run, const test_place *there, const spot *
     bool in_step = draw(2) == 0 && is_compared(run, p);
     all_ok(zero_engine_settle(&run->engine));
     flip(run, p);
-    zero_status st = in_step ? step(run, done) : test_try_save(run, there, done);
+    bool beside = draw(2) == 0;
+    zero_status st = in_step ? step(run, done) : test_try_save_so(run, there, done, beside);
     assert_all(st == ZERO_ERR_CORRUPTED);
     expect_message(run, p, said);
     expect_empty(there, done);

@@ -49,14 +49,22 @@ static inline void test_step_path(const test_place *place, int64_t step, char pa
 }
 
 /* The verdict of the run's ranks; ZERO_OK on the others. Collective over the job. */
-static inline zero_status test_try_save(test_run *run, const test_place *place,
-                                        int64_t step)
+static inline zero_status test_try_save_so(test_run *run, const test_place *place,
+                                           int64_t step, bool beside)
 {
     zero_checkpoint_input in = {
         .step = step, .samples = 6 * step, .arithmetic = "a test's"};
+    zero_checkpoint_write *write;
     uint64_t bytes;
     if (!test_run_member(run)) return ZERO_OK;
-    return zero_checkpoint_save(&run->engine, &place->dir, &in, &bytes);
+    ZERO_TRY(zero_checkpoint_begin(&run->engine, &place->dir, &in, beside, &write));
+    return zero_checkpoint_end(write, &bytes);
+}
+
+static inline zero_status test_try_save(test_run *run, const test_place *place,
+                                        int64_t step)
+{
+    return test_try_save_so(run, place, step, false);
 }
 
 static inline void test_save(test_run *run, const test_place *place, int64_t step)
