@@ -104,10 +104,19 @@ static zero_status run_session(zero_session *s, const struct steps *steps, bool 
     configure(&s->config, is_larger ? b : a, s->world.size);
     ZERO_TRY(zero_agree(&s->world, zero_config_check(&s->config)));
     ZERO_TRY(zero_session_build(s));
+    json_auto_t *memory = json_pack(
+        "{s:I, s:I}", "planned", (json_int_t)zero_plan_needed(&s->engine.schedule), "more",
+        (json_int_t)zero_step_judge_bytes(&s->engine) * (b ? 2 : 1));
+    const bool is_root = zero_comm_is_root(&s->world);
+    ZERO_TRY(zero_agree(&s->world,
+                        is_root && !json ? print("memory", json_incref(memory)) : ZERO_OK));
     ZERO_TRY(b ? zero_step_compare(a, b, &s->engine, &found, &is_right)
                : zero_step_verify(a, &s->engine, &found, &is_right));
     zero_status st = ZERO_OK;
-    if (!zero_comm_is_root(&s->world))
+    json_object_set_new(memory, "resident",
+                        json_integer((json_int_t)zero_metrics_resident_peak()));
+    json_object_set(found, "memory", memory);
+    if (!is_root)
         json_decref(found);
     else if (json)
         st = zero_json_print(found, JSON_INDENT(2) | JSON_REAL_PRECISION(17), stdout);

@@ -396,8 +396,10 @@ zero_status zero_judge_explain(zero_judge *j, json_t **found)
     for (int t = 0; t < j->model->n_tensors; t++) is_wrong |= j->found[t].wrong > 0.0;
     for (int of = EACH_SHARE; of < SCOPES; of++)
         for (int i = 0; i < times_of(j, (scope)of); i++) {
-            if (of > ONCE) ZERO_TRY(make_part(j, (scope)of, i));
-            ZERO_TRY(zero_judge_multiply(j));
+            if (of > ONCE) {
+                ZERO_TRY(make_part(j, (scope)of, i));
+                ZERO_TRY(zero_judge_multiply(j));
+            }
             for (int k = 0; k < ZERO_COUNT(causes); k++) {
                 const cause *c = &causes[k];
                 if (c->of != (scope)of) continue;

@@ -69,11 +69,11 @@ zero_status zero_judge_compute(zero_judge *j, const zero_chosen *chosen, float *
     return to ? zero_judge_own(j, take_gradient, &a) : ZERO_OK;
 }
 
-int64_t zero_judge_share(const zero_judge *j, const zero_tensor *t, int64_t whole)
+int64_t zero_judge_share(const zero_judge *j, const zero_tensor *t)
 {
-    const int64_t rows = t->whole_rows > 1 ? t->whole_rows : t->whole_cols;
-    const int64_t row = t->whole_rows > 1 ? whole / t->whole_cols : whole;
-    return row / zero_divide_up(rows, j->file->ranks);
+    const bool is_matrix = t->whole_rows > 1;
+    return zero_divide_up(is_matrix ? t->whole_rows : t->whole_cols, j->file->ranks) *
+           (is_matrix ? t->whole_cols : 1);
 }
 
 bool zero_judge_counts(const zero_judge *j, const zero_tensor *t)
@@ -87,15 +87,22 @@ static zero_status multiply(zero_judge *j, const zero_judge_piece *p, void *arg)
     (void)arg;
     for (int t = -1; zero_next_part(j->model, p->group, p->range, &t, &part);) {
         const zero_tensor *of = &j->model->tensors[t];
-        for (int64_t i = part.begin; zero_judge_counts(j, of) && i < part.end; i++) {
-            const int64_t k = p->at + i - p->range.begin;
-            const double g = (double)j->gradient[k], q = (double)j->part[k];
+        const int64_t share = zero_judge_share(j, of);
+        if (!zero_judge_counts(j, of)) continue;
+        for (int64_t at = part.begin, n; at < part.end; at += n) {
+            const float *g = j->gradient + p->at + (at - p->range.begin);
+            const float *q = j->part + p->at + (at - p->range.begin);
             const zero_stretch run =
-                zero_share_run(of, i - of->offset, part.end - of->offset);
-            j->products[0] += g * g;
-            j->products[1] += g * q;
-            j->products[2] += q * q;
-            j->shares[zero_judge_share(j, of, run.whole)] += g * g;
+                zero_share_run(of, at - of->offset, part.end - of->offset);
+            double sums[3] = {0.0};
+            n = zero_min(run.n, share - run.whole % share);
+            for (int64_t i = 0; i < n; i++) {
+                sums[0] += (double)g[i] * (double)g[i];
+                sums[1] += (double)g[i] * (double)q[i];
+                sums[2] += (double)q[i] * (double)q[i];
+            }
+            for (int k = 0; k < 3; k++) j->products[k] += sums[k];
+            j->shares[run.whole / share] += sums[0];
         }
     }
     return ZERO_OK;

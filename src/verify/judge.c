@@ -4,6 +4,7 @@
 #include "base/grow.h"
 #include "base/range.h"
 #include "base/type.h"
+#include "math/team.h"
 #include "nn/share.h"
 
 #define AT_ONCE ZERO_JUDGE_AT_ONCE
@@ -27,6 +28,20 @@ zero_status zero_judge_own(zero_judge *j, zero_judge_work *fn, void *arg)
     return zero_agree_after_files(j->e->runner.comm, st);
 }
 
+/* What others have found is put to it. */
+static void combine(zero_found *to, const zero_found *from)
+{
+    const zero_found was = *to;
+    if (from->ratio > was.ratio) *to = *from;
+    to->different = was.different + from->different;
+    to->deviation = fmax(was.deviation, from->deviation);
+    to->wrong = was.wrong + from->wrong;
+    to->first = was.wrong == 0.0     ? from->first
+                : from->wrong == 0.0 ? was.first
+                                     : fmin(was.first, from->first);
+    to->last = fmax(was.last, from->last);
+}
+
 zero_status zero_judge_merge(zero_judge *j, int n, zero_found *found)
 {
     zero_comm *comm = j->e->runner.comm;
@@ -36,18 +51,7 @@ zero_status zero_judge_merge(zero_judge *j, int n, zero_found *found)
     ZERO_TRY(zero_comm_all_gather_doubles(comm, n * numbers, (const double *)found,
                                           (double *)all));
     memcpy(found, all, (size_t)n * sizeof *all);
-    for (int i = n; i < n * comm->size; i++) {
-        zero_found *to = &found[i % n], was = *to;
-        const zero_found *from = &all[i];
-        if (from->ratio > was.ratio) *to = *from;
-        to->different = was.different + from->different;
-        to->deviation = fmax(was.deviation, from->deviation);
-        to->wrong = was.wrong + from->wrong;
-        to->first = was.wrong == 0.0     ? from->first
-                    : from->wrong == 0.0 ? was.first
-                                         : fmin(was.first, from->first);
-        to->last = fmax(was.last, from->last);
-    }
+    for (int i = n; i < n * comm->size; i++) combine(&found[i % n], &all[i]);
     return ZERO_OK;
 }
 
@@ -207,8 +211,9 @@ struct trial {
     law right, other; /* other.theory NULL: the file is judged by the right one */
     /* Or beside another file, whose law is `other`: */
     zero_judge *beside;
-    zero_found *pairs; /* [ZERO_STEP_PARTS][n_tensors] */
     bool judges;
+    zero_found *found; /* [n_found], by tensor, or part and tensor; NULL: j->misfits */
+    int n_found;
 };
 
 /* Reads the file's numbers of a piece; with a shift a result is that of other rows. */
@@ -266,7 +271,7 @@ static double clip_of(const zero_judge *j, const zero_theory *th, const zero_ten
                       int64_t whole)
 {
     if (!(th->odd & ZERO_ODD_BY_SHARE)) return th->clip;
-    return zero_judge_clip(j, sqrt(j->shares[zero_judge_share(j, t, whole)]));
+    return zero_judge_clip(j, sqrt(j->shares[whole / zero_judge_share(j, t)]));
 }
 
 static void note(zero_found *f, int64_t whole, int link, double ratio, double error,
@@ -286,7 +291,7 @@ static void note(zero_found *f, int64_t whole, int link, double ratio, double er
 /* Two files: the bits of each number, inputs as they are, and results by their distances
  * from what each file's numbers before them say: a difference is found where it begins. */
 static void pair_row(zero_judge *j, const zero_judge_piece *p, const struct trial *trial,
-                     int t, int64_t at, int64_t end, int64_t whole)
+                     zero_found *pairs, int t, int64_t at, int64_t end, int64_t whole)
 {
     static const int part_of[ZERO_LINKS] = {ZERO_STEP_GRADIENT, ZERO_STEP_MOMENTUM_AFTER,
                                             ZERO_STEP_VARIANCE_AFTER, ZERO_STEP_AFTER};
@@ -299,7 +304,7 @@ static void pair_row(zero_judge *j, const zero_judge_piece *p, const struct tria
     for (int64_t i = at; i < end; i++) {
         const int64_t k = i - p->range.begin, place = whole + i - at;
         for (int part = 0; part < parts; part++) {
-            zero_found *f = &trial->pairs[part * n + t];
+            zero_found *f = &pairs[part * n + t];
             const float *x = &j->room[part * AT_ONCE + k],
                         *y = &b->room[part * AT_ONCE + k];
             const double by = fabs((double)*x - (double)*y);
@@ -314,15 +319,15 @@ static void pair_row(zero_judge *j, const zero_judge_piece *p, const struct tria
             const double error = fabs(r.error[link] - q.error[link]);
             const double limit = r.limit[link] + q.limit[link];
             if (!(error <= limit))
-                note(&trial->pairs[part_of[link] * n + t], place, link, error / limit,
-                     error, limit);
+                note(&pairs[part_of[link] * n + t], place, link, error / limit, error,
+                     limit);
         }
     }
 }
 
 /* Elements [at, end) of a piece, in one row of a tensor, of which `whole` is the first. */
 static void judge_row(zero_judge *j, const zero_judge_piece *p, const struct trial *trial,
-                      int t, int64_t at, int64_t end, int64_t whole)
+                      zero_found *found, int t, int64_t at, int64_t end, int64_t whole)
 {
     const zero_tensor *of = &j->model->tensors[t];
     const zero_theory *other = trial->other.theory;
@@ -335,7 +340,7 @@ static void judge_row(zero_judge *j, const zero_judge_piece *p, const struct tri
         const verdict r = judge(&trial->right, &n);
         const int link = worst_of(&r, -1, &ratio);
         if (link >= 0 && !other)
-            note(&j->found[t], whole + i - at, link, ratio, r.error[link], r.limit[link]);
+            note(&found[t], whole + i - at, link, ratio, r.error[link], r.limit[link]);
         is_wrong |= link >= 0;
     }
     if (other && other->odd & ZERO_ODD_WORDS && t == ZERO_WTE &&
@@ -346,33 +351,55 @@ static void judge_row(zero_judge *j, const zero_judge_piece *p, const struct tri
         n.clip = clip_of(j, other, of, whole + i - at);
         if (other->odd & ZERO_ODD_NO_HEAD && t == ZERO_WTE) n.x = 0.0;
         const verdict r = judge(&trial->other, &n);
-        j->misfits = worst_of(&r, is_shifted ? other->link : -1, &ratio) >= 0;
+        if (worst_of(&r, is_shifted ? other->link : -1, &ratio) >= 0) j->misfits = true;
+    }
+}
+
+struct rows {
+    zero_judge *j;
+    const zero_judge_piece *p;
+    const struct trial *trial;
+};
+
+/* Rows are dealt to the threads one by one. */
+static void judge_rows(const zero_thread *thread, void *arg)
+{
+    const struct rows *r = arg;
+    const zero_judge *j = r->j;
+    const struct trial *trial = r->trial;
+    zero_found *found = j->noted + (int64_t)thread->index * trial->n_found;
+    const bool tries = !trial->found;
+    int64_t row = 0;
+    zero_range part;
+    for (int t = -1; zero_next_part(j->model, r->p->group, r->p->range, &t, &part);) {
+        const zero_tensor *of = &j->model->tensors[t];
+        if (!zero_judge_counts(j, of) || (tries && j->found[t].wrong == 0.0)) continue;
+        for (int64_t at = part.begin, n; at < part.end; at += n) {
+            const zero_stretch run =
+                zero_share_run(of, at - of->offset, part.end - of->offset);
+            n = zero_min(run.n, of->whole_cols - run.whole % of->whole_cols);
+            if (row++ % thread->size == thread->index)
+                (trial->beside ? pair_row : judge_row)(r->j, r->p, trial, found, t, at,
+                                                       at + n, run.whole);
+        }
     }
 }
 
 static zero_status judge_piece(zero_judge *j, const zero_judge_piece *p, void *arg)
 {
     const struct trial *trial = arg;
-    const bool tries = !trial->beside && trial->other.theory != NULL;
-    bool is_concerned = !tries;
+    bool is_concerned = trial->found != NULL;
     zero_range part;
     for (int t = -1; zero_next_part(j->model, p->group, p->range, &t, &part);)
         is_concerned |= j->found[t].wrong > 0.0;
     if (!is_concerned || j->misfits) return ZERO_OK;
-    ZERO_TRY(read_piece(j, p, tries ? trial->other.theory : NULL));
+    ZERO_TRY(read_piece(j, p, trial->found ? NULL : trial->other.theory));
     if (trial->beside) ZERO_TRY(read_piece(trial->beside, p, NULL));
-    for (int t = -1; zero_next_part(j->model, p->group, p->range, &t, &part);) {
-        const zero_tensor *of = &j->model->tensors[t];
-        if (!zero_judge_counts(j, of) || (tries && j->found[t].wrong == 0.0)) continue;
-        for (int64_t at = part.begin; at < part.end;) {
-            const zero_stretch run =
-                zero_share_run(of, at - of->offset, part.end - of->offset);
-            const int64_t left = of->whole_cols - run.whole % of->whole_cols;
-            const int64_t n = zero_min(run.n, left);
-            (trial->beside ? pair_row : judge_row)(j, p, trial, t, at, at + n, run.whole);
-            at += n;
-        }
-    }
+    const int n_noted = j->threads * trial->n_found;
+    memset(j->noted, 0, (size_t)n_noted * sizeof *j->noted);
+    zero_team_run(&j->e->runner.math, judge_rows, &(struct rows){j, p, trial});
+    for (int i = 0; i < n_noted; i++)
+        combine(&trial->found[i % trial->n_found], &j->noted[i]);
     return ZERO_OK;
 }
 
@@ -384,7 +411,8 @@ static zero_theory right_theory(const zero_judge *j)
 zero_status zero_judge_all(zero_judge *j)
 {
     const zero_theory right = right_theory(j);
-    struct trial trial = {.right = make_law(j, &right)};
+    struct trial trial = {
+        .right = make_law(j, &right), .found = j->found, .n_found = j->model->n_tensors};
     for (int t = 0; t < j->model->n_tensors; t++)
         j->found[t] = (zero_found){.different = zero_comm_is_root(j->e->runner.comm)
                                                     ? j->found[t].different
@@ -401,8 +429,9 @@ zero_status zero_judge_pair(zero_judge *j, zero_judge *beside, bool judges,
     struct trial trial = {.right = make_law(j, &right),
                           .other = make_law(beside, &other),
                           .beside = beside,
-                          .pairs = pairs,
-                          .judges = judges};
+                          .judges = judges,
+                          .found = pairs,
+                          .n_found = n};
     j->misfits = false;
     memset(pairs, 0, (size_t)n * sizeof *pairs);
     ZERO_TRY(zero_judge_own(j, judge_piece, &trial));

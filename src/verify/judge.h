@@ -13,6 +13,8 @@
  * tolerance. */
 #pragma once
 
+#include <stdatomic.h>
+
 #include "verify/states.h"
 
 #define ZERO_JUDGE_FACTOR  8.0
@@ -74,9 +76,11 @@ typedef struct {
     double *deviation;  /* [n_tensors] */
     zero_found *found;  /* [n_tensors] */
     bool *is_read;      /* [vocab] words that the step reads */
-    float *room;        /* [ZERO_STEP_PARTS][ZERO_JUDGE_AT_ONCE] */
-    int group;          /* of the piece that is compared */
-    bool misfits;       /* the theory does not explain a wrong row */
+    int threads;
+    zero_found *noted;   /* [threads][n_tensors], of the present piece */
+    float *room;         /* [ZERO_STEP_PARTS][ZERO_JUDGE_AT_ONCE] */
+    int group;           /* of the piece that is compared */
+    atomic_bool misfits; /* the theory does not explain a wrong row */
 } zero_judge;
 
 /* The factor that clips a gradient of this norm. */
@@ -147,9 +151,9 @@ ZERO_NODISCARD zero_status zero_judge_own(zero_judge *j, zero_judge_work *fn, vo
 bool zero_judge_counts(const zero_judge *j, const zero_tensor *t);
 /* Puts together what the ranks have found, found[n]. Collective. */
 ZERO_NODISCARD zero_status zero_judge_merge(zero_judge *j, int n, zero_found *found);
-/* Whose share an element is in: of the dimension that frameworks cut, as torch.chunk()
+/* Elements of a rank's share: of the dimension that frameworks cut, as torch.chunk()
  * deals. */
-int64_t zero_judge_share(const zero_judge *j, const zero_tensor *t, int64_t whole);
+int64_t zero_judge_share(const zero_judge *j, const zero_tensor *t);
 
 /* The distance of neighbouring numbers is this part of them, or half of it. */
 double zero_judge_ulp(zero_type type);

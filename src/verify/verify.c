@@ -113,17 +113,32 @@ static zero_status judge(zero_judge *j, json_t **cause)
     return is_wrong ? zero_judge_explain(j, cause) : ZERO_OK;
 }
 
+/* Elements of what this rank owns. */
+static int64_t count_own(const zero_engine *e)
+{
+    const zero_schedule *s = &e->schedule;
+    int64_t own = 0;
+    for (int g = 0; g < s->model->n_groups; g++)
+        own += zero_range_len(zero_partition_shard(&s->groups[g].partition, s->shard.rank));
+    return own;
+}
+
+int64_t zero_step_judge_bytes(const zero_engine *e)
+{
+    return 2 * (int64_t)sizeof(float) * count_own(e);
+}
+
 static zero_status allocate(zero_judge *j)
 {
-    const zero_schedule *s = &j->e->schedule;
-    int64_t own = 1;
-    for (int g = 0; g < j->model->n_groups; g++)
-        own += zero_range_len(zero_partition_shard(&s->groups[g].partition, s->shard.rank));
+    const int64_t own = zero_max(count_own(j->e), 1);
     ZERO_TRY(zero_new(&j->gradient, own, "gradients"));
     ZERO_TRY(zero_new(&j->part, own, "gradients"));
     ZERO_TRY(zero_new(&j->shares, j->file->ranks, "norms of ranks"));
     ZERO_TRY(zero_new(&j->deviation, j->model->n_tensors, "deviations"));
     ZERO_TRY(zero_new(&j->found, j->model->n_tensors, "numbers of tensors"));
+    j->threads = (int)zero_max(1, j->e->runner.math.threads);
+    ZERO_TRY(zero_new(&j->noted, j->threads * ZERO_STEP_PARTS * j->model->n_tensors,
+                      "numbers of tensors"));
     ZERO_TRY(zero_new(&j->is_read, j->file->shape.vocab, "words"));
     ZERO_TRY(zero_new(&j->room, ZERO_STEP_PARTS * ZERO_JUDGE_AT_ONCE, "numbers of a file"));
     for (int64_t i = 0; i < zero_step_samples(j->file) * j->file->seq; i++)
@@ -138,6 +153,7 @@ static void release(zero_judge *j)
     free(j->shares);
     free(j->deviation);
     free(j->found);
+    free(j->noted);
     free(j->is_read);
     free(j->room);
 }

@@ -6,6 +6,10 @@
 
 #include "verify/states.h"
 
+/* Bytes of a rank besides those of the engine's plan, if bits of a file differ: two
+ * gradients of what it owns. */
+int64_t zero_step_judge_bytes(const zero_engine *e);
+
 /* Computes the file's step with an engine for its model, whose states it sets, and tells
  * what was found, as zero verify --json prints it: the caller's. *is_right: all is equal or
  * within the tolerance. */

@@ -14,7 +14,10 @@ verified() {
 for stage in 0 1 2 3; do
     verified 3 "--stage $stage" 3 "--stage $((3 - stage))"
     verified 2 "--stage $stage --reproducible --global-batch 4 --micro-batch 1" 4 "--stage 3"
+    verified 3 "--model tiny-llama --data stories --global-batch 3 --sample 0 --stage $stage" \
+        3 "--stage $((3 - stage))"
 done
+says " of a rank are planned, and " out
 verified 3 "--stage 2" 0 "--threads 2"
 verified 3 "--stage 1 --dropout 0.1 --shuffle" 3 "--stage 3 --recompute"
 verified 2 "--stage 2 --dtype fp16" 2 "--stage 0"
@@ -69,6 +72,13 @@ run 0 verify bad.safetensors
 exits 1
 says "the step is wrong" err
 says "wrong       " out
+
+# The broken step of lesson 16.
+runs 3 train --model lesson --data lesson --backend naive --steps 2 --quiet --record step.safetensors
+LC_ALL=C sed -i 's/updates\\":1/updates\\":2/' step.safetensors
+run 0 verify step.safetensors
+exits 1
+says "with Adam's step count one too low" out
 
 # ---- two files ----
 
