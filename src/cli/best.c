@@ -130,7 +130,8 @@ static zero_status plan(search *s, const zero_plan_report *r, zero_plan_input in
     *fits = true;
     if (r->filled.flops)
         m.flops = zero_machine_products(&r->request.file, in.type, &r->shape,
-                                        (double)(in.micro_batch * in.seq));
+                                        (double)(in.micro_batch * in.seq) /
+                                            (double)zero_max(r->config.tp.ranks, 1));
     ZERO_TRY(zero_plan_time_step(&schedule, &m, &made->time));
     zero_plan_add_up(&schedule, &ledger);
     zero_plan_exchange data = zero_plan_data_of(&ledger);

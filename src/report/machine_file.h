@@ -65,8 +65,8 @@ ZERO_NODISCARD zero_status zero_machine_file_find(const char *name_or_path,
                                                   zero_machine_file *machine);
 
 /* R: flops per second that a device reaches in the products of the shape
- * (paper/formulas/time.txt) for `tokens` positions at a time. 0 if the machine lacks the
- * type. */
+ * (paper/formulas/time.txt) for `tokens` positions at a time; where T ranks share a product
+ * it is as large as one of a T-th of them. 0 if the machine lacks the type. */
 double zero_machine_products(const zero_machine_file *machine, zero_type type,
                              const zero_shape *shape, double tokens);
 

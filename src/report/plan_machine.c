@@ -23,7 +23,8 @@ zero_status zero_plan_machine_fill(zero_plan_report *r)
                          "--fake-nodes %d: %d ranks on a node; --machine %s has %d devices "
                          "there; give at least --fake-nodes %d",
                          (int)c->fake_nodes, sharers, m->name, devices, least_nodes);
-    double tokens = (double)c->plan.micro_batch * (double)r->shape.seq;
+    double tokens = (double)c->plan.micro_batch * (double)r->shape.seq /
+                    (double)zero_max(c->tp.ranks, 1);
     const zero_type type = c->plan.type;
     r->filled.flops = to->flops <= 0.0;
     if (r->filled.flops && m->peak[type] <= 0.0)
