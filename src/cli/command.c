@@ -6,8 +6,8 @@ static const zero_command *const commands[] = {
     &zero_command_train,   &zero_command_plan,     &zero_command_simulate,
     &zero_command_sweep,   &zero_command_generate, &zero_command_checkpoint,
     &zero_command_compare, &zero_command_config,   &zero_command_info,
-    &zero_command_lesson,  &zero_command_report,   &zero_command_verify,
-    &zero_command_help,
+    &zero_command_lesson,  &zero_command_homework, &zero_command_report,
+    &zero_command_verify,  &zero_command_help,
 };
 #define N_COMMANDS ZERO_COUNT(commands)
 

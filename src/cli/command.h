@@ -75,7 +75,7 @@ const char *zero_command_nearest_option(const zero_command *command, const char 
 extern const zero_command zero_command_train, zero_command_plan, zero_command_simulate,
     zero_command_sweep, zero_command_generate, zero_command_checkpoint,
     zero_command_compare, zero_command_config, zero_command_info, zero_command_lesson,
-    zero_command_report, zero_command_verify, zero_command_help;
+    zero_command_homework, zero_command_report, zero_command_verify, zero_command_help;
 
 /* The letters to add, drop, change or swap with their neighbour until `a` becomes `b`.
  * Words are compared as far as their first 63 bytes. Source: optimal string alignment;

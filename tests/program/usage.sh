@@ -32,7 +32,7 @@ same out by_help "zero train --help and zero help train"
 runs 0 version
 [ "$(cat out)" = "$("$zero" --version)" ] || complain "$words: differs from zero --version"
 refuses 2 "did you mean 'train'" 0 help trian
-for page in '' train plan simulate generate checkpoint compare config info lesson report help; do
+for page in '' train plan simulate generate checkpoint compare config info lesson homework report help; do
     runs 0 help $page --man
     head -n 1 out | grep -q '^\.TH ZERO' || complain "$words: not a man page"
     command -v groff >/dev/null || continue
