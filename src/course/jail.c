@@ -1,3 +1,4 @@
+#define _GNU_SOURCE /* pipe2 */
 #include "course/jail.h"
 
 #include <fcntl.h>

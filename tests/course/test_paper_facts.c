@@ -1,3 +1,4 @@
+#define _GNU_SOURCE /* asprintf */
 /* What lessons and homework say, beside the paper: course/paper.txt. */
 
 #include "support/table.h"
