@@ -45,6 +45,9 @@ typedef struct {
     zero_cut cut;
     int cut_parts; /* ZERO_CUT_COLS: equal parts side by side, as q|k|v; 0 counts as 1 */
     bool out_in;   /* a linear layer's, stored [out, in]; else [in, out] */
+    /* The weights of a product between layers, neither a table of words nor the head: Muon
+     * moves it as a whole. */
+    bool is_hidden;
     /* The whole tensor's shape, and the first of its rows or columns (in each part) that is
      * here. zero_model_describe() sets them to rows, cols and 0; zero_model_share() makes a
      * rank's part. */

@@ -2,12 +2,12 @@
  * own.
  *
  * As in plain data parallelism, every rank has all parameters and its own gradients, in two
- * flat arrays; AdamW's states are sharded over the N ranks (stage 1, P_os). A step is
+ * flat arrays; the optimizer's states are sharded over the N ranks (stage 1, P_os):
  *
- *     grads   --reduce-scatter-->   this rank's part of the sum   --norm, clip, AdamW-->
+ *     grads   --reduce-scatter-->   this rank's part of the sum   --norm, clip, update-->
  *     this rank's part of params   --all-gather-->   params
  *
- * and moves 2 (N-1)/N n elements per rank, in place: neither array is copied. For equal
+ * A step moves 2 (N-1)/N n elements per rank, in place: neither array is copied. For equal
  * gradients it has the bits of the trainer (zero/train.h) with a model of one group.
  *
  *     0               S              2S     ...      N*S              n
@@ -15,7 +15,8 @@
  *                                                     rank |
  *
  * Memory per rank beyond the program's arrays, with S = 64 floor(n / 64N): 8 (S + 64) bytes
- * of moments, with 16-bit types 4 (S + 64) more of fp32 masters, so about 12 n/N (fp32: 8
+ * of AdamW's states (the others have half of them), with 16-bit types 4 (S + 64) more of
+ * fp32 masters, so about 12 n/N (fp32: 8
  * n/N); some 4 MiB to stage messages (up to 8192 ranks; "mpi": S elements); and 128 N
  * elements for the rest.
  *
@@ -52,6 +53,7 @@ typedef struct {
     int n_no_decay;
     /* "p2p", "mpi" [p2p]; "shm" and "hier" cannot work in the program's arrays */
     const char *collectives;
+    const char *optimizer; /* "adamw", "lion", "sgd" [adamw] */
     /* Updates already made, if an earlier optimizer's state is restored; <= 2^62. */
     int64_t updates;
 } zero_optimizer_spec;
@@ -91,7 +93,8 @@ ZERO_NODISCARD zero_status zero_optimizer_step(zero_optimizer *optimizer, void *
                                                zero_optimizer_result *result);
 
 /* This rank's states, for the program's checkpoints: elements `span` of the flat space,
- * owned by the optimizer. In fp32 the parameters are the masters, and `master` is NULL. */
+ * owned by the optimizer. In fp32 the parameters are the masters, and `master` is NULL;
+ * only AdamW has a variance. */
 typedef struct {
     zero_range span;
     float *master, *momentum, *variance;
@@ -100,7 +103,7 @@ typedef struct {
 /* Both parts of this rank, one of which may be empty. Writing there restores a state; the
  * program restores the parameters itself. Of NULL both are empty. Local. */
 void zero_optimizer_parts(const zero_optimizer *optimizer, zero_optimizer_part parts[2]);
-/* Updates made, including the spec's: Adam's t; of NULL -1. Local. */
+/* Updates made, including the spec's; of NULL -1. Local. */
 int64_t zero_optimizer_count(const zero_optimizer *optimizer);
 
 ZERO_API_END

@@ -50,6 +50,8 @@ typedef struct {
     int64_t seq;             /* positions per sample [the model's] */
     int accumulation;        /* microbatches per rank and step, at most 2^16 [1] */
     const char *partition;   /* "slice", "owner": the paper's [slice] */
+    const char *optimizer;   /* "adamw", "muon", "lion", "sgd" [adamw] */
+    const char *muon_scale;  /* "rms", "original" [rms] */
     const char *collectives; /* "auto", "p2p", "shm", "hier", "mpi" [auto] */
     const char *backend;     /* "cpu", "naive" [cpu] */
     /* Where it computes: "cpu", which is the host, or "cuda", the machine's GPUs,
@@ -156,7 +158,7 @@ ZERO_NODISCARD zero_status zero_trainer_open(const zero_trainer_spec *spec, zero
  * MPI_Finalize; later it frees memory alone. */
 void zero_trainer_close(zero_trainer **trainer);
 
-/* One update with AdamW from the global batch: group size * accumulation * micro_batch
+/* One update from the global batch: group size * accumulation * micro_batch
  * samples. A gradient or a loss that is not finite changes nothing and gives
  * ZERO_ERR_DIVERGED; the message says where it began. With fp16 it lowers the loss scale
  * and skips the step instead, unless the scale is at its minimum. ZERO_ERR_CORRUPTED,

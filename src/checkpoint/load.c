@@ -54,7 +54,7 @@ zero_status zero_checkpoint_use(zero_comm *comm, const zero_checkpoint_user *use
 static zero_status take_block(void *arg, const zero_state_block *block)
 {
     const zero_state_block *from = arg;
-    for (int p = 0; p < ZERO_STATES; p++)
+    for (int p = 0; p < ZERO_STATES && block->part[p]; p++)
         memcpy(block->part[p], from->part[p] + (block->range.begin - from->range.begin),
                (size_t)zero_range_len(block->range) * sizeof(float));
     return ZERO_OK;
@@ -66,9 +66,17 @@ static zero_status receive(void *arg, int group, const zero_state_block *states)
     return zero_states_visit(arg, group, from.range, ZERO_VISIT_FILL, take_block, &from);
 }
 
-static zero_status compare_tensors(const zero_model *model, const zero_checkpoint *c)
+static zero_status compare_tensors(const zero_model *model, int optimizer,
+                                   const zero_checkpoint *c)
 {
+    const int then = c->manifest.table.layout.optimizer;
     int n = c->manifest.table.n_tensors;
+    ZERO_FAIL_IF(
+        then != optimizer, ZERO_ERR_INVALID,
+        "%s has the states of %s, and this run makes steps of %s: give --optimizer "
+        "%s, or begin with its weights alone (--init-from)",
+        c->dir.path, zero_rule_name_at(then), zero_rule_name_at(optimizer),
+        zero_rule_name_at(then));
     for (int i = 0; i < n && i < model->n_tensors; i++) {
         const zero_tensor *theirs = &c->manifest.table.tensors[i];
         const zero_tensor *ours = &model->tensors[i];
@@ -103,7 +111,7 @@ static zero_status fetch(zero_engine *e, zero_checkpoint *c)
     zero_comm *comm = e->runner.comm;
     const zero_model *model = e->schedule.input.model;
     ZERO_FREED zero_range *wishes = NULL;
-    zero_status st = compare_tensors(model, c);
+    zero_status st = compare_tensors(model, e->schedule.input.optimizer, c);
     if (st == ZERO_OK) st = zero_new(&wishes, model->n_groups, "groups");
     for (int g = 0; st == ZERO_OK && g < model->n_groups; g++)
         wishes[g] = zero_states_held(&e->schedule, g);

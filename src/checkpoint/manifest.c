@@ -39,25 +39,36 @@ static bool is_plain(const char *text)
     return true;
 }
 
-static zero_status take_tensor(const char *path, const json_t *value, int i, bool is_shared,
-                               zero_tensor *t)
+/* Of an optimizer that moves matrices as a whole a tensor's last member says, as 1, that
+ * this is one. */
+static zero_status take_tensor(const char *path, const json_t *value, int i,
+                               const zero_state_layout *layout, zero_tensor *t)
 {
+    const bool is_shared = layout->slices > 1;
+    const bool tells_whole = zero_rule_at(layout->optimizer)->moves_matrices;
+    const size_t size = (is_shared ? 6u : 4u) + tells_whole;
+    const json_t *whole = json_array_get(value, size - 1);
     const char *name = json_string_value(json_array_get(value, 0));
     const json_t *numbers[3];
-    bool sound = json_array_size(value) == (is_shared ? 6 : 4) && name &&
-                 strlen(name) < sizeof t->name && is_plain(name);
+    bool sound = json_array_size(value) == size && name && strlen(name) < sizeof t->name &&
+                 is_plain(name);
     for (size_t k = 0; k < 3; k++) {
         numbers[k] = json_array_get(value, k + 1);
         sound = sound && json_is_integer(numbers[k]);
     }
     json_int_t group = json_integer_value(numbers[2]);
+    const json_int_t is_whole = tells_whole ? json_integer_value(whole) : 0;
+    sound =
+        sound && (!tells_whole || json_is_integer(whole)) && is_whole >= 0 && is_whole <= 1;
     ZERO_FAIL_IF(!sound || group < 0 || group > i, ZERO_ERR_FORMAT,
-                 "%s: tensor %d: expected [name, rows, columns, group%s], a name of at "
+                 "%s: tensor %d: expected [name, rows, columns, group%s%s], a name of at "
                  "most %zu bytes without control characters, and no group above %d",
-                 path, i, is_shared ? ", cut, parts" : "", sizeof t->name - 1, i);
+                 path, i, is_shared ? ", cut, parts" : "", tells_whole ? ", 0 or 1" : "",
+                 sizeof t->name - 1, i);
     *t = (zero_tensor){.rows = json_integer_value(numbers[0]),
                        .cols = json_integer_value(numbers[1]),
-                       .group = (int)group};
+                       .group = (int)group,
+                       .is_hidden = is_whole == 1};
     snprintf(t->name, sizeof t->name, "%s", name);
     if (!is_shared) return ZERO_OK;
     /* Only columns have several parts. */
@@ -89,8 +100,7 @@ static zero_status take_tensors(const char *path, const json_t *list, zero_manif
     ZERO_FREED zero_tensor *tensors = NULL;
     ZERO_TRY(zero_new(&tensors, n, "tensors"));
     for (size_t i = 0; i < n; i++)
-        ZERO_TRY(take_tensor(path, json_array_get(list, i), (int)i, layout.slices > 1,
-                             &tensors[i]));
+        ZERO_TRY(take_tensor(path, json_array_get(list, i), (int)i, &layout, &tensors[i]));
     zero_status st = zero_state_table_init(&m->table, (int)n, tensors, &layout);
     return st == ZERO_ERR_FORMAT ? zero_fail(st, "%s: %s", path, zero_last_error()) : st;
 }
@@ -99,7 +109,8 @@ static zero_status take_tensors(const char *path, const json_t *list, zero_manif
 static zero_status check_bytes_of(const char *path, const zero_manifest *m, int p)
 {
     const zero_state_layout *l = &m->table.layout;
-    const uint64_t size = ZERO_STATES * sizeof(float);
+    const int states = zero_rule_least_states(l->optimizer);
+    const uint64_t size = (uint64_t)(1 + states) * sizeof(float);
     ZERO_AT_END(zero_state_local_destroy) zero_state_local local = {0};
     ZERO_FREED uint64_t *elements = NULL;
     ZERO_TRY(zero_new(&elements, l->n_ranks / l->tp, "shards"));
@@ -145,6 +156,7 @@ static zero_status take_name(const char *path, const json_t *object, const field
     const char *name;
     ZERO_TRY(zero_json_text(path, object, f->key, &name));
     if (f->kind == TYPE && zero_type_find(name, to)) return ZERO_OK;
+    if (f->kind == RULE && zero_rule_find(name, to) && *(int *)to > 0) return ZERO_OK;
     for (zero_partition_scheme s = ZERO_PARTITION_SLICE;
          f->kind == SCHEME && s <= ZERO_PARTITION_OWNER; s++)
         if (strcmp(name, zero_partition_scheme_name(s)) == 0) {
@@ -152,7 +164,10 @@ static zero_status take_name(const char *path, const json_t *object, const field
             return ZERO_OK;
         }
     return zero_fail(ZERO_ERR_FORMAT, "%s: \"%s\": expected %s, found '%.40s'", path,
-                     f->key, f->kind == TYPE ? "fp32, bf16 or fp16" : "slice or owner",
+                     f->key,
+                     f->kind == TYPE   ? "fp32, bf16 or fp16"
+                     : f->kind == RULE ? "an optimizer that this program has"
+                                       : "slice or owner",
                      name);
 }
 
@@ -197,6 +212,7 @@ static zero_status take(const char *path, const json_t *object, const field *f, 
                          f->key, (double)ZERO_LOSS_SCALE_LEAST,
                          (double)ZERO_LOSS_SCALE_MOST, scale);
     case TYPE:
+    case RULE:
     case SCHEME: return take_name(path, object, f, to);
     case CHECKSUM:
     case DATA:
@@ -260,7 +276,8 @@ static zero_status check_tail(const char *path, const unsigned char *bytes, size
 static zero_status take_all(const char *path, const json_t *root, zero_manifest *m)
 {
     /* The first version with a member; it must be there in that version. */
-    static const int since[N_IFS] = {[IF_SHARED] = 2, [IF_KEPT] = 3, [IF_SHAPE] = 4};
+    static const int since[N_IFS] = {
+        [IF_SHARED] = 2, [IF_KEPT] = 3, [IF_SHAPE] = 4, [IF_OPTIMIZER] = 5};
     const int version = (int)json_integer_value(json_object_get(root, "version"));
     const char *keys[ZERO_COUNT(members) + 3] = {"format", "version"};
     int n = 2;
@@ -268,7 +285,8 @@ static zero_status take_all(const char *path, const json_t *root, zero_manifest 
         if (since[f->when] <= version) keys[n++] = f->key;
     keys[n++] = "checksum";
     ZERO_TRY(zero_json_only(path, root, n, keys));
-    m->has_shape = json_object_get(root, version < 4 ? "gpt2" : "shape") != NULL;
+    m->has_shape = (version != 4 && json_object_get(root, "gpt2")) ||
+                   (version >= 4 && json_object_get(root, "shape"));
     m->has_tokenizer = json_object_get(root, "tokenizer") != NULL;
     m->table.layout.tp = m->table.layout.slices = 1;
     for (const field *f = members; f->key; f++) {

@@ -20,7 +20,11 @@
  *
  * Version 4 is of another architecture than GPT-2: "shape" has its name and its numbers, in
  * place of "gpt2". "tp" and "kept" are there if the model is shared, and if it began with
- * another program's weights. Nothing here is collective. */
+ * another program's weights.
+ *
+ * Version 5 has another optimizer than AdamW: "optimizer" is its name, which says what
+ * shards hold beside masters. What versions 2 to 4 add is there if it means something.
+ * Nothing here is collective. */
 #pragma once
 
 #include <jansson.h>
@@ -33,7 +37,7 @@
 
 #define ZERO_MANIFEST_FORMAT "zero checkpoint"
 #define ZERO_MANIFEST_VERSION \
-    4 /* the newest; a run writes the least that has all of its members */
+    5 /* the newest; a run writes the least that has all of its members */
 #define ZERO_MANIFEST_NAME  "manifest.json"
 #define ZERO_TOKENIZER_NAME "tokenizer.json"
 #define ZERO_MANIFEST_TAIL  51 /* bytes of the last line and the final zero */

@@ -10,6 +10,7 @@ typedef enum {
     SCALE,    /* of losses: float */
     TYPE,     /* zero_type */
     SCHEME,   /* zero_partition_scheme */
+    RULE,     /* an optimizer's number in an int */
     CHECKSUM, /* char[ZERO_CHECKSUM] */
     DATA,     /* the same, or "" */
     TEXT,     /* the machine's arithmetic */
@@ -30,6 +31,7 @@ typedef enum {
     IF_TOKENIZER,
     IF_SHARED,
     IF_KEPT,
+    IF_OPTIMIZER, /* other than AdamW */
     N_IFS
 } when;
 
@@ -83,6 +85,7 @@ static const field members[] = {
     {"options", OPTIONS, AT(options), .when = IF_OPTIONS},
     {"tokenizer", OBJECT, AT(tokenizer), .when = IF_TOKENIZER, .fields = of_file},
     {"kept", KEPT, AT(kept), .when = IF_KEPT},
+    {"optimizer", RULE, AT(table.layout.optimizer), .when = IF_OPTIMIZER},
     {"partition", OBJECT, .fields = of_partition},
     {"tp", OBJECT, .when = IF_SHARED, .fields = of_tp},
     {"tensors", TENSORS, .at = 0},

@@ -12,10 +12,13 @@ static json_t *tensor_value(const zero_manifest *m, int i)
 {
     const zero_tensor *t = &m->table.tensors[i];
     json_int_t rows = t->rows, cols = t->cols;
-    if (!zero_state_table_is_shared(&m->table))
-        return json_pack("[s, I, I, i]", t->name, rows, cols, t->group);
-    return json_pack("[s, I, I, i, s, i]", t->name, rows, cols, t->group,
-                     zero_manifest_cuts[t->cut], (int)zero_cut_parts(t));
+    json_t *value = zero_state_table_is_shared(&m->table)
+                        ? json_pack("[s, I, I, i, s, i]", t->name, rows, cols, t->group,
+                                    zero_manifest_cuts[t->cut], (int)zero_cut_parts(t))
+                        : json_pack("[s, I, I, i]", t->name, rows, cols, t->group);
+    if (zero_rule_at(m->table.layout.optimizer)->moves_matrices)
+        json_array_append_new(value, json_integer(t->is_hidden));
+    return value;
 }
 
 static json_t *value_of(const field *f, const void *base, const zero_manifest *m)
@@ -32,6 +35,7 @@ static json_t *value_of(const field *f, const void *base, const zero_manifest *m
     case SCHEME:
         return json_string(
             zero_partition_scheme_name(*(const zero_partition_scheme *)from));
+    case RULE: return json_string(zero_rule_name_at(*(const int *)from));
     case CHECKSUM:
     case DATA:
     case TEXT: return json_string(from);
@@ -99,15 +103,17 @@ zero_status zero_manifest_write(const zero_manifest *m, zero_bytes *out)
                                   [IF_OPTIONS] = m->options != NULL,
                                   [IF_TOKENIZER] = m->has_tokenizer,
                                   [IF_SHARED] = is_shared,
-                                  [IF_KEPT] = m->kept != NULL};
+                                  [IF_KEPT] = m->kept != NULL,
+                                  [IF_OPTIMIZER] = m->table.layout.optimizer != 0};
     char text[128];
     ZERO_AT_END(zero_bytes_destroy) zero_bytes made = {0};
     int n = zero_print(text, "{\n \"format\": \"%s\",\n \"version\": %d,\n",
                        ZERO_MANIFEST_FORMAT,
-                       is_other    ? 4
-                       : m->kept   ? 3
-                       : is_shared ? 2
-                                   : 1);
+                       is_there[IF_OPTIMIZER] ? 5
+                       : is_other             ? 4
+                       : m->kept              ? 3
+                       : is_shared            ? 2
+                                              : 1);
     ZERO_TRY(zero_bytes_append(&made, text, (size_t)n));
     for (const field *f = members; f->key; f++) {
         json_auto_t *value = is_there[f->when] ? value_of(f, m, m) : NULL;

@@ -172,16 +172,17 @@ bool zero_checkpoint_has_pieces(const zero_checkpoint *c, const zero_model *mode
     return tp_of(c) == 1 && model->share.ranks == 1;
 }
 
-/* Extents i, i + 1 and i + 2 are the parts of the same elements. */
+/* Extent i and those after it are the parts of the same elements. */
 static zero_status visit_shard(const zero_checkpoint *c, const zero_state_local *local,
                                int rank, const zero_piece_visitor *visitor)
 {
     ZERO_FREED zero_extent *extents = NULL;
     int n;
     ZERO_TRY(zero_state_table_extents(&c->manifest.table, local, rank, &extents, &n));
-    for (int i = 0; i < n; i += ZERO_STATES) {
+    for (int i = 0, parts; i < n; i += parts) {
+        parts = zero_state_parts(&c->manifest.table, extents[i].tensor);
         int group = local->tensors[extents[i].tensor].group;
-        zero_piece piece = {rank, i, group, zero_extent_range(local, &extents[i])};
+        zero_piece piece = {rank, i, parts, group, zero_extent_range(local, &extents[i])};
         ZERO_TRY(visitor->visit(visitor->arg, &piece));
     }
     return ZERO_OK;
@@ -212,7 +213,7 @@ zero_status zero_checkpoint_read_piece(zero_checkpoint *c, const zero_piece *pie
 {
     const zero_shard_reader *shard;
     ZERO_TRY(zero_checkpoint_shard(c, piece->rank, &shard));
-    for (int k = 0; k < ZERO_STATES; k++) {
+    for (int k = 0; k < piece->parts; k++) {
         int i = piece->extent + k;
         ZERO_TRY(zero_shard_read(
             shard, i, values + shard->extents[i].part * zero_range_len(piece->range)));
@@ -225,7 +226,8 @@ zero_status zero_checkpoint_expect_piece(zero_checkpoint *c, const zero_piece *p
     const zero_shard_reader *shard;
     ZERO_TRY(zero_checkpoint_shard(c, piece->rank, &shard));
     const zero_safetensors_entry *first = &shard->header.entries[piece->extent];
-    zero_file_expect(&shard->file, first->begin, first[ZERO_STATES - 1].end - first->begin);
+    zero_file_expect(&shard->file, first->begin,
+                     first[piece->parts - 1].end - first->begin);
     return ZERO_OK;
 }
 
@@ -236,7 +238,7 @@ zero_status zero_checkpoint_hand_over(const zero_piece *piece, float *values,
     zero_state_block block = {.range =
                                   zero_range_overlap(piece->range, wishes[piece->group])};
     if (zero_range_is_empty(block.range)) return ZERO_OK;
-    for (int part = 0; part < ZERO_STATES; part++)
+    for (int part = 0; part < piece->parts; part++)
         block.part[part] = values + part * zero_range_len(piece->range) +
                            (block.range.begin - piece->range.begin);
     return to->receive(to->arg, piece->group, &block);
@@ -256,7 +258,7 @@ static zero_status fetch_elements(const struct fetch *f, int tensor, zero_range 
     const zero_tensor *t = &f->model->tensors[tensor];
     zero_state_block block = {
         .range = {t->offset + elements.begin, t->offset + elements.end}};
-    for (int part = 0; part < ZERO_STATES; part++) {
+    for (int part = 0; part < zero_state_parts(&f->c->manifest.table, tensor); part++) {
         block.part[part] = f->c->block + part * ZERO_EXTENT_MAX;
         for (int64_t at = elements.begin; at < elements.end;) {
             zero_stretch run = zero_share_run(t, at, elements.end);

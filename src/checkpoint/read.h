@@ -11,7 +11,7 @@
  *
  * Some shards stay open, and the extents of tensors read last are kept: two for each rank
  * of a TP group and each part of the state, together 24 MiB at most. A reader that goes
- * through a tensor in its order, all three parts in turn, reads each extent once. */
+ * through a tensor in its order, all parts in turn, reads each extent once. */
 #pragma once
 
 #include "base/range.h"
@@ -59,13 +59,14 @@ ZERO_NODISCARD zero_status zero_checkpoint_fetch(zero_checkpoint *c,
                                                  const zero_range *wishes,
                                                  const zero_checkpoint_receiver *to);
 
-/* ---- pieces: the three parts of the same elements in one shard ---- */
+/* ---- pieces: all parts of the same elements in one shard ---- */
 
 /* True if groups are fetched in pieces: no TP group shares the saved model or this one. */
 bool zero_checkpoint_has_pieces(const zero_checkpoint *c, const zero_model *model);
 
 typedef struct {
     int rank, extent; /* of the shard; the number of the first part's extent in it */
+    int parts;
     int group;
     zero_range range;
 } zero_piece;
@@ -81,7 +82,7 @@ typedef struct {
 ZERO_NODISCARD zero_status zero_checkpoint_visit_pieces(zero_checkpoint *c, int n,
                                                         const zero_range *wishes,
                                                         const zero_piece_visitor *visitor);
-/* Reads and checks a piece: its parts lie in values[ZERO_STATES][length], one after the
+/* Reads and checks a piece: its parts lie in values[parts][length], one after the
  * other. */
 ZERO_NODISCARD zero_status zero_checkpoint_read_piece(zero_checkpoint *c,
                                                       const zero_piece *piece,

@@ -218,7 +218,7 @@ static zero_status describe(zero_checkpoint_write *s, const zero_checkpoint_inpu
     const zero_plan_input *plan = &s->e->schedule.input;
     const zero_model *model = plan->model;
     zero_state_layout layout = {plan->partition, s->comm->size, model->share.ranks,
-                                model->share.slices};
+                                model->share.slices, plan->optimizer};
     ZERO_FREED zero_tensor *whole = NULL;
     ZERO_TRY(zero_new(&whole, model->n_tensors, "tensors"));
     for (int i = 0; i < model->n_tensors; i++) {
@@ -286,8 +286,8 @@ static zero_status begin(zero_checkpoint_write *s, const zero_checkpoint_input *
 {
     ZERO_TRY(s->sums_copies ? zero_engine_check_own(s->e) : zero_engine_check(s->e));
     ZERO_TRY(zero_agree_after_files(s->comm, describe(s, in)));
-    ZERO_TRY(zero_states_digest_begin(&s->e->runner, &(zero_digest_source){read_states, s},
-                                      &s->digest));
+    ZERO_TRY(zero_states_digest_begin(
+        &s->e->runner, &(zero_digest_source){.read = read_states, .arg = s}, &s->digest));
     ZERO_TRY(tell_shards(s));
     ZERO_TRY(zero_agree_after_files(s->comm, make_temporary(s)));
     ZERO_TRY(zero_comm_broadcast(s->comm, 0, s->temporary_name, sizeof s->temporary_name));
@@ -354,8 +354,9 @@ zero_status zero_checkpoint_save(zero_engine *e, const zero_storage_dir *dir,
     return zero_checkpoint_end(write, bytes);
 }
 
-uint64_t zero_checkpoint_bytes(const zero_model *model)
+uint64_t zero_checkpoint_bytes(const zero_model *model, int optimizer)
 {
     const uint64_t headers = 1 << 16;
-    return ZERO_STATES * sizeof(float) * (uint64_t)model->n_params + headers;
+    const int64_t n = model->n_params + zero_rule_total(optimizer, model);
+    return sizeof(float) * (uint64_t)n + headers;
 }

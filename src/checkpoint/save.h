@@ -60,4 +60,4 @@ ZERO_NODISCARD zero_status zero_checkpoint_save(zero_engine *e, const zero_stora
                                                 uint64_t *bytes);
 
 /* About how many bytes that takes, to check free space before training. */
-uint64_t zero_checkpoint_bytes(const zero_model *model);
+uint64_t zero_checkpoint_bytes(const zero_model *model, int optimizer);

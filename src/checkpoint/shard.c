@@ -5,7 +5,7 @@
 
 /* ---- writing ---- */
 
-/* The data of extents i, i + 1 and i + 2: the parts of the same elements. */
+/* The data of extent i and of those after it: the parts of the same elements. */
 static zero_status view_extents(const zero_shard_writer *s, int i, zero_state_block *view)
 {
     const zero_extent *x = &s->extents[i];
@@ -91,7 +91,7 @@ static zero_status write_extents(zero_shard_writer *s, const zero_storage_dir *d
     ZERO_TRY(zero_storage_seek(&s->output, s->header.len));
     for (int i = 0; i < s->n; i++) {
         const zero_extent *x = &s->extents[i];
-        if (i % ZERO_STATES == 0) ZERO_TRY(view_extents(s, i, &view));
+        if (x->part == ZERO_STATE_MASTER) ZERO_TRY(view_extents(s, i, &view));
         zero_checksum(view.part[x->part], extent_bytes(x), s->sums[i]);
         ZERO_TRY(zero_storage_write(&s->output, view.part[x->part], extent_bytes(x)));
         atomic_store(&s->written, i + 1);
@@ -195,17 +195,17 @@ void zero_shard_close(zero_shard_reader *shard)
 int zero_shard_find(const zero_shard_reader *shard, int tensor, zero_state_part part,
                     int64_t element)
 {
-    int begin = 0, end = shard->n / ZERO_STATES;
+    int begin = 0, end = shard->n; /* `begin` becomes the last part of those elements */
     while (end - begin > 1) {
         int middle = begin + (end - begin) / 2;
-        const zero_extent *x = &shard->extents[middle * ZERO_STATES];
+        const zero_extent *x = &shard->extents[middle];
         bool is_after = x->tensor > tensor || (x->tensor == tensor && x->begin > element);
         if (is_after)
             end = middle;
         else
             begin = middle;
     }
-    return begin * ZERO_STATES + (int)part;
+    return begin - (int)shard->extents[begin].part + (int)part;
 }
 
 zero_status zero_shard_read(const zero_shard_reader *shard, int i, float *values)

@@ -132,6 +132,8 @@ zero_status zero_state_local_init(zero_state_local *local, const zero_state_tabl
     ZERO_TRY(zero_partition_cut(table->layout.scheme,
                                 table->layout.n_ranks / table->layout.tp, 1,
                                 table->n_groups, params, l.partitions));
+    ZERO_TRY(zero_partition_keep_whole(table->layout.optimizer, table->n_tensors, l.tensors,
+                                       table->n_groups, l.partitions, &l.cuts));
     ZERO_GIVE(local, l);
     return ZERO_OK;
 }
@@ -140,6 +142,7 @@ void zero_state_local_destroy(zero_state_local *local)
 {
     free(local->tensors);
     free(local->partitions);
+    free(local->cuts);
     *local = (zero_state_local){0};
 }
 
@@ -160,16 +163,21 @@ zero_range zero_state_in_shard(const zero_state_local *local, int tensor, int d)
     return (zero_range){own.begin - of->offset, own.end - of->offset};
 }
 
+int zero_state_parts(const zero_state_table *table, int tensor)
+{
+    return zero_rule_parts(table->layout.optimizer, &table->tensors[tensor]);
+}
+
 int64_t zero_state_count_extents(const zero_state_table *t, const zero_state_local *local,
                                  int d)
 {
-    int64_t blocks = 0, most = zero_extent_most(t);
+    int64_t n = 0, most = zero_extent_most(t);
     for (int i = 0; i < t->n_tensors; i++) {
         zero_range own = zero_state_in_shard(local, i, d);
         if (!zero_range_is_empty(own))
-            blocks += (own.end - 1) / most - own.begin / most + 1;
+            n += ((own.end - 1) / most - own.begin / most + 1) * zero_state_parts(t, i);
     }
-    return blocks * ZERO_STATES;
+    return n;
 }
 
 zero_status zero_state_table_extents(const zero_state_table *table,
@@ -187,7 +195,7 @@ zero_status zero_state_table_extents(const zero_state_table *table,
         zero_range own = zero_state_in_shard(local, i, d);
         for (int64_t at = own.begin, stop; at < own.end; at = stop) {
             stop = zero_min((at / most + 1) * most, own.end);
-            for (int part = 0; part < ZERO_STATES; part++)
+            for (int part = 0; part < zero_state_parts(table, i); part++)
                 *next++ = (zero_extent){i, (zero_state_part)part, at, stop};
         }
     }
@@ -208,12 +216,12 @@ void zero_extent_name(const zero_state_table *table, int p, const zero_extent *e
                       char name[ZERO_EXTENT_NAME])
 {
     const zero_tensor *t = &table->tensors[extent->tensor];
-    static const char *const parts[] = {"master", "momentum", "variance"};
     char of[24] = "";
     if (table->layout.tp > 1 && !zero_tensor_is_replicated(t))
         zero_print(of, "@%d/%d", p, table->layout.tp);
     snprintf(name, ZERO_EXTENT_NAME, "%s%s[%" PRId64 ":%" PRId64 "].%s", t->name, of,
-             extent->begin, extent->end, parts[extent->part]);
+             extent->begin, extent->end,
+             zero_rule_part_name(table->layout.optimizer, (int)extent->part));
 }
 
 /* ---- elements of all shards ---- */
@@ -226,6 +234,10 @@ static void add_to_owners(const zero_partition *cut, zero_range tensor, uint64_t
 {
     int first = zero_partition_owner_of(cut, tensor.begin);
     int last = zero_partition_owner_of(cut, tensor.end - 1);
+    for (int d = first; cut->cuts && d <= last; d++)
+        elements[d] += (uint64_t)zero_range_len(
+            zero_range_overlap(tensor, zero_partition_shard(cut, d)));
+    if (cut->cuts) return;
     zero_range begin = zero_range_overlap(tensor, zero_partition_shard(cut, first));
     elements[first] += (uint64_t)zero_range_len(begin);
     if (last == first) return;

@@ -12,7 +12,7 @@
  *
  *     tensors in the model's order
  *         blocks of zero_extent_most() elements, as far as the rank owns them
- *             master, momentum, variance
+ *             master, then the optimizer's states: momentum, variance
  *
  * So tensors, T and partition alone determine what a shard holds; nothing else is accepted.
  * Lengths count elements. Nothing here is collective. */
@@ -35,6 +35,7 @@ typedef struct {
     zero_partition_scheme scheme;
     int n_ranks; /* of all groups: shards */
     int tp, slices;
+    int optimizer; /* a row of math/rules.h */
 } zero_state_layout;
 
 typedef struct {
@@ -49,6 +50,7 @@ typedef struct {
     int p;
     zero_tensor *tensors;       /* [n_tensors] owned, as those of a zero_model_share() */
     zero_partition *partitions; /* [n_groups] owned */
+    int64_t *cuts;              /* theirs, owned; or NULL */
 } zero_state_local;
 
 typedef struct {
@@ -92,6 +94,9 @@ zero_range zero_state_in_shard(const zero_state_local *local, int tensor, int d)
 ZERO_NODISCARD zero_status zero_state_add_elements(const zero_state_table *table,
                                                    const zero_state_local *local,
                                                    uint64_t *elements);
+
+/* The parts of the state of a tensor's elements. */
+int zero_state_parts(const zero_state_table *table, int tensor);
 
 /* The number of extents of that shard, without listing them. */
 int64_t zero_state_count_extents(const zero_state_table *table,

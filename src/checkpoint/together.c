@@ -39,7 +39,7 @@ static void destroy(together *t)
 
 static int64_t floats_of(const zero_piece *piece)
 {
-    return ZERO_STATES * zero_range_len(piece->range);
+    return piece->parts * zero_range_len(piece->range);
 }
 
 static zero_status keep(zero_piece **list, int64_t *n, int64_t *room, const zero_piece *p)

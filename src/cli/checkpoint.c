@@ -45,7 +45,7 @@ static zero_status show(zero_checkpoint *c, const char *found, const checkpoint_
     json_t *text;
     const char *key;
     void *next;
-    char line[2 * ZERO_SHOWN_BYTES];
+    char line[2 * ZERO_SHOWN_BYTES], parts[ZERO_RULE_TEXT];
     size_t n = 0;
     (void)o;
     zero_storage_path(&c->dir, ZERO_MANIFEST_NAME, path);
@@ -69,11 +69,12 @@ static zero_status show(zero_checkpoint *c, const char *found, const checkpoint_
     json_object_foreach_safe(json_object_get(tree, "kept"), next, key, text)
         json_object_set_new(json_object_get(tree, "kept"), key,
                             json_integer((json_int_t)json_string_length(text)));
-    json_object_update_new(tree, json_pack("{s:o, s:s*, s:s, s:I, s:o, s:I}", "found",
-                                           json_string_nocheck(found), "about",
-                                           m->has_shape ? m->shape.kind->about : NULL,
-                                           "shape_text", shape, "vocab", m->shape.vocab,
-                                           "lines", lines, "all_bytes", bytes_of(m)));
+    zero_rule_list_parts(m->table.layout.optimizer, parts);
+    json_object_update_new(
+        tree, json_pack("{s:o, s:s, s:s*, s:s, s:I, s:o, s:I}", "found",
+                        json_string_nocheck(found), "parts", parts, "about",
+                        m->has_shape ? m->shape.kind->about : NULL, "shape_text", shape,
+                        "vocab", m->shape.vocab, "lines", lines, "all_bytes", bytes_of(m)));
     return zero_form_print(zero_embedded_text(zero_cli_forms, "checkpoint"), "show", tree,
                            zero_legible_print, stdout);
 }

@@ -195,7 +195,7 @@ static void put_plan(const zero_session *session, json_t *facts)
                                       updates > 0 ? "their copies" : "copies of parameters",
                                       zero_compared_in(s, ZERO_ARRAY_PARAMETERS),
                                       "copies of states",
-                                      zero_compared_in(s, ZERO_ARRAY_MOMENTUM)));
+                                      zero_compared_in(s, ZERO_ARRAY_STATES)));
 }
 
 /* What is about to run. Its first four lines say what the run is. */

@@ -42,6 +42,7 @@ bool zero_run_options_is_as_ever(const char *name, const char *value)
                   {"tp-across-nodes", "off"},
                   {"partition-activations", "off"},
                   {"node-parameters", "off"},
+                  {"optimizer", "adamw"},
                   {"delayed-update", "0"}};
     for (int k = 0; k < ZERO_COUNT(before); k++)
         if (strcmp(before[k].name, name) == 0) return strcmp(before[k].value, value) == 0;

@@ -365,7 +365,7 @@ zero_status zero_saving_find(zero_session *s)
 
 static zero_status check_room(const zero_session *s)
 {
-    uint64_t room, needed = zero_checkpoint_bytes(&s->model);
+    uint64_t room, needed = zero_checkpoint_bytes(&s->model, s->config.plan.optimizer);
     ZERO_TRY(zero_storage_room(&s->saving.directory.dir, &room));
     if (room >= needed) return ZERO_OK;
     return zero_fail(

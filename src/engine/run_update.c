@@ -197,21 +197,23 @@ zero_status zero_run_update(zero_walk *w, const zero_instruction *i)
     if (!w->update.is_due || r->tier.has_failed) return ZERO_OK;
     zero_run_await_reader(w, i->group);
     if (i->on_host) zero_host_await_update(w->r, i->group);
-    zero_update_state state = {.type = w->plan->type,
+    zero_update_state state = {.optimizer = w->plan->optimizer,
+                               .scale = w->plan->muon_scale,
+                               .room = zero_use(w, i->work),
+                               .type = w->plan->type,
                                .grad = zero_use_range(w, i, i->grad[0]),
                                .param = zero_use_range(w, i, i->param[0]),
                                .master = zero_use_range(w, i, i->master),
-                               .momentum = zero_use_range(w, i, i->momentum),
-                               .variance = zero_use_range(w, i, i->variance),
                                .changed = changes_of(w, i)};
+    for (int k = 0; k < ZERO_MOST_STATES; k++)
+        state.state[k] = zero_use_range(w, i, i->state[k]);
     if (i->file != ZERO_NO_BUFFER) {
         /* The states of a block in its slot. */
         const zero_schedule *s = w->r->schedule;
         int k = i->file - s->groups[i->group].first_block;
         zero_slot_view view = zero_offload_view(s, i->group, k, zero_use(w, i->buffer));
         if (view.master) state.master = view.master;
-        state.momentum = view.momentum;
-        state.variance = view.variance;
+        memcpy(state.state, view.state, sizeof state.state);
         if (view.param) {
             state.param = view.param;
             state.changed = NULL; /* the slot has what was there before */

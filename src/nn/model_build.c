@@ -89,7 +89,8 @@ static void add_group(zero_model *m, const zero_shape *s, const char *name,
                            .init_std = is_normal ? 0.02f : 0.0f,
                            .cut = row->cut,
                            .cut_parts = row->cut_parts,
-                           .out_in = row->out_in};
+                           .out_in = row->out_in,
+                           .is_hidden = rows == s->kind->block && row->rows != ZERO_OF_ONE};
         if (row->leaves) t->init_std = 0.02f / residual;
         zero_print(t->name, "%s%s", prefix, row->name);
     }

@@ -86,6 +86,17 @@ static zero_plan_exchange exchange_of(const zero_schedule *s, zero_op op)
     return x;
 }
 
+/* The states of that many parameters by the paper's formula. */
+static double states_of(const zero_schedule *s, int64_t psi)
+{
+    const zero_plan_input *in = &s->input;
+    double kept = (double)zero_rule_total(in->optimizer, in->model);
+    if (in->forward_only)
+        return zero_formula_parameter_bytes(psi, s->shard.size, in->stage, in->type);
+    return zero_formula_bytes_of(psi, s->shard.size, in->stage, in->type,
+                                 kept / (double)in->model->n_params);
+}
+
 void zero_plan_add_up(const zero_schedule *s, zero_plan_ledger *ledger)
 {
     zero_plan_ledger l = {.reduce = exchange_of(s, ZERO_OP_REDUCE),
@@ -105,11 +116,8 @@ void zero_plan_add_up(const zero_schedule *s, zero_plan_ledger *ledger)
     for (int g = 0; g < in->model->n_groups; g++) l.padded += s->groups[g].partition.padded;
     l.states = s->class_peak[ZERO_CLASS_PARAMETERS] + s->class_peak[ZERO_CLASS_GRADIENTS] +
                s->class_peak[ZERO_CLASS_OPTIMIZER];
-    double (*bytes)(int64_t, int, int, zero_type) =
-        in->forward_only ? zero_formula_parameter_bytes : zero_formula_state_bytes;
-    int64_t psi = in->model->n_params;
-    l.formula = bytes(psi, s->shard.size, in->stage, in->type);
-    l.padding = bytes(l.padded - psi, s->shard.size, in->stage, in->type);
+    l.formula = states_of(s, in->model->n_params);
+    l.padding = states_of(s, l.padded - in->model->n_params);
     for (int c = 0; c < ZERO_CLASSES && zero_plan_uses_file(&s->input); c++) {
         l.file[c] = zero_offload_bytes(s, (zero_class)c);
         l.file_bytes += l.file[c];

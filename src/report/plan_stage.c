@@ -8,11 +8,31 @@
 #include "report/plan_facts.h"
 #include "sharding/compile.h"
 #include "sharding/stages.h"
+#include "sharding/work.h"
 
 #define ALL_RANKS 4 /* of more ranks only a few are planned */
 
 /* A scheme of partition over all ranks, or a few of many: all pieces are equal but those of
  * the last ranks; so are all nodes. Nothing where an option needs the other scheme. */
+static bool needs_owners(const zero_plan_input *in)
+{
+    bool is_cut = in->stage > 0 && in->n_ranks > 1;
+    return is_cut && zero_rule_at(in->optimizer)->moves_matrices;
+}
+
+/* The products of updates that move whole matrices. */
+static void put_update(const zero_plan_report *r, const zero_plan_stage *stage)
+{
+    const zero_schedule *s = &stage->schedule;
+    double most, all;
+    zero_work_of_updates(s, &most, &all);
+    if (all == 0.0) return;
+    json_t *facts = json_pack("{s:f, s:f}", "flops", all, "most_flops", most);
+    if (r->request.has_time)
+        json_object_set_new(facts, "seconds", json_real(most / r->request.machine.flops));
+    json_object_set_new(stage->facts, "update", facts);
+}
+
 static zero_status put_partition(const zero_plan_report *r, zero_plan_input in,
                                  zero_partition_scheme scheme, json_t *partitions)
 {
@@ -24,6 +44,7 @@ static zero_status put_partition(const zero_plan_report *r, zero_plan_input in,
     bool needs_slices = in.shard_ranks < n || in.node_parameters;
     in.partition = scheme;
     if (scheme == ZERO_PARTITION_OWNER && needs_slices) return ZERO_OK;
+    if (scheme == ZERO_PARTITION_SLICE && needs_owners(&in)) return ZERO_OK;
     in.bucket = zero_config_bucket(&r->config, &in);
     for (int k = 0; k < planned; k++) {
         zero_plan_ledger l;
@@ -117,7 +138,9 @@ static void put_saves(const zero_plan_report *r, const zero_plan_stage *stage)
 {
     const zero_schedule *s = &stage->schedule;
     const zero_plan_time *t = &stage->time;
-    double bytes = 12.0 * (double)r->model.n_params; /* masters and both moments */
+    const int64_t numbers = /* masters and the optimizer's states */
+        r->model.n_params + zero_rule_total(s->input.optimizer, &r->model);
+    double bytes = 4.0 * (double)numbers;
     double seconds =
         bytes / zero_schedule_data_layout(s)->n_nodes / r->request.machine.disk_write;
     bool is_beside = !s->input.device || zero_plan_updates_beside(&s->input);
@@ -211,6 +234,7 @@ zero_status zero_plan_stage_make(zero_plan_report *r, int number, zero_plan_stag
         json_object_set_new(stage->facts, "time", zero_plan_time_facts(r, &stage->time));
     }
     if (o->has_time && o->machine.disk_write > 0.0) put_saves(r, stage);
+    put_update(r, stage);
     if (o->has_disk && zero_config_directory(&r->config)) ZERO_TRY(put_disk(r, stage));
     zero_plan_room room = {
         .bytes = (size_t)(o->fit_batch ? o->fit_memory : o->fit),

@@ -3,15 +3,14 @@
 #include "lists/small.h"
 #include "nn/share.h"
 
-static const char *const names[] = {
-    [ZERO_ARRAY_PARAMETERS] = "parameters", [ZERO_ARRAY_MASTERS] = "masters",
-    [ZERO_ARRAY_MOMENTUM] = "momentum",     [ZERO_ARRAY_VARIANCE] = "variance",
-    [ZERO_ARRAY_GRADIENTS] = "gradients",
-};
-
-const char *zero_array_name(zero_array array)
+const char *zero_array_name(const zero_schedule *s, zero_array array)
 {
-    return names[array];
+    switch (array) {
+    case ZERO_ARRAY_PARAMETERS: return "parameters";
+    case ZERO_ARRAY_MASTERS: return "masters";
+    case ZERO_ARRAY_GRADIENTS: return "gradients";
+    default: return zero_rule_at(s->input.optimizer)->states[array - ZERO_ARRAY_STATES];
+    }
 }
 
 _Static_assert(offsetof(zero_group_state, grad) ==
@@ -175,6 +174,18 @@ zero_range zero_states_held(const zero_schedule *s, int g)
     return (zero_range){0, p->n_params};
 }
 
+int64_t zero_state_index(const zero_schedule *s, int g, int k, int64_t element)
+{
+    zero_range held = zero_states_held(s, g), part;
+    int64_t n = 0;
+    if (k < zero_rule_least_states(s->input.optimizer)) return element - held.begin;
+    for (int i = -1;
+         zero_next_part(s->model, g, (zero_range){held.begin, element}, &i, &part);)
+        if (zero_rule_states(s->input.optimizer, &s->model->tensors[i]) > k)
+            n += zero_range_len(part);
+    return n;
+}
+
 int64_t zero_records_of(const zero_schedule *s, int g)
 {
     zero_range part;
@@ -186,8 +197,11 @@ int64_t zero_records_of(const zero_schedule *s, int g)
 
 int zero_recorded_arrays(const zero_schedule *s, int g)
 {
-    if (!zero_plan_uses_file(&s->input)) return ZERO_RECORDED_ARRAYS;
-    return zero_master_buffer(s, g) != ZERO_NO_BUFFER ? 1 : 0;
+    bool has_file = zero_plan_uses_file(&s->input);
+    int n = zero_master_buffer(s, g) != ZERO_NO_BUFFER ? 1 : 0;
+    for (int k = 0; k < ZERO_MOST_STATES && !has_file; k++)
+        n += s->groups[g].state[k] != ZERO_NO_BUFFER;
+    return n;
 }
 
 /* ---- buffers ---- */

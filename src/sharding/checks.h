@@ -6,7 +6,7 @@
  *     RECORD, VERIFY   optimizer states: nothing has changed between two updates
  *
  *     is held                     stage 0      stages 1, 2       stage 3
- *     masters, moments            by ranks     once              once
+ *     masters, states             by ranks     once              once
  *     parameters, fp32            by ranks     by ranks, nodes   once
  *     parameters, 16 bits         as masters   by ranks, nodes   once
  *     of these, this rank's       their masters, rounded, are a second copy in all stages
@@ -30,9 +30,8 @@
 typedef enum {
     ZERO_ARRAY_PARAMETERS,
     ZERO_ARRAY_MASTERS,
-    ZERO_ARRAY_MOMENTUM,
-    ZERO_ARRAY_VARIANCE,
-    ZERO_ARRAYS,
+    ZERO_ARRAY_STATES, /* the first of the optimizer's (math/rules.h) */
+    ZERO_ARRAYS = ZERO_ARRAY_STATES + ZERO_MOST_STATES,
     ZERO_ARRAY_GRADIENTS = ZERO_ARRAYS /* no state: what NORM reads */
 } zero_array;
 
@@ -44,7 +43,7 @@ typedef enum {
     ZERO_COPIES_KINDS
 } zero_copies;
 
-const char *zero_array_name(zero_array array); /* "momentum" */
+const char *zero_array_name(const zero_schedule *s, zero_array array); /* "momentum" */
 /* The buffer of group g's masters: in fp32 the parameters, unless these are a device's copy
  * of them. */
 int zero_master_buffer(const zero_schedule *s, int g);
@@ -91,6 +90,10 @@ void zero_hold_checks(zero_schedule *s);
 /* The elements of group g whose optimizer states this rank holds, without padding. */
 zero_range zero_states_held(const zero_schedule *s, int g);
 
+/* The place of an element in the array of state k: elements before it whose tensors keep
+ * that state. */
+int64_t zero_state_index(const zero_schedule *s, int g, int k, int64_t element);
+
 /* The bytes under one hash of what a pass computed: with check_compute a unit's pass runs
  * twice, and the hashes of its results are equal. */
 #define ZERO_TWICE_PIECE ((size_t)1 << 16)
@@ -98,9 +101,8 @@ zero_range zero_states_held(const zero_schedule *s, int g);
 /* Elements under one record. Records never span tensors, so an error can name the
  * tensor. */
 #define ZERO_RECORD_BLOCK 4096
-/* The arrays of group g's states that lie in memory: masters, momentum, variance, or with
+/* The arrays of group g's states that lie in memory: masters and the optimizer's, or with
  * offload the masters alone in fp32. A scratch file checks what it holds itself. */
-#define ZERO_RECORDED_ARRAYS 3
 int zero_recorded_arrays(const zero_schedule *s, int g);
 /* The records of one array of group g on this rank. */
 int64_t zero_records_of(const zero_schedule *s, int g);

@@ -120,6 +120,8 @@ static zero_status add_groups(zero_schedule *s)
     for (int g = 0; g < model->n_groups; g++) n_params[g] = model->groups[g].n_params;
     ZERO_TRY(zero_partition_cut(s->input.partition, s->shard.size, s->shard.replicas,
                                 model->n_groups, n_params, parts));
+    ZERO_TRY(zero_partition_keep_whole(s->input.optimizer, model->n_tensors, model->tensors,
+                                       model->n_groups, parts, &s->cuts));
     for (int g = 0; g < model->n_groups; g++) {
         zero_group_state *state = &s->groups[g];
         state->partition = parts[g];
@@ -207,6 +209,7 @@ static zero_schedule begin(const zero_plan_input *input)
                            .pipe = {.end_unit = input->model ? input->model->n_units : 0},
                            .shard = place_of(input),
                            .check = ZERO_NO_BUFFER,
+                           .update_room = ZERO_NO_BUFFER,
                            .first_slot = ZERO_NO_BUFFER,
                            .first_cache = ZERO_NO_BUFFER,
                            .first_tokens = ZERO_NO_BUFFER,

@@ -127,10 +127,57 @@ static zero_status check_offload(const zero_plan_input *in)
     return ZERO_OK;
 }
 
+/* An optimizer that moves matrices as a whole needs each on one rank, in memory. */
+static zero_status check_matrices(const zero_plan_input *in)
+{
+    const char *name = zero_rule_name_at(in->optimizer);
+    const int T = in->model->share.ranks,
+              shard = in->shard_ranks > 0 ? in->shard_ranks : in->n_ranks;
+    int64_t whole = 0, largest = 0;
+    if (!zero_rule_at(in->optimizer)->moves_matrices || in->forward_only) return ZERO_OK;
+    for (int i = 0; i < in->model->n_tensors; i++) {
+        const zero_tensor *t = &in->model->tensors[i];
+        if (!zero_rule_moves_whole(in->optimizer, t)) continue;
+        whole += t->rows * t->cols;
+        largest = zero_max(largest, t->rows * t->cols);
+    }
+    ZERO_FAIL_IF(whole == 0, ZERO_ERR_INVALID,
+                 "--optimizer %s: no tensor of this model is a matrix between layers "
+                 "(is_hidden in zero/model.h), so all would move as with adamw; give that",
+                 name);
+    ZERO_FAIL_IF(
+        T > 1, ZERO_ERR_INVALID,
+        "--optimizer %s with --tp %d: it moves whole matrices, of which each rank has "
+        "a part. Gathering momentum and gathering the update would move %.1f MB per "
+        "rank and step, and is not built: leave one of them out",
+        name, T, 2e-6 * (double)(T - 1) * (double)whole * 4.0);
+    ZERO_FAIL_IF(in->partition == ZERO_PARTITION_SLICE && in->stage > 0 && shard > 1,
+                 ZERO_ERR_INVALID,
+                 "--optimizer %s with --stage %d and --partition slice: it moves whole "
+                 "matrices, and slices cut each of them among %d ranks. Gathering them for "
+                 "the update would move %.1f MB per rank and step; give --partition owner, "
+                 "which cuts at matrices and moves nothing more",
+                 name, in->stage, shard,
+                 2e-6 * 4.0 * (double)whole * (double)(shard - 1) / (double)shard);
+    ZERO_FAIL_IF(zero_plan_uses_file(in), ZERO_ERR_INVALID,
+                 "--optimizer %s with --offload DIR: it moves whole matrices, and states "
+                 "pass through memory in blocks of %d; the largest matrix has %" PRId64
+                 " elements. Leave --offload out; states are sharded from stage 1 on",
+                 name, (int)ZERO_OFFLOAD_BLOCK, largest);
+    return ZERO_OK;
+}
+
 static zero_status check_device(const zero_plan_input *in)
 {
     const zero_model *model = in->model;
-    const char *why;
+    const char *why, *optimizer = zero_rule_name_at(in->optimizer);
+    const zero_rule *rule = zero_rule_at(in->optimizer);
+    bool has_kernel = !rule->move && !rule->moves_matrices;
+    ZERO_FAIL_IF(in->device && !has_kernel && !zero_plan_updates_beside(in),
+                 ZERO_ERR_INVALID,
+                 "--optimizer %s with --device: a device has a kernel of adamw alone; give "
+                 "--offload host, and the host's CPU updates beside it",
+                 optimizer);
     for (int u = 0; in->device && u < model->n_units; u++)
         ZERO_FAIL_IF(!model->units[u].computes_by_layers, ZERO_ERR_INVALID,
                      "unit '%s' cannot run on a device: loops of its own would run on the "
@@ -231,6 +278,7 @@ zero_status zero_check_plan_input(const zero_plan_input *in)
     ZERO_TRY(check_reproducible(in));
     ZERO_TRY(check_offload(in));
     ZERO_TRY(check_share(in));
+    ZERO_TRY(check_matrices(in));
     ZERO_TRY(check_device(in));
     /* Units compute with what the model says; plans say it again, so that ranks and
      * files can compare it. */

@@ -3,20 +3,20 @@
 #include "base/fail.h"
 #include "sharding/stages.h"
 
-#define MOMENTS 8.0 /* bytes: momentum and variance in fp32 */
-#define MASTER  4.0 /* bytes: the fp32 master of a 16-bit parameter */
+#define ADAM  2.0 /* states: momentum and variance */
+#define STATE 4.0 /* bytes of one in fp32; of the master of a 16-bit parameter, too */
 
 static double shared(zero_holding what, double bytes)
 {
     return what == ZERO_HOLD_PIECE ? bytes : 0.0;
 }
 
-static double bytes_per_parameter(int n_ranks, int stage, zero_type type)
+static double bytes_per_parameter(int n_ranks, int stage, zero_type type, double states)
 {
     assert(n_ranks >= 1);
     const zero_stage *s = zero_stage_at(stage);
     double size = (double)zero_type_size(type); /* of a parameter, and of its gradient */
-    double optimizer = type == ZERO_FP32 ? MOMENTS : MOMENTS + MASTER;
+    double optimizer = STATE * (type == ZERO_FP32 ? states : states + 1.0);
     double all = 2.0 * size + optimizer;
     double cut = shared(s->parameters, size) + shared(s->gradients, size) +
                  shared(s->optimizer, optimizer);
@@ -30,17 +30,23 @@ double zero_formula_parameter_bytes(int64_t psi, int n_ranks, int stage, zero_ty
     return (double)psi * (double)zero_type_size(type) / (is_cut ? n_ranks : 1);
 }
 
-double zero_formula_state_bytes(int64_t psi, int n_ranks, int stage, zero_type type)
+double zero_formula_bytes_of(int64_t psi, int n_ranks, int stage, zero_type type,
+                             double states)
 {
     assert(psi >= 0);
-    return (double)psi * bytes_per_parameter(n_ranks, stage, type);
+    return (double)psi * bytes_per_parameter(n_ranks, stage, type, states);
+}
+
+double zero_formula_state_bytes(int64_t psi, int n_ranks, int stage, zero_type type)
+{
+    return zero_formula_bytes_of(psi, n_ranks, stage, type, ADAM);
 }
 
 int64_t zero_formula_largest_model(double bytes, int n_ranks, int stage, zero_type type)
 {
     assert(bytes >= 0.0);
     const double most = ldexp(1.0, 62);
-    double psi = floor(bytes / bytes_per_parameter(n_ranks, stage, type));
+    double psi = floor(bytes / bytes_per_parameter(n_ranks, stage, type, ADAM));
     return (int64_t)fmin(psi, most);
 }
 

@@ -60,6 +60,10 @@
 #include "base/half.h"
 
 double zero_formula_state_bytes(int64_t psi, int n_ranks, int stage, zero_type type);
+/* The same of an optimizer that keeps that many fp32 numbers per parameter, on average,
+ * beside the master: Adam 2. */
+double zero_formula_bytes_of(int64_t psi, int n_ranks, int stage, zero_type type,
+                             double states);
 
 /* Bytes of the parameters alone: all that a model keeps that only evaluates and
  * generates. */

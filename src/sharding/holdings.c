@@ -1,5 +1,6 @@
 #include "sharding/holdings.h"
 
+#include "sharding/checks.h"
 #include "sharding/offload.h"
 #include "sharding/schedule_exchange.h"
 #include "sharding/stages.h"
@@ -83,6 +84,16 @@ static void hold_gradients(zero_schedule *s, int g, zero_holding what, bool gath
                   gathered ? read_by_neighbours(s) : ZERO_SPACE_OWN, type);
 }
 
+/* State k of the optimizer; where some tensors do without it, of the others. */
+static int hold_state(zero_schedule *s, int g, int k, zero_holding what, zero_space space)
+{
+    int buffer = whole_run(s, ZERO_CLASS_OPTIMIZER, g, what, space, ZERO_FP32);
+    if (s->status == ZERO_OK && k >= zero_rule_least_states(s->input.optimizer))
+        s->buffers[buffer].bytes =
+            sizeof(float) * (size_t)zero_state_index(s, g, k, zero_states_held(s, g).end);
+    return buffer;
+}
+
 void zero_hold_groups(zero_schedule *s)
 {
     const zero_stage *stage = zero_stage_at(s->input.stage);
@@ -116,8 +127,8 @@ void zero_hold_groups(zero_schedule *s)
             if (s->input.type != ZERO_FP32 || space == ZERO_SPACE_HOST)
                 state->master =
                     whole_run(s, ZERO_CLASS_OPTIMIZER, g, what, space, ZERO_FP32);
-            state->momentum = whole_run(s, ZERO_CLASS_OPTIMIZER, g, what, space, ZERO_FP32);
-            state->variance = whole_run(s, ZERO_CLASS_OPTIMIZER, g, what, space, ZERO_FP32);
+            for (int k = 0; k < zero_rule_most_states(s->input.optimizer); k++)
+                state->state[k] = hold_state(s, g, k, what, space);
         }
         if (zero_plan_updates_beside(&s->input)) {
             /* The host's sides of gradient and parameters. New parameters are fp32 masters,
@@ -125,7 +136,7 @@ void zero_hold_groups(zero_schedule *s)
              * delayed update needs no other copy. */
             zero_group_state *state = &s->groups[g];
             bool is_exact = s->input.type == ZERO_FP32;
-            if (is_exact && state->master == ZERO_NO_BUFFER) /* the file has the moments */
+            if (is_exact && state->master == ZERO_NO_BUFFER) /* the file has the others */
                 state->master =
                     whole_run(s, ZERO_CLASS_OPTIMIZER, g, what, ZERO_SPACE_HOST, ZERO_FP32);
             state->host_grad =

@@ -13,8 +13,8 @@ int zero_hold_buffer(zero_schedule *s, zero_program_kind program, zero_class cls
 
 /* The buffers of all groups that live for the whole run, as the row of the stage says:
  * parameters, in shared memory where there is any; gradients, which REDUCE leaves and NORM
- * and UPDATE read, with the accumulators of M > 1; masters (16-bit types), momentum and
- * variance, where the plan's `offload` says. A forward_only schedule has parameters alone.
+ * and UPDATE read, with the accumulators of M > 1; masters (16-bit types), the optimizer's
+ * states, where the plan's `offload` says. A forward_only schedule has parameters alone.
  * Groups of up to `persist` parameters stay whole. */
 void zero_hold_groups(zero_schedule *s);
 

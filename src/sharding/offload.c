@@ -30,8 +30,8 @@ zero_range zero_offload_range(const zero_schedule *s, int g, int k)
 
 static size_t state_bytes(const zero_schedule *s, zero_range range)
 {
-    int arrays =
-        s->input.type == ZERO_FP32 ? 2 : 3; /* in fp32 the masters are the parameters */
+    int arrays = zero_rule_most_states(s->input.optimizer);
+    if (s->input.type != ZERO_FP32) arrays++; /* in fp32 the masters are the parameters */
     return (size_t)(zero_range_len(range) * arrays) * sizeof(float);
 }
 
@@ -95,14 +95,14 @@ zero_slot_view zero_offload_view(const zero_schedule *s, int g, int k, void *slo
     int64_t n = zero_range_len(zero_offload_range(s, g, k));
     bool has_params = zero_offload_has_parameters(s, g);
     void *params = has_params ? zero_offload_params_in(s, g, k, slot) : NULL;
-    float *states = slot;
-    if (s->input.type == ZERO_FP32)
-        return (zero_slot_view){
-            .master = params, .momentum = states, .variance = states + n};
-    return (zero_slot_view){.master = states,
-                            .momentum = states + n,
-                            .variance = states + 2 * n,
-                            .param = params};
+    bool is_exact = s->input.type == ZERO_FP32;
+    float *next = slot;
+    zero_slot_view view = {.master = is_exact ? params : next,
+                           .param = is_exact ? NULL : params};
+    if (!is_exact) next += n;
+    for (int i = 0; i < zero_rule_most_states(s->input.optimizer); i++, next += n)
+        view.state[i] = next;
+    return view;
 }
 
 void zero_offload_hold_slots(zero_schedule *s)

@@ -3,9 +3,9 @@
  * The optimizer states of a group that this rank holds are cut into blocks. UPDATE works on
  * one block at a time, which lies in a slot of memory then.
  *
- *     states       master | momentum | variance | padding to ZERO_SCRATCH_ALIGN
- *                  (fp32: momentum | variance; the masters are the parameters, and
- *                  lie in the host's memory beside a device)
+ *     states       master | the optimizer's, one after the other | padding to
+ *                  ZERO_SCRATCH_ALIGN (fp32: no master: that is the parameter, and lies
+ *                  in the host's memory beside a device)
  *     parameters   with offload_parameters, as the forward pass reads them | padding
  *     file         blocks of group 0, blocks of group 1, ...
  *     slots        `offload_depth` blocks in memory, for the whole run: states | parameters
@@ -13,9 +13,9 @@
  *     slot 0       | FETCH 0 | UPDATE 0 |    STORE 0    | FETCH 4 | ...
  *     slot 1            | FETCH 1 | ... | UPDATE 1 |    STORE 1    | ...
  *
- * So a rank reads and writes 12 (fp32: 8) bytes for each element that it updates, and page
- * padding, whatever the depth. Slots take as much memory for any model. With
- * offload_parameters STORE writes them, too; FETCH_PARAM reads a group's piece, all its
+ * So with AdamW a rank reads and writes 12 (fp32: 8) bytes for each element that it
+ * updates, and page padding, whatever the depth. Slots take as much memory for any model.
+ * With offload_parameters STORE writes them, too; FETCH_PARAM reads a group's piece, all its
  * blocks, before each GATHER; in fp32 FETCH also reads them. Source: Rajbhandari et al.,
  * ZeRO-Infinity, arXiv:2104.07857, section 5. */
 #pragma once
@@ -51,7 +51,7 @@ zero_range zero_offload_range(const zero_schedule *s, int g, int k);
 
 /* Block k of group g in a slot. What lies elsewhere is NULL. */
 typedef struct {
-    float *master, *momentum, *variance;
+    float *master, *state[ZERO_MOST_STATES];
     void *param;
 } zero_slot_view;
 zero_slot_view zero_offload_view(const zero_schedule *s, int g, int k, void *slot);

@@ -14,6 +14,10 @@
  *         | group 0 | group 1 | group 2 | group 3 |  ...
  *         |   rank 0     |    rank 1    |    ...
  *
+ * Where an optimizer moves matrices as a whole (math/rules.h), `owner` cuts at matrices: no
+ * cut is within one, and the longest part is as short as that allows. Parts stay
+ * neighbours, so a rank's piece of a group is one range.
+ *
  * `slice` keeps traffic balanced at every moment of the step; the totals are equal. Lengths
  * count elements. Nothing here allocates or communicates. Source: Rajbhandari et al., ZeRO,
  * arXiv:1910.02054, section 5 and figure 1. */
@@ -21,6 +25,7 @@
 
 #include "base/fail.h"
 #include "base/range.h"
+#include "math/rules.h"
 
 #define ZERO_SHARD_GRANULE 64
 
@@ -37,6 +42,9 @@ typedef struct {
     int64_t padded;    /* the length of the flat space */
     int64_t first;     /* owner: where the group begins in the model's flat space */
     int64_t shard_len; /* of each rank: in this group, or (owner) in the whole model */
+    /* owner, with whole matrices: the model's parts begin there, [n_ranks + 1]; borrowed.
+     * NULL: each has shard_len elements. */
+    const int64_t *cuts;
 } zero_partition;
 
 /* Cuts n groups of n_params[g] elements for n_ranks ranks, each with a copy in every
@@ -49,6 +57,13 @@ typedef struct {
 ZERO_NODISCARD zero_status zero_partition_cut(zero_partition_scheme scheme, int n_ranks,
                                               int replicas, int n, const int64_t *n_params,
                                               zero_partition *parts);
+
+/* Cuts the groups of zero_partition_cut() anew if they are `owner` and the optimizer moves
+ * some of the tensors, which come in the order of groups, as a whole. *cuts is the caller's
+ * (free), or NULL. ZERO_ERR_NOMEM. */
+ZERO_NODISCARD zero_status zero_partition_keep_whole(int optimizer, int n_tensors,
+                                                     const zero_tensor *tensors, int n,
+                                                     zero_partition *parts, int64_t **cuts);
 
 /* The elements that a rank owns, padding included. The pieces of all ranks tile [0,
  * padded). A piece may be empty; its rank still joins every collective. */

@@ -16,7 +16,7 @@ static const struct {
     [ZERO_CLASS_PARAMETERS] = {"parameters", "those that a rank holds all the time"},
     [ZERO_CLASS_GRADIENTS] = {"gradients", "those that a rank holds all the time"},
     [ZERO_CLASS_OPTIMIZER] = {"optimizer states",
-                              "momentum, variance; of 16-bit runs master weights, too"},
+                              "the optimizer's; of 16-bit runs master weights, too"},
     [ZERO_CLASS_GATHERED] = {"gathered parameters",
                              "other ranks' parameters, while they are needed"},
     [ZERO_CLASS_IN_FLIGHT] = {"gradients in flight",
@@ -180,6 +180,7 @@ void zero_schedule_destroy(zero_schedule *s)
     for (int p = 0; p < ZERO_PROGRAMS; p++) free(s->programs[p].code);
     free(s->buffers);
     free(s->groups);
+    free(s->cuts);
     free(s->joins);
     zero_layout_destroy(&s->own_layout);
     zero_layout_destroy(&s->own_tp_layout);

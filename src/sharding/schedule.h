@@ -42,10 +42,10 @@
 /* The purpose of a byte of memory: the lines of the memory ledger. */
 typedef enum {
     ZERO_CLASS_PARAMETERS,
-    ZERO_CLASS_GRADIENTS,    /* that live for the whole run: part of the model states */
-    ZERO_CLASS_OPTIMIZER,    /* master weights (of 16-bit runs), momentum, variance */
-    ZERO_CLASS_GATHERED,     /* parameters held in pieces, while they are whole */
-    ZERO_CLASS_IN_FLIGHT,    /* a group's gradient from BACKWARD to REDUCE or ALL_REDUCE */
+    ZERO_CLASS_GRADIENTS, /* that live for the whole run: part of the model states */
+    ZERO_CLASS_OPTIMIZER, /* master weights (of 16-bit runs) and the optimizer's states */
+    ZERO_CLASS_GATHERED,  /* parameters held in pieces, while they are whole */
+    ZERO_CLASS_IN_FLIGHT, /* a group's gradient from BACKWARD to REDUCE or ALL_REDUCE */
     ZERO_CLASS_ACCUMULATORS, /* M > 1: fp32 sums over microbatches */
     ZERO_CLASS_BUCKETS,      /* staging of collectives */
     ZERO_CLASS_SLOTS,        /* blocks of a file while they are in memory */
@@ -113,8 +113,8 @@ typedef struct {
         int operands[ZERO_OPERANDS];
         struct {
             int param[ZERO_UNIT_GROUPS],
-                grad[ZERO_UNIT_GROUPS];     /* UPDATE, NORM: the first */
-            int master, momentum, variance; /* UPDATE; master: 16-bit types only */
+                grad[ZERO_UNIT_GROUPS];          /* UPDATE, NORM: the first */
+            int master, state[ZERO_MOST_STATES]; /* UPDATE; master: 16-bit types only */
             int in, out, stream, saved, work, logits, row_loss, tokens;
             int cache;         /* FORWARD, while generating: keys and values of all texts */
             int joint, joined; /* of a part that joins, that waits */
@@ -185,9 +185,9 @@ typedef struct {
     union {
         int buffers[ZERO_GROUP_BUFFERS]; /* beginning with those of zero_array (checks.h) */
         struct {
-            int param;                      /* ZERO_NO_BUFFER: in a file */
-            int master, momentum, variance; /* not with forward_only, or in a file */
-            int grad;                       /* what NORM and UPDATE read */
+            int param;                           /* ZERO_NO_BUFFER: in a file */
+            int master, state[ZERO_MOST_STATES]; /* not with forward_only, or in a file */
+            int grad;                            /* what NORM and UPDATE read */
             int sum; /* M > 1: the fp32 accumulator, which is `grad` if that is fp32 */
             int first_block; /* of n_blocks with these states in the file (offload.h) */
             int first_param_block;     /* of n_blocks with the parameters there */
@@ -254,11 +254,13 @@ typedef struct {
     int n_buffers;
     int64_t buffer_capacity;
     zero_group_state *groups;  /* [model->n_groups] */
+    int64_t *cuts;             /* of their partitions, owned; or NULL */
     zero_join_exchange *joins; /* [n_joins], owned */
     int n_joins;
     int64_t join_capacity;
     int scratch;             /* workspace of the backend */
     int check;               /* workspace of checks (checks.h), or ZERO_NO_BUFFER */
+    int update_room;         /* of updates of matrices beside a device, likewise */
     int first_slot, n_slots; /* buffers for blocks of the file (offload.h) */
     int first_cache;         /* the caches of units 0, 1, ...; ZERO_NO_BUFFER without any */
 

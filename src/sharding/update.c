@@ -13,7 +13,7 @@ zero_adamw zero_update_adamw(double lr, double beta1, double beta2, double eps,
 static zero_status check_number(const char *name, float value, float end)
 {
     ZERO_FAIL_IF(!(value >= 0.0f && value < end), ZERO_ERR_INVALID,
-                 "AdamW with %s %g: expected 0 or more, below %g", name, (double)value,
+                 "an update with %s %g: expected 0 or more, below %g", name, (double)value,
                  (double)end);
     return ZERO_OK;
 }
@@ -27,7 +27,7 @@ zero_status zero_update_check(const zero_adamw *h, double clip)
     ZERO_TRY(check_number("beta2", h->beta2, 1.0f));
     ZERO_TRY(check_number("eps", h->eps, INFINITY));
     ZERO_FAIL_IF(!(h->eps > 0.0f), ZERO_ERR_INVALID,
-                 "AdamW with eps 0: expected a positive number such as 1e-8");
+                 "an update with eps 0: expected a positive number such as 1e-8");
     return ZERO_OK;
 }
 
@@ -100,29 +100,46 @@ int zero_update_changed(const zero_model *model, uint64_t changed, int64_t *elem
     return tensor;
 }
 
+int64_t zero_update_room(int optimizer, const zero_model *model, int group,
+                         zero_range range)
+{
+    zero_range part;
+    int64_t most = 0;
+    for (int i = -1; zero_next_part(model, group, range, &i, &part);)
+        if (zero_rule_moves_whole(optimizer, &model->tensors[i]))
+            most = zero_max(most, zero_muon_room(&model->tensors[i]));
+    return most;
+}
+
 void zero_update_apply(const zero_backend *backend, const zero_math *math,
                        const zero_model *model, int group, zero_range range,
-                       const zero_adamw *hyper, const zero_update_state *state)
+                       const zero_adamw *hyper, const zero_update_state *s)
 {
-    size_t size = zero_type_size(state->type);
+    size_t size = zero_type_size(s->type);
+    int64_t kept[ZERO_MOST_STATES] = {0}; /* before this part */
     zero_range part;
     for (int i = -1; zero_next_part(model, group, range, &i, &part);) {
         const zero_tensor *t = &model->tensors[i];
+        const int states = zero_rule_states(s->optimizer, t);
         zero_adamw h = *hyper;
         if (!t->decays) h.weight_decay = 0.0f;
-        int64_t at = part.begin - range.begin;
+        int64_t at = part.begin - range.begin, n = zero_range_len(part);
         size_t byte = (size_t)at * size;
-        int64_t number = number_of(model, i) + part.begin - t->offset;
-        backend->adamw(
-            math, &h,
-            &(zero_adamw_arrays){.n = zero_range_len(part),
-                                 .type = state->type,
-                                 .grad = (const char *)state->grad + byte,
-                                 .master = state->master + at,
-                                 .m = state->momentum + at,
-                                 .v = state->variance + at,
-                                 .param = state->param ? (char *)state->param + byte : NULL,
-                                 .first = number,
-                                 .changed = state->changed});
+        zero_adamw_arrays a = {.n = n,
+                               .type = s->type,
+                               .grad = (const char *)s->grad + byte,
+                               .master = s->master + at,
+                               .m = s->state[0] + kept[0],
+                               .v = states > 1 ? s->state[1] + kept[1] : NULL,
+                               .param = s->param ? (char *)s->param + byte : NULL,
+                               .first = number_of(model, i) + part.begin - t->offset,
+                               .changed = s->changed};
+        if (zero_rule_moves_whole(s->optimizer, t)) {
+            assert(n == t->rows * t->cols && "a matrix is moved by one rank");
+            zero_muon_update(backend, math, &h, s->scale, t, &a, s->room);
+        } else {
+            zero_rule_update(s->optimizer, backend, math, &h, &a);
+        }
+        for (int k = 0; k < states; k++) kept[k] += n;
     }
 }

@@ -1,19 +1,25 @@
-/* update.h - AdamW over any part of a group.
+/* update.h - the optimizer over any part of a group.
  *
  * The arrays hold elements [range.begin, range.end) of the group's flat space: all of it,
  * or one rank's shard. Weight decay acts only on tensors that say so. */
 #pragma once
 
 #include "base/tree.h"
+#include "math/rules.h"
 #include "nn/model.h"
 #include "sharding/partition.h"
 
 typedef struct {
+    int optimizer;
+    zero_muon_scale scale; /* with the next: for tensors that move as a whole */
+    float *room;
     zero_type type; /* of grad and param */
     const void *grad;
     void *param; /* 16-bit types: receives the rounded master; fp32: NULL */
-    float *master, *momentum, *variance;
-    /* NULL, or where AdamW notes a parameter that was not its master, rounded
+    float *master;
+    /* Of the elements that keep them, one after the other. */
+    float *state[ZERO_MOST_STATES];
+    /* NULL, or where the update notes a parameter that was not its master, rounded
      * (math/backend.h). */
     uint64_t *changed;
 } zero_update_state;
@@ -22,8 +28,8 @@ typedef struct {
 zero_adamw zero_update_adamw(double lr, double beta1, double beta2, double eps,
                              double weight_decay);
 
-/* ZERO_ERR_INVALID, with the number, unless AdamW can work with it: 0 <= lr, weight_decay,
- * clip, 0 <= beta1, beta2 < 1, 0 < eps, all finite. */
+/* ZERO_ERR_INVALID, with the number, unless an optimizer can work with it: 0 <= lr,
+ * weight_decay, clip, 0 <= beta1, beta2 < 1, 0 < eps, all finite. */
 ZERO_NODISCARD zero_status zero_update_check(const zero_adamw *hyper, double clip);
 
 /* The factor of gradients before the update: it undoes the loss scale and clips their norm
@@ -45,9 +51,13 @@ void zero_gradient_sums(const zero_backend *backend, const zero_math *math, zero
                         zero_range range, const void *x, double *sums);
 zero_tree_span zero_gradient_span(int64_t n_params, zero_range range, const double *sums);
 
+/* Floats of `room` for the elements `range` of a group. */
+int64_t zero_update_room(int optimizer, const zero_model *model, int group,
+                         zero_range range);
+
 /* The tensor of a word that is not 0, and the element. */
 int zero_update_changed(const zero_model *model, uint64_t changed, int64_t *element);
 
 void zero_update_apply(const zero_backend *backend, const zero_math *math,
                        const zero_model *model, int group, zero_range range,
-                       const zero_adamw *hyper, const zero_update_state *state);
+                       const zero_adamw *hyper, const zero_update_state *s);

@@ -68,6 +68,26 @@ double zero_work_flops(const zero_schedule *s, const zero_instruction *i, double
     return only_takes(i, &part) ? 0.0 : *share * flops;
 }
 
+/* Owners ascend: the work of one rank is in a run. */
+void zero_work_of_updates(const zero_schedule *s, double *most, double *all)
+{
+    double of_rank = 0.0;
+    int rank = -1;
+    *most = *all = 0.0;
+    for (int i = 0; i < s->model->n_tensors; i++) {
+        const zero_tensor *t = &s->model->tensors[i];
+        const zero_group_state *g = &s->groups[t->group];
+        if (!zero_rule_moves_whole(s->input.optimizer, t)) continue;
+        const bool is_cut = g->optimizer_held == ZERO_HOLD_PIECE;
+        const int owner = is_cut ? zero_partition_owner_of(&g->partition, t->offset) : 0;
+        if (owner != rank) of_rank = 0.0;
+        rank = owner;
+        of_rank += zero_muon_flops(t);
+        *all += zero_muon_flops(t);
+        *most = fmax(*most, of_rank);
+    }
+}
+
 /* ---- transfers ---- */
 
 double zero_work_disk_seconds(const zero_schedule *s, const zero_instruction *i,

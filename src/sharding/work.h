@@ -15,6 +15,10 @@ zero_unit_part zero_work_part(const zero_schedule *s, zero_program_kind program,
  * keep it. */
 double zero_work_flops(const zero_schedule *s, const zero_instruction *i, double *share);
 
+/* Flops of the step's updates of whole matrices: those of the rank that has the most, and
+ * of all matrices once. */
+void zero_work_of_updates(const zero_schedule *s, double *most, double *all);
+
 /* Seconds of a transfer that has the disk to itself; `read` and `write` are bytes per
  * second. 0 if `read` is 0. */
 double zero_work_disk_seconds(const zero_schedule *s, const zero_instruction *i,

@@ -4,6 +4,7 @@
 #include "sharding/holdings.h"
 #include "sharding/schedule_device.h"
 #include "sharding/schedule_exchange.h"
+#include "sharding/update.h"
 #include "sharding/writer.h"
 
 /* ---- parameters ---- */
@@ -91,10 +92,27 @@ static zero_instruction *write_states(zero_writer *w, zero_op op, int g)
     bool is_exact = w->in->type == ZERO_FP32;
     i->param[0] = !is_beside ? state->param : is_exact ? ZERO_NO_BUFFER : state->host_param;
     i->master = state->master;
-    i->momentum = state->momentum;
-    i->variance = state->variance;
+    memcpy(i->state, state->state, sizeof i->state);
     i->range = zero_states_held(w->s, g);
     return i;
+}
+
+/* Beside a device an update may run ahead of the walk, so its room is its own. */
+static int update_room(zero_writer *w, int g, zero_range range)
+{
+    const bool on_host = zero_plan_updates_beside(w->in);
+    int64_t most = zero_update_room(w->in->optimizer, w->model, g, range);
+    if (most == 0) return ZERO_NO_BUFFER;
+    if (!on_host)
+        return zero_write_buffer(w, ZERO_CLASS_WORKSPACE, ZERO_SPACE_OWN,
+                                 (size_t)most * sizeof(float));
+    for (int k = 0; w->s->update_room == ZERO_NO_BUFFER && k < w->model->n_groups; k++)
+        most = zero_max(most, zero_update_room(w->in->optimizer, w->model, k,
+                                               zero_states_held(w->s, k)));
+    if (w->s->update_room == ZERO_NO_BUFFER)
+        w->s->update_room = zero_schedule_hold(w->s, ZERO_CLASS_WORKSPACE, ZERO_SPACE_HOST,
+                                               (size_t)most * sizeof(float));
+    return w->s->update_room;
 }
 
 zero_instruction *zero_write_update_block(zero_writer *w, int g)
@@ -103,6 +121,7 @@ zero_instruction *zero_write_update_block(zero_writer *w, int g)
     bool is_late = w->in->offload == ZERO_OFFLOAD_DELAYED;
     zero_instruction *i = write_states(w, ZERO_OP_UPDATE, g);
     i->on_host = zero_plan_updates_beside(w->in);
+    i->work = update_room(w, g, i->range);
     i->grad[0] = is_late ? state->late_grad : i->on_host ? state->host_grad : state->grad;
     if (is_late && !i->on_host) i->param[0] = state->late_param;
     return i;

@@ -30,6 +30,7 @@ struct zero_digest_work {
     float *merged; /* [MERGED][ARRAYS][merged_len()]; NULL: not shared */
     /* The present tensor. */
     const zero_tensor *tensor;
+    int arrays;           /* its master and its states */
     zero_range blocks;    /* those in `own` */
     uint64_t *own_hashes; /* their words */
     zero_range merging;   /* elements of the whole tensor that are in `merged` */
@@ -102,7 +103,7 @@ static zero_status take_piece(void *arg, const zero_state_block *piece)
         /* The block lies on this rank as a whole. */
         const bool is_whole = d->mine.begin <= block.begin && block.end <= d->mine.end;
         stop = zero_min(block.end, piece->range.end);
-        for (int a = 0; a < ARRAYS; a++) {
+        for (int a = 0; a < d->arrays; a++) {
             const float *x = piece->part[a] + (at - piece->range.begin);
             const size_t bytes = (size_t)(stop - at) * sizeof *x;
             if (!is_whole) {
@@ -148,7 +149,7 @@ static zero_status put_piece(void *arg, const zero_state_block *piece)
             stop = zero_min((from / ZERO_DIGEST_BLOCK + 1) * ZERO_DIGEST_BLOCK,
                             run.whole + run.n);
             int64_t skip = at + offset - piece->range.begin + from - run.whole;
-            for (int a = 0; a < ARRAYS; a++)
+            for (int a = 0; a < d->arrays; a++)
                 memcpy(merged_at(d, a, from), piece->part[a] + skip,
                        (size_t)(stop - from) * sizeof(float));
         }
@@ -186,7 +187,7 @@ static zero_status hash_whole(zero_digest_work *d)
         read_with(d, range, put_piece);
         ZERO_TRY(zero_comm_or(d->comm, floats / 2, (uint64_t *)(void *)d->merged));
         for (int64_t i = b; i < b + n; i++)
-            for (int a = 0; a < ARRAYS && i % d->comm->size == d->comm->rank; a++) {
+            for (int a = 0; a < d->arrays && i % d->comm->size == d->comm->rank; a++) {
                 zero_range block = block_at(d, i);
                 keep_hash(hash_at(d, a, i),
                           XXH3_128bits(merged_at(d, a, block.begin),
@@ -209,6 +210,7 @@ static zero_range all_of(const zero_model *model, const zero_tensor *t)
 static void select_tensor(zero_digest_work *d, int i)
 {
     const zero_tensor *t = d->tensor = d->sorted[i];
+    d->arrays = zero_rule_parts(d->source.optimizer, t);
     d->all = all_of(d->model, t);
     d->own_hashes = d->merged ? d->own : d->own + d->first[i];
     d->blocks = (zero_range){0, blocks_of(d->all)};
@@ -243,7 +245,7 @@ static zero_status hash_shared_blocks(zero_digest_work *d)
         zero_range block = block_at(d, b);
         int owner = zero_partition_owner_of(p, block.begin);
         if (block.end <= zero_partition_piece(p, owner).end) continue;
-        for (int a = 0; a < ARRAYS; a++) {
+        for (int a = 0; a < d->arrays; a++) {
             float *x = shared_block(d, a, block);
             for (int64_t at = block.begin, stop; at < block.end; at = stop) {
                 int holder = zero_partition_owner_of(p, at);
@@ -263,9 +265,9 @@ static zero_status hash_shared_blocks(zero_digest_work *d)
  * rank that cannot read its states stays until here, where all others hear of it. */
 static zero_status add_hashes(zero_digest_work *d)
 {
-    int64_t all = blocks_of(d->all), n = ARRAYS * all;
+    int64_t all = blocks_of(d->all), n = d->arrays * all;
     memset(d->hashes, 0, (size_t)(2 * n) * sizeof *d->hashes);
-    for (int a = 0; a < ARRAYS && !zero_range_is_empty(d->blocks); a++)
+    for (int a = 0; a < d->arrays && !zero_range_is_empty(d->blocks); a++)
         memcpy(d->hashes + 2 * (a * all + d->blocks.begin), hash_at(d, a, d->blocks.begin),
                (size_t)(2 * zero_range_len(d->blocks)) * sizeof *d->hashes);
     d->hashes[2 * n] = d->failure.status != ZERO_OK;
@@ -309,7 +311,7 @@ static zero_status allocate(zero_digest_work *d, const zero_partition *const *pa
     qsort(d->sorted, (size_t)n, sizeof *d->sorted, by_name);
     for (int i = 0; i < n; i++) {
         select_tensor(d, i);
-        d->first[i + 1] = d->first[i] + 2 * ARRAYS * zero_range_len(d->blocks);
+        d->first[i + 1] = d->first[i] + 2 * d->arrays * zero_range_len(d->blocks);
     }
     XXH3_128bits_reset(d->list);
     int64_t words = d->merged ? 2 * ARRAYS * blocks : d->first[n];

@@ -1,12 +1,12 @@
 /* digest.h - one number for a model's whole state.
  *
- * XXH3-128 of every fp32 master parameter and both moments in canonical order: tensors by
- * name; for each its parameter, momentum and variance; in blocks of 2^16 elements by index.
+ * XXH3-128 of every fp32 master parameter and the optimizer's states in canonical order:
+ * tensors by name; for each its parameter and its states; in blocks of 2^16 elements.
  * The digest is the hash of the list of block hashes, in their canonical big-endian form,
  * so that each block is hashed by a rank that holds it. Padding is left out: equal states
  * have equal digests whatever stage, rank count or bucket wrote them.
  *
- * Each rank reads its part of a tensor once, all three arrays together, in pieces of any
+ * Each rank reads its part of a tensor once, all arrays together, in pieces of any
  * length. A block that lies on one rank is hashed as its pieces arrive. Of a block that
  * lies on several, each rank keeps its elements (at most two such blocks per tensor), and
  * they are put together afterwards.
@@ -14,7 +14,7 @@
  * Of a model that a TP group shares, whole tensors are hashed, so that equal states have
  * equal digests on any number of ranks in any groups: some blocks at a time are cleared on
  * all ranks, each rank puts its elements in, and a bitwise or merges them. Replicated
- * tensors come from the first rank of each TP group. This moves three numbers for each
+ * tensors come from the first rank of each TP group. This moves all numbers of each
  * parameter through every rank.
  *
  * With hybrid sharding the ranks of replica 0 hash what they hold, and other replicas hash
@@ -35,6 +35,7 @@ typedef struct {
     zero_status (*read)(void *arg, int group, zero_range range, zero_state_visitor *visit,
                         void *visit_arg);
     void *arg;
+    int optimizer; /* says which states there are; set by zero_states_digest_begin() */
 } zero_digest_source;
 
 /* In three parts, so that a thread can do the second while the ranks do other work:

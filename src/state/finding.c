@@ -31,7 +31,8 @@ void zero_finding_add_place(zero_sentence *report, const zero_runner *r,
                             const zero_finding *place)
 {
     int64_t first = place->range.begin, last = place->range.end - 1;
-    zero_sentence_add(report, "the %s of %s, element", zero_array_name(place->array),
+    zero_sentence_add(report, "the %s of %s, element",
+                      zero_array_name(r->schedule, place->array),
                       r->schedule->model->tensors[place->tensor].name);
     if (first == last)
         zero_sentence_add(report, " %" PRId64, first);

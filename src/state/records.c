@@ -7,7 +7,7 @@
 
 #define AT_ONCE ((int64_t)64 * ZERO_RECORD_BLOCK) /* 1 MiB: one block of a visit */
 
-enum { ARRAYS = ZERO_RECORDED_ARRAYS };
+enum { ARRAYS = ZERO_STATES };
 _Static_assert(AT_ONCE <= ZERO_OFFLOAD_BLOCK, "such a range is visited in one block");
 
 /* A walk through the records of a group: takes them, or stops where one differs. */
@@ -29,6 +29,7 @@ static zero_status walk_block(void *arg, const zero_state_block *view)
     const struct block *b = arg;
     for (int a = 0; a < b->n_arrays && b->w->found.tensor < 0; a++) {
         const zero_tensor *t = &b->w->r->schedule->model->tensors[b->tensor];
+        if (!view->part[a]) continue; /* a state that this tensor does without */
         for (int64_t at = view->range.begin; at < view->range.end;
              at += ZERO_RECORD_BLOCK) {
             int64_t end = zero_min(at + ZERO_RECORD_BLOCK, view->range.end);
@@ -61,7 +62,7 @@ static zero_status walk_tensor(struct walk *w, int tensor, zero_range part)
          * memory. */
         zero_runner *r = b.w->r;
         zero_state_block masters = {.range = range};
-        if (b.n_arrays == ARRAYS) {
+        if (!zero_plan_uses_file(&r->schedule->input)) {
             ZERO_TRY(zero_states_visit(r, group, range, ZERO_VISIT_READ, walk_block, &b));
         } else {
             masters.master =

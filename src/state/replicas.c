@@ -175,7 +175,7 @@ static zero_status add_block(void *arg, const zero_state_block *block)
 {
     const struct hashing *h = arg;
     for (int p = 0; p < ZERO_STATES; p++)
-        if (h->are_copies[p])
+        if (h->are_copies[p] && block->part[p])
             add_bytes(arg, block->part[p], zero_range_bytes(block->range, ZERO_FP32));
     return ZERO_OK;
 }

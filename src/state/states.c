@@ -136,13 +136,16 @@ zero_status zero_states_digest_begin(zero_runner *r, const zero_digest_source *s
     ZERO_FREED const zero_partition **partitions = NULL;
     ZERO_TRY(zero_agree(r->comm, zero_new(&partitions, n, "groups")));
     for (int g = 0; g < n; g++) partitions[g] = &s->groups[g].partition;
-    return zero_digest_begin(s->model, r->comm, partitions, source, work);
+    zero_digest_source of = *source;
+    of.optimizer = s->input.optimizer;
+    return zero_digest_begin(s->model, r->comm, partitions, &of, work);
 }
 
 zero_status zero_states_digest(zero_runner *r, char hex[33])
 {
     zero_digest_work *work;
-    ZERO_TRY(zero_states_digest_begin(r, &(zero_digest_source){read_states, r}, &work));
+    ZERO_TRY(zero_states_digest_begin(
+        r, &(zero_digest_source){.read = read_states, .arg = r}, &work));
     zero_digest_hash(work);
     return zero_digest_end(work, hex);
 }

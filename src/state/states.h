@@ -4,14 +4,14 @@
  *
  * In fp32 parameters are their own masters. Updates beside a device leave copies, on the
  * device, of masters in the host's memory. Others read and write states by visit.h. A
- * schedule that is forward_only has no moments, and in 16 bits no masters: then weights are
+ * schedule that is forward_only has no states, and in 16 bits no masters: then weights are
  * rounded on their way into the parameters. */
 #pragma once
 
 #include "state/digest.h"
 #include "state/weights.h"
 
-/* Fills all parameters that this rank holds as masters; moments stay as they are. Local;
+/* Fills all parameters that this rank holds as masters; states stay as they are. Local;
  * the status of `weights` or of zero_states_visit(), or ZERO_ERR_NOMEM. */
 ZERO_NODISCARD zero_status zero_states_fill(zero_runner *r, const zero_weights *weights);
 

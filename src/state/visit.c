@@ -123,8 +123,8 @@ static zero_state_block in_slot(const struct visit *v, zero_range all, zero_slot
             ? view.master + skip
             : zero_runner_element(v->r, zero_master_buffer(v->r->schedule, v->group),
                                   block.range.begin);
-    block.momentum = view.momentum + skip;
-    block.variance = view.variance + skip;
+    for (int k = 0; k < ZERO_MOST_STATES; k++)
+        block.part[1 + k] = view.state[k] ? view.state[k] + skip : NULL;
     return block;
 }
 
@@ -206,12 +206,22 @@ static zero_status wait_for_host(zero_runner *r, int group, zero_visit_access ac
     return ZERO_OK;
 }
 
+/* Where some tensors keep fewer states, the range is of one. */
 static zero_state_block resident(const zero_runner *r, int group, zero_range range)
 {
+    const zero_schedule *s = r->schedule;
+    const int least = zero_rule_least_states(s->input.optimizer);
     zero_state_block block = {.range = range};
-    for (int p = 0; p < ZERO_STATES; p++)
-        block.part[p] =
-            zero_runner_element(r, buffer_of(r->schedule, group, p), range.begin);
+    for (int p = 0; p <= least; p++)
+        block.part[p] = zero_runner_element(r, buffer_of(s, group, p), range.begin);
+    zero_range part = {0, 0};
+    int t = -1;
+    if (!zero_next_part(s->model, group, range, &t, &part)) return block;
+    for (int k = least; k < zero_rule_states(s->input.optimizer, &s->model->tensors[t]);
+         k++) {
+        float *all = zero_runner_buffer(r, buffer_of(s, group, 1 + k));
+        if (all) block.part[1 + k] = all + zero_state_index(s, group, k, range.begin);
+    }
     return block;
 }
 
@@ -248,8 +258,17 @@ zero_status zero_states_visit(zero_runner *r, int group, zero_range range,
             end_transfers(&v, i); /* also after a failure */
         return st == ZERO_OK ? zero_tier_status(&v.r->tier) : zero_failure_restore(&kept);
     }
-    zero_state_block block = resident(r, group, range);
-    return visit(arg, &block);
+    const int optimizer = r->schedule->input.optimizer;
+    const bool is_even =
+        zero_rule_least_states(optimizer) == zero_rule_most_states(optimizer);
+    zero_range part = range;
+    for (int t = -1;
+         is_even ? t < 0 : zero_next_part(r->schedule->model, group, range, &t, &part);
+         t += is_even) {
+        zero_state_block block = resident(r, group, part);
+        ZERO_TRY(visit(arg, &block));
+    }
+    return ZERO_OK;
 }
 
 static zero_status copy_block(void *arg, const zero_state_block *block)
@@ -262,10 +281,11 @@ static zero_status copy_block(void *arg, const zero_state_block *block)
     return ZERO_OK;
 }
 
-static zero_state_block in_room(zero_range range, float *room)
+static zero_state_block in_room(const zero_runner *r, zero_range range, float *room)
 {
+    const int n = 1 + zero_rule_most_states(r->schedule->input.optimizer);
     zero_state_block block = {.range = range};
-    for (int p = 0; p < ZERO_STATES; p++) block.part[p] = room + p * zero_range_len(range);
+    for (int p = 0; p < n; p++) block.part[p] = room + p * zero_range_len(range);
     return block;
 }
 
@@ -274,7 +294,7 @@ zero_status zero_states_view(zero_runner *r, int group, zero_range range, float 
 {
     assert(zero_range_len(range) <= ZERO_STATES_VIEW && is_held(r, group, range));
     if (is_in_file(r, group) || !zero_states_are_in_reach(r)) {
-        zero_state_block copy = in_room(range, room);
+        zero_state_block copy = in_room(r, range, room);
         ZERO_TRY(zero_states_visit(r, group, range, ZERO_VISIT_READ, copy_block, &copy));
         *view = copy;
         return ZERO_OK;
@@ -291,7 +311,7 @@ zero_status zero_states_view_beside(zero_runner *r, int group, zero_range range,
     const int64_t begin = zero_offload_range(s, group, 0).begin;
     void *slot = room + ZERO_STATES * ZERO_STATES_VIEW;
     assert(zero_range_len(range) <= ZERO_STATES_VIEW && is_held(r, group, range));
-    *view = is_in_file(r, group) ? in_room(range, room) : resident(r, group, range);
+    *view = is_in_file(r, group) ? in_room(r, range, room) : resident(r, group, range);
     for (int64_t at = range.begin; is_in_file(r, group) && at < range.end;) {
         int k = (int)((at - begin) / ZERO_OFFLOAD_BLOCK);
         int file = s->groups[group].first_block + k;

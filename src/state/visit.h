@@ -1,4 +1,4 @@
-/* visit.h - reading and writing this rank's masters, momentum and variance.
+/* visit.h - reading and writing this rank's masters and the optimizer's states.
  *
  * Code that reads or writes states does so block by block, in a visitor: states need not
  * lie in this rank's memory, nor in one piece. Elements are those of the group's flat
@@ -15,21 +15,17 @@
 
 typedef enum {
     ZERO_STATE_MASTER, /* fp32 parameters */
-    ZERO_STATE_MOMENTUM,
-    ZERO_STATE_VARIANCE,
-    ZERO_STATES
+    ZERO_STATES = 1 + ZERO_MOST_STATES
 } zero_state_part;
 
 /* The states of some elements; range.begin is element 0 of each array. An array that the
- * schedule does not have is NULL: masters of 16 bits and moments, if it is forward_only. In
- * fp32 the masters are the parameters. */
+ * schedule does not have is NULL: masters of 16 bits and states, if it is forward_only, and
+ * states that the optimizer does not keep. In fp32 the masters are the parameters. */
 typedef struct {
     zero_range range;
     union {
-        struct {
-            float *master, *momentum, *variance;
-        };
         float *part[ZERO_STATES];
+        float *master;
     };
 } zero_state_block;
 

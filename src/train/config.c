@@ -124,7 +124,10 @@ static zero_status complete_numbers(zero_config *c)
     take_default(&c->keep, 0, 2);
     if (c->save_minutes < 0.0)
         c->save_minutes = c->checkpoint && c->save_every == 0 ? 10.0 : 0.0;
-    if (c->lr < 0.0) c->lr = r.lr;
+    const zero_rule *rule = zero_rule_at(c->plan.optimizer);
+    if (c->beta1 < 0.0) c->beta1 = rule->beta1;
+    if (c->beta2 < 0.0) c->beta2 = rule->beta2;
+    if (c->lr < 0.0) c->lr = r.lr * rule->rate;
     if (c->lr_min < 0.0) c->lr_min = c->lr / 10.0;
     if (c->lr_min > c->lr)
         return zero_fail(ZERO_ERR_INVALID, "--lr-min %g is above --lr %g", c->lr_min,

@@ -23,14 +23,15 @@ struct part {
     int64_t begin;  /* of all ranks' pieces, in the flat space */
     int64_t stride; /* of one rank's piece; elements */
     zero_range own; /* this rank's piece without padding, in the flat space */
-    float *master, *momentum, *variance; /* [stride] */
-    char *params, *grads;                /* the rest: the padded copies, [N][stride] */
-    zero_collective collectives[2];      /* reduces; gathers */
+    float *master, *state[ZERO_MOST_STATES]; /* [stride] */
+    char *params, *grads;                    /* the rest: the padded copies, [N][stride] */
+    zero_collective collectives[2];          /* reduces; gathers */
     void *staging;
 };
 
 struct zero_optimizer {
     zero_optimizer_spec spec;
+    int rule;             /* of math/rules.h */
     zero_range *no_decay; /* owned */
     zero_comm *comm;      /* kept from ending */
     const zero_backend *backend;
@@ -96,12 +97,17 @@ struct compared {
     int64_t n_params, updates;
     const char *type, *collectives;
     const char *no_decay, *params; /* their hashes, as text */
+    int optimizer;
 };
 
 static const zero_field compared_fields[] = {
-    ZERO_FIELD(struct compared, n_params), ZERO_FIELD(struct compared, type),
-    ZERO_FIELD(struct compared, no_decay), ZERO_FIELD(struct compared, collectives),
-    ZERO_FIELD(struct compared, updates),  ZERO_FIELD(struct compared, params)};
+    ZERO_FIELD(struct compared, n_params),
+    ZERO_FIELD(struct compared, type),
+    ZERO_FIELD(struct compared, no_decay),
+    ZERO_FIELD(struct compared, collectives),
+    ZERO_FIELD(struct compared, updates),
+    ZERO_FIELD(struct compared, params),
+    {"optimizer", ZERO_FIELD_INT, offsetof(struct compared, optimizer), zero_rule_name_at}};
 
 typedef char hash_text[24];
 
@@ -134,8 +140,8 @@ static size_t lay_out(zero_optimizer *o)
     for (int i = 0; i < PARTS; i++) {
         struct part *p = &o->parts[i];
         size_t states = (size_t)p->stride * sizeof(float);
-        p->momentum = take(o, states, &at);
-        p->variance = take(o, states, &at);
+        for (int k = 0; k < zero_rule_most_states(o->rule); k++)
+            p->state[k] = take(o, states, &at);
         if (o->spec.type != ZERO_FP32) p->master = take(o, states, &at);
         size_t staging[2];
         for (int k = 0; k < 2; k++)
@@ -150,12 +156,13 @@ static size_t lay_out(zero_optimizer *o)
 }
 
 static zero_status create(const zero_optimizer_spec *spec, zero_comm *comm,
-                          zero_algorithm algorithm, const void *params,
+                          zero_algorithm algorithm, int rule, const void *params,
                           zero_optimizer **out)
 {
     ZERO_TRY(zero_new(out, 1, "an optimizer"));
     zero_optimizer *o = *out;
-    *o = (zero_optimizer){.spec = *spec, .comm = comm, .updates = spec->updates};
+    *o = (zero_optimizer){
+        .spec = *spec, .rule = rule, .comm = comm, .updates = spec->updates};
     zero_comm_keep(comm);
     const int64_t ranks = o->comm->size, n = o->spec.n_params;
     struct part *p = o->parts;
@@ -196,10 +203,18 @@ zero_status zero_optimizer_open(const zero_optimizer_spec *spec, zero_comm *comm
                                 const void *params, zero_optimizer **optimizer)
 {
     zero_algorithm algorithm = ZERO_ALGORITHM_P2P;
+    int rule;
     ZERO_AT_END(zero_optimizer_close) zero_optimizer *o = NULL;
     ZERO_TRY(zero_comm_check(comm));
     zero_status st = check_spec(spec, params, optimizer);
     if (st == ZERO_OK) st = find_algorithm(spec, &algorithm);
+    if (st == ZERO_OK) st = zero_rule_read(spec->optimizer, &rule);
+    if (st == ZERO_OK && zero_rule_at(rule)->moves_matrices)
+        st = zero_fail(
+            ZERO_ERR_UNSUPPORTED,
+            "optimizer '%s' moves whole matrices, and flat arrays do not say where "
+            "these are: use zero/train.h",
+            spec->optimizer);
     ZERO_TRY(zero_agree(comm, st));
     /* A difference that nobody sees would make each rank's parameters its own for ever:
      * the first step gathers them from their owners, whatever the others began with. */
@@ -210,11 +225,12 @@ zero_status zero_optimizer_open(const zero_optimizer_spec *spec, zero_comm *comm
                                   .updates = spec->updates,
                                   .type = zero_type_name(spec->type),
                                   .collectives = zero_algorithm_name(algorithm),
+                                  .optimizer = rule,
                                   .no_decay = write_hash(spec->no_decay, spans, of_spans),
                                   .params = write_hash(params, bytes, of_params)};
     ZERO_TRY(zero_compare_fields(comm, "the spec", ZERO_COUNT(compared_fields),
                                  compared_fields, &mine));
-    ZERO_TRY(zero_agree(comm, create(spec, comm, algorithm, params, &o)));
+    ZERO_TRY(zero_agree(comm, create(spec, comm, algorithm, rule, params, &o)));
     ZERO_GIVE(optimizer, o);
     return ZERO_OK;
 }
@@ -241,8 +257,8 @@ void zero_optimizer_parts(const zero_optimizer *o, zero_optimizer_part parts[2])
         const struct part *p = o ? &o->parts[i] : &(struct part){0};
         parts[i] = (zero_optimizer_part){.span = p->own,
                                          .master = p->master,
-                                         .momentum = p->momentum,
-                                         .variance = p->variance};
+                                         .momentum = p->state[0],
+                                         .variance = p->state[1]};
     }
 }
 
@@ -292,14 +308,14 @@ static void update_span(zero_optimizer *o, int i, zero_range span, const zero_ad
     char *param = params->own[i] + bytes_of(o, at);
     bool is_master = o->spec.type == ZERO_FP32;
     if (n <= 0) return;
-    o->backend->adamw(
-        &o->math, h,
+    zero_rule_update(
+        o->rule, o->backend, &o->math, h,
         &(zero_adamw_arrays){.n = n,
                              .type = o->spec.type,
                              .grad = grads->own[i] + bytes_of(o, at),
                              .master = is_master ? (float *)(void *)param : p->master + at,
-                             .m = p->momentum + at,
-                             .v = p->variance + at,
+                             .m = p->state[0] + at,
+                             .v = p->state[1] ? p->state[1] + at : NULL,
                              .param = is_master ? NULL : param});
 }
 

@@ -135,6 +135,11 @@ zero_status zero_trainer_read_spec(const zero_trainer_spec *spec, zero_comm *com
     ZERO_FAIL_IF(!is_owner && strcmp(scheme, "slice") != 0, ZERO_ERR_INVALID,
                  "partition '%s': expected 'slice' or 'owner'", scheme);
     e->plan.partition = is_owner ? ZERO_PARTITION_OWNER : ZERO_PARTITION_SLICE;
+    ZERO_TRY(zero_rule_read(spec->optimizer, &e->plan.optimizer));
+    const char *scale = spec->muon_scale ? spec->muon_scale : zero_muon_scale_name_at(0);
+    e->plan.muon_scale = strcmp(scale, zero_muon_scale_name_at(1)) == 0;
+    ZERO_FAIL_IF(strcmp(scale, zero_muon_scale_name_at(e->plan.muon_scale)) != 0,
+                 ZERO_ERR_INVALID, "muon_scale '%s': expected rms or original", scale);
     ZERO_TRY(read_offload(spec, e));
     ZERO_TRY(read_collectives(spec, comm, e));
     /* On a device its backend computes, and no other. */
@@ -174,10 +179,10 @@ static const zero_field backend_fields[] = {
 /* What a tensor is; what a unit reads and needs. A unit's functions and its shape are the
  * program's own, and a GPT-2's dropout and its seed change no table. */
 static const zero_field tensor_fields[] = {
-    ZERO_FIELD(zero_tensor, name),    ZERO_FIELD(zero_tensor, rows),
-    ZERO_FIELD(zero_tensor, cols),    ZERO_FIELD(zero_tensor, group),
-    ZERO_FIELD(zero_tensor, decays),  ZERO_FIELD(zero_tensor, init),
-    ZERO_FIELD(zero_tensor, init_std)};
+    ZERO_FIELD(zero_tensor, name),     ZERO_FIELD(zero_tensor, rows),
+    ZERO_FIELD(zero_tensor, cols),     ZERO_FIELD(zero_tensor, group),
+    ZERO_FIELD(zero_tensor, decays),   ZERO_FIELD(zero_tensor, init),
+    ZERO_FIELD(zero_tensor, init_std), ZERO_FIELD(zero_tensor, is_hidden)};
 static const zero_field unit_fields[] = {
     ZERO_FIELD(zero_unit, name),
     ZERO_FIELD(zero_unit, index),

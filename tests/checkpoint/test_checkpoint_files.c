@@ -93,8 +93,8 @@ TEST(no_byte_of_padding_is_in_any_file)
         for (int g = 0; g < run.model.n_groups; g++) {
             const zero_group_state *s = &run.engine.schedule.groups[g];
             fill_padding(&run, g, s->master);
-            fill_padding(&run, g, s->momentum);
-            fill_padding(&run, g, s->variance);
+            fill_padding(&run, g, s->state[0]);
+            fill_padding(&run, g, s->state[1]);
         }
         assert_all(test_same(test_run_digest(&run), before));
         test_save(&run, &place, SAVED);

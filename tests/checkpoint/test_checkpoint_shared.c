@@ -48,8 +48,8 @@ TEST(any_groups_read_what_any_others_wrote)
 /* Also where a row of columns lies in four shards, or part of a rank's row in one. */
 TEST(each_extent_is_read_once)
 {
-    const zero_state_layout wide = {ZERO_PARTITION_SLICE, 8, 4, 4},
-                            alone = {ZERO_PARTITION_SLICE, 1, 1, 1};
+    const zero_state_layout wide = {ZERO_PARTITION_SLICE, 8, 4, 4, 0},
+                            alone = {ZERO_PARTITION_SLICE, 1, 1, 1, 0};
     zero_model whole;
     assert_ok(cut_model_describe_long(TIMES, &whole));
     uint64_t data = (uint64_t)whole.n_params * ZERO_STATES * sizeof(float);
@@ -77,9 +77,9 @@ TEST(whole_tensors_are_read_whatever_groups_wrote_them)
             int64_t n = whole.tensors[i].rows * whole.tensors[i].cols, begin = n / 3;
             float *got = malloc((size_t)n * sizeof *got);
             assert_non_null(got);
-            assert_ok(zero_checkpoint_tensor(&c, i, ZERO_STATE_VARIANCE, begin, n, got));
+            assert_ok(zero_checkpoint_tensor(&c, i, (ZERO_STATES - 1), begin, n, got));
             for (int64_t at = begin; at < n; at++)
-                if (got[at - begin] != value(i, ZERO_STATE_VARIANCE, at))
+                if (got[at - begin] != value(i, (ZERO_STATES - 1), at))
                     fail_msg("%s: element %lld", whole.tensors[i].name, (long long)at);
             free(got);
         }

@@ -288,7 +288,7 @@ static bool is_state(const test_run *run, const spot *p)
     bool is_master =
         p->array == (is_wide(run) ? ZERO_ARRAY_PARAMETERS : ZERO_ARRAY_MASTERS);
     bool held = run->setup.plan.stage == 0 || shard_of(run, p) == p->rank;
-    return held && (is_master || p->array >= ZERO_ARRAY_MOMENTUM);
+    return held && (is_master || p->array >= ZERO_ARRAY_STATES);
 }
 
 static void expect_state_message(const test_run *run, const spot *p)
@@ -302,7 +302,8 @@ static void expect_state_message(const test_run *run, const spot *p)
     snprintf(said, sizeof said,
              "rank %d sees bits changed since the last update in the %s of "
              "%s, element%s",
-             p->rank, zero_array_name(p->array), tensor_of(run, p)->name, elements);
+             p->rank, zero_array_name(&run->engine.schedule, p->array),
+             tensor_of(run, p)->name, elements);
     all_told(said);
 }
 
@@ -355,7 +356,7 @@ TEST(all_copies_are_compared_in_n_steps)
     if (test_size == 1) return;
     setup.plan.check_replicas = N;
     for (int k = 0; k < 8; k++) {
-        spot p = {.rank = test_size - 1, .array = ZERO_ARRAY_VARIANCE, .bit = 30};
+        spot p = {.rank = test_size - 1, .array = ZERO_ARRAY_STATES + 1, .bit = 30};
         char text[16];
         int64_t at = 0;
         test_run_open(&run, &setup, test_size);
@@ -381,7 +382,7 @@ TEST(several_ranks_may_be_wrong)
     setup.plan.check_replicas = 1;
     test_run_open(&run, &setup, test_size);
     for (int rank = 1; rank < 3; rank++) {
-        spot p = {.rank = rank, .tensor = 3, .array = ZERO_ARRAY_MOMENTUM, .bit = 30};
+        spot p = {.rank = rank, .tensor = 3, .array = ZERO_ARRAY_STATES, .bit = 30};
         p.element = 5;
         flip(&run, &p);
     }

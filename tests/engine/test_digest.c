@@ -171,7 +171,8 @@ static zero_status digest(zero_comm *world, struct source *s, char hex[33])
 {
     zero_digest_work *work;
     ZERO_TRY(zero_digest_begin(&s->m->model, world, s->m->listed,
-                               &(zero_digest_source){read_pieces, s}, &work));
+                               &(zero_digest_source){.read = read_pieces, .arg = s},
+                               &work));
     zero_digest_hash(work);
     return zero_digest_end(work, hex);
 }

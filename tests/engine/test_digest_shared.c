@@ -99,7 +99,8 @@ static zero_status digest(struct part *part, zero_comm *world, char hex[33])
 {
     zero_digest_work *work;
     ZERO_TRY(zero_digest_begin(&part->model, world, part->listed,
-                               &(zero_digest_source){read_part, part}, &work));
+                               &(zero_digest_source){.read = read_part, .arg = part},
+                               &work));
     zero_digest_hash(work);
     return zero_digest_end(work, hex);
 }

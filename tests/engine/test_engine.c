@@ -57,8 +57,8 @@ static void check_group(const test_run *run, int g)
     check_buffer(run, g, s->grad, shared);
     check_buffer(run, g, s->sum, false);
     check_buffer(run, g, s->master, shared);
-    check_buffer(run, g, s->momentum, shared);
-    check_buffer(run, g, s->variance, shared);
+    check_buffer(run, g, s->state[0], shared);
+    check_buffer(run, g, s->state[1], shared);
 }
 
 static void check_buffers(const test_setup *setup)

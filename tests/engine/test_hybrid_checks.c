@@ -149,8 +149,9 @@ static void check_message(const test_run *run, const spot *p)
     zero_sentence said = {.used = 0};
     char where[160];
     expect_words(run, p, &said);
-    snprintf(where, sizeof where, "the %s of %s, element %d", zero_array_name(p->array),
-             tensor_of(run, p)->name, (int)p->element);
+    snprintf(where, sizeof where, "the %s of %s, element %d",
+             zero_array_name(&run->engine.schedule, p->array), tensor_of(run, p)->name,
+             (int)p->element);
     all_told(said.chars);
     all_told(where);
 }
@@ -231,7 +232,7 @@ TEST(parts_of_a_model_are_compared_with_their_replicas)
         test_run_steps(&run, 0, 1);
         assert_all(test_control_is_planned(&run.engine));
         const zero_group_state *g = &run.engine.schedule.groups[1];
-        char *momentum = zero_runner_element(&run.engine.runner, g->momentum, 5);
+        char *momentum = zero_runner_element(&run.engine.runner, g->state[0], 5);
         if (test_rank == rank) *momentum ^= 1;
         assert_all(zero_engine_check(&run.engine) == ZERO_ERR_CORRUPTED);
         if (replicas > 2)
@@ -292,7 +293,7 @@ TEST(records_name_the_rank_of_any_replica)
         if (setup.plan.shard_ranks == test_size) setup.plan.shard_ranks = 1;
         test_run_open(&run, &setup, test_size);
         test_run_steps(&run, 0, 1);
-        spot p = draw_spot(&run, ZERO_ARRAY_VARIANCE);
+        spot p = draw_spot(&run, ZERO_ARRAY_STATES + 1);
         flip(&run, &p);
         assert_all(zero_engine_check(&run.engine) == ZERO_ERR_CORRUPTED);
         snprintf(said, sizeof said, "rank %d sees bits changed", p.rank);

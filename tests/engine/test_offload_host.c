@@ -159,7 +159,7 @@ static zero_status halve(void *arg, const zero_state_block *block)
     (void)arg;
     for (int64_t i = 0; i < zero_range_len(block->range); i++) {
         block->master[i] *= 0.5f;
-        block->variance[i] += 1.0f;
+        block->part[2][i] += 1.0f;
     }
     return ZERO_OK;
 }
@@ -238,7 +238,7 @@ TEST(flipped_bits_of_states_are_found)
     static const flip_case cases[] = {
         {ZERO_ARRAY_MASTERS, true, "found other bits than its masters"},
         {ZERO_ARRAY_MASTERS, false, "masters"},
-        {ZERO_ARRAY_MOMENTUM, false, "momentum"},
+        {ZERO_ARRAY_STATES, false, "momentum"},
     };
     for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++)
         for (zero_type type = ZERO_FP32; type <= ZERO_BF16; type++)

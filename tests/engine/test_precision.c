@@ -31,8 +31,8 @@ static void check_kept(test_run *run)
         const zero_group_state *s = &run->engine.schedule.groups[g];
         check_type(run, s->param, type);
         check_type(run, s->grad, type);
-        check_type(run, s->momentum, ZERO_FP32);
-        check_type(run, s->variance, ZERO_FP32);
+        check_type(run, s->state[0], ZERO_FP32);
+        check_type(run, s->state[1], ZERO_FP32);
         assert_true((s->master == ZERO_NO_BUFFER) == (type == ZERO_FP32));
         if (type == ZERO_FP32) continue;
         check_type(run, s->master, ZERO_FP32);

@@ -48,7 +48,7 @@ struct seen {
 static zero_status see(void *arg, const zero_state_block *block)
 {
     struct seen *s = arg;
-    const float *arrays[] = {block->master, block->momentum, block->variance};
+    const float *arrays[] = {block->part[0], block->part[1], block->part[2]};
     int64_t len = zero_range_len(block->range), at = block->range.begin - s->range.begin;
     assert_true(block->range.begin == s->next && len > 0);
     assert_true(block->range.end == s->range.end ||
@@ -74,8 +74,8 @@ static void check_range(test_run *run, int group, zero_range range)
                 ZERO_OK);
     assert_true(is_same_range(view.range, range));
     assert_memory_equal(view.master, s.copy[0], bytes);
-    assert_memory_equal(view.momentum, s.copy[1], bytes);
-    assert_memory_equal(view.variance, s.copy[2], bytes);
+    assert_memory_equal(view.part[1], s.copy[1], bytes);
+    assert_memory_equal(view.part[2], s.copy[2], bytes);
     for (int a = 0; a < 3; a++) free(s.copy[a]);
     free(room);
 }

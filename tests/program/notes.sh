@@ -68,6 +68,8 @@ lr 0.01
 lr-min 0.0001
 lr-decay linear
 warmup 2
+optimizer lion
+muon-scale original
 beta1 0.8
 beta2 0.9
 eps 1e-6

@@ -336,7 +336,7 @@ TEST(all_that_is_held_is_held_by_replicas)
                 stage > 0 ? ZERO_COPIES_OF_REPLICAS : ZERO_COPIES_OF_RANKS;
             assert_int_equal(copies(input, 1, ZERO_ARRAY_PARAMETERS),
                              stage == 3 ? ZERO_COPIES_OF_REPLICAS : whole);
-            assert_int_equal(copies(input, 1, ZERO_ARRAY_MOMENTUM), state_of);
+            assert_int_equal(copies(input, 1, ZERO_ARRAY_STATES), state_of);
             assert_int_equal(copies(input, 1, ZERO_ARRAY_MASTERS), ZERO_COPIES_NONE);
             input.type = ZERO_BF16;
             assert_int_equal(copies(input, 1, ZERO_ARRAY_MASTERS), state_of);

@@ -2,6 +2,7 @@
 
 #include "support/test.h"
 
+#include "base/rng.h"
 #include "sharding/partition.h"
 
 static const int64_t lengths[] = {
@@ -214,5 +215,83 @@ TEST(shards_of_replicas_are_neighbouring_shards_of_all)
                                 zero_partition_piece(&all[g], j * K + K - 1).end);
                 }
             }
+        }
+}
+
+/* ---- whole matrices ---- */
+
+enum { ATOMS = 400 };
+
+/* The longest part of the best cut into neighbours: atoms end where a cut may be. */
+static int64_t best_by_search(const int64_t *atoms, int n, int n_ranks)
+{
+    int64_t best[ATOMS + 1]; /* [atoms done] with the ranks so far */
+    for (int i = 0; i <= n; i++) best[i] = i == 0 ? 0 : INT64_MAX;
+    for (int r = 0; r < n_ranks; r++)
+        for (int i = n; i >= 0; i--) {
+            int64_t sum = 0;
+            for (int from = i; from > 0;) {
+                sum += atoms[--from];
+                if (best[from] < INT64_MAX)
+                    best[i] = zero_min(best[i], zero_max(best[from], sum));
+            }
+        }
+    return best[n];
+}
+
+/* Groups of two matrices, a vector and a table, of sizes that no granule divides. */
+TEST(cuts_spare_matrices_and_no_other_cut_has_a_shorter_longest_part)
+{
+    int muon;
+    assert_true(zero_rule_find("muon", &muon));
+    for (int seed = 0; seed < 60; seed++)
+        for (int n_ranks = 1; n_ranks <= 9; n_ranks++) {
+            zero_rng rng = {.seed = (uint64_t)seed, .purpose = ZERO_RNG_TEST};
+            zero_tensor tensors[4 * 3];
+            zero_partition parts[3];
+            int64_t n_params[3] = {0}, atoms[ATOMS], *cuts, all = 0;
+            int n_atoms = 0;
+            for (int i = 0; i < 12; i++) {
+                const int64_t word = (int64_t)(zero_rng_bits(&rng, (uint64_t)i) >> 40);
+                tensors[i] = (zero_tensor){.rows = i % 4 == 2 ? 1 : 1 + word % 31,
+                                           .cols = 1 + word / 31 % 29,
+                                           .group = i / 4,
+                                           .offset = n_params[i / 4],
+                                           .is_hidden = i % 4 == 1 || i % 4 == 3};
+                n_params[i / 4] += tensors[i].rows * tensors[i].cols;
+            }
+            assert_ok(
+                zero_partition_cut(ZERO_PARTITION_OWNER, n_ranks, 1, 3, n_params, parts));
+            assert_ok(zero_partition_keep_whole(muon, 12, tensors, 3, parts, &cuts));
+            int64_t longest = 0;
+            check_tiling(parts);
+            for (int r = 0; r < n_ranks; r++)
+                longest = zero_max(longest, cuts[r + 1] - cuts[r]);
+            for (int i = 0; i < 12; i++) {
+                const zero_tensor *t = &tensors[i];
+                int64_t last = t->offset + t->rows * t->cols - 1;
+                const zero_partition *p = &parts[t->group];
+                if (t->is_hidden)
+                    assert_int_equal(zero_partition_owner_of(p, t->offset),
+                                     zero_partition_owner_of(p, last));
+            }
+            /* Atoms: granules, and runs of granules that matrices join. */
+            for (int g = 0; g < 3; g++)
+                for (int64_t at = 0; at < parts[g].padded; at += ZERO_SHARD_GRANULE) {
+                    bool joins = false;
+                    for (int i = 4 * g; i < 4 * g + 4; i++) {
+                        int64_t first = tensors[i].offset;
+                        int64_t end = first + tensors[i].rows * tensors[i].cols;
+                        joins = joins || (tensors[i].is_hidden && first < at && at < end);
+                    }
+                    if (joins)
+                        atoms[n_atoms - 1] += ZERO_SHARD_GRANULE;
+                    else
+                        atoms[n_atoms++] = ZERO_SHARD_GRANULE;
+                    all += ZERO_SHARD_GRANULE;
+                }
+            assert_int_equal(longest, best_by_search(atoms, n_atoms, n_ranks));
+            assert_int_equal(cuts[n_ranks], all);
+            free(cuts);
         }
 }

@@ -46,7 +46,7 @@ int laws_named_buffers(const zero_instruction *i, int *list)
 {
     const int all[] = {i->in,       i->out,      i->stream, i->saved,  i->work,
                        i->logits,   i->row_loss, i->tokens, i->buffer, i->staging,
-                       i->momentum, i->variance, i->master, i->sum,    i->file,
+                       i->state[0], i->state[1], i->master, i->sum,    i->file,
                        i->host,     i->joint,    i->joined, i->before, i->hashes};
     int n = 0;
     for (size_t k = 0; k < COUNT(all); k++)

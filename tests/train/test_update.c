@@ -18,7 +18,7 @@ static double momentum_norm(test_run *run)
 {
     double squares = 0.0;
     for (int g = 0; g < run->model.n_groups; g++) {
-        const float *m = test_states(&run->engine, g).momentum;
+        const float *m = test_states(&run->engine, g).part[1];
         for (int64_t i = 0; i < run->model.groups[g].n_params; i++)
             squares += (double)m[i] * (double)m[i];
     }
