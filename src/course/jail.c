@@ -62,7 +62,7 @@ static const int allowed[] = {
     __NR_readlinkat,
     __NR_getcwd,
     __NR_getdents64,
-    __NR_fcntl,
+
     __NR_dup,
     __NR_execve,
     __NR_exit,
@@ -116,9 +116,12 @@ static const int forbidden[] = {
 #define WRITES                (O_WRONLY | O_RDWR | O_CREAT | O_TRUNC | O_APPEND)
 
 /* Of a call whose argument decides: answers if it is this call, else goes on. */
-#define CHECKED(call, argument, test, value) \
-    IF(BPF_JEQ, (call), 4), LOAD(args[argument]), IF(test, (value), 1), \
-        ANSWER(SECCOMP_RET_TRAP), ANSWER(SECCOMP_RET_ALLOW)
+#define CHECKED(call, argument, test, value, yes, no) \
+    IF(BPF_JEQ, (call), 4), LOAD(args[argument]), IF(test, (value), 1), ANSWER(yes), \
+        ANSWER(no)
+#define ALLOW  SECCOMP_RET_ALLOW
+#define FORBID SECCOMP_RET_TRAP
+#define FAIL   (SECCOMP_RET_ERRNO | ENOSYS)
 
 static bool close_calls(void)
 {
@@ -128,21 +131,15 @@ static bool close_calls(void)
         ANSWER(SECCOMP_RET_KILL_PROCESS),
         LOAD(nr),
 #ifdef __NR_open
-        CHECKED(__NR_open, 1, BPF_JSET, WRITES),
+        CHECKED(__NR_open, 1, BPF_JSET, WRITES, FORBID, ALLOW),
 #endif
-        CHECKED(__NR_openat, 2, BPF_JSET, WRITES),
-        /* Python closes files at an exec; terminals have ioctl()s of theirs. */
-        IF(BPF_JEQ, __NR_ioctl, 4),
-        LOAD(args[1]),
-        IF(BPF_JEQ, FIOCLEX, 1),
-        ANSWER(SECCOMP_RET_ALLOW),
-        ANSWER(SECCOMP_RET_ERRNO | ENOTTY),
+        CHECKED(__NR_openat, 2, BPF_JSET, WRITES, FORBID, ALLOW),
+        /* Python closes files at an exec; other ioctl()s act on terminals, other fcntl()s
+         * send signals. */
+        CHECKED(__NR_ioctl, 1, BPF_JEQ, FIOCLEX, ALLOW, FAIL),
+        CHECKED(__NR_fcntl, 1, BPF_JGT, F_GETFL, FAIL, ALLOW),
         /* abort() and assert() signal the process itself. */
-        IF(BPF_JEQ, __NR_tgkill, 4),
-        LOAD(args[0]),
-        IF(BPF_JEQ, (uint32_t)getpid(), 1),
-        ANSWER(SECCOMP_RET_ALLOW),
-        ANSWER(SECCOMP_RET_TRAP),
+        CHECKED(__NR_tgkill, 0, BPF_JEQ, (uint32_t)getpid(), ALLOW, FORBID),
     };
     struct sock_filter
         all[ZERO_COUNT(head) + 2 * (ZERO_COUNT(allowed) + ZERO_COUNT(forbidden)) + 1];
@@ -152,11 +149,10 @@ static bool close_calls(void)
         bool is_allowed = i < ZERO_COUNT(allowed);
         int call = is_allowed ? allowed[i] : forbidden[i - ZERO_COUNT(allowed)];
         all[n++] = (struct sock_filter)IF(BPF_JEQ, (uint32_t)call, 1);
-        all[n++] =
-            (struct sock_filter)ANSWER(is_allowed ? SECCOMP_RET_ALLOW : SECCOMP_RET_TRAP);
+        all[n++] = (struct sock_filter)ANSWER(is_allowed ? ALLOW : FORBID);
     }
     /* Others do nothing: the C libraries and Pythons to come try new ones. */
-    all[n++] = (struct sock_filter)ANSWER(SECCOMP_RET_ERRNO | ENOSYS);
+    all[n++] = (struct sock_filter)ANSWER(FAIL);
     return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
            prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER,
                  &(struct sock_fprog){.len = n, .filter = all}) == 0;

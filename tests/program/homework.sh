@@ -1,6 +1,6 @@
 # zero homework: solutions of students, right ones of several designs and wrong ones with their sentences
 # (course/homework/NN.txt), programs that do harm, skeletons, a folder as JSON. EXERCISES: of which, "01 02";
-# what is not of one exercise is tested with the first.
+# what is not of one exercise, and harm, are tested with the first.
 . "$(dirname "$0")/common.sh"
 OMPI_MCA_pml=none
 export OMPI_MCA_pml
