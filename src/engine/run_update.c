@@ -198,7 +198,7 @@ zero_status zero_run_update(zero_walk *w, const zero_instruction *i)
     zero_run_await_reader(w, i->group);
     if (i->on_host) zero_host_await_update(w->r, i->group);
     zero_update_state state = {.optimizer = w->plan->optimizer,
-                               .scale = w->plan->muon_scale,
+                               .how = {w->plan->muon_scale, w->plan->muon_type},
                                .room = zero_use(w, i->work),
                                .type = w->plan->type,
                                .grad = zero_use_range(w, i, i->grad[0]),

@@ -5,7 +5,8 @@
  *     X = u / |u|, then five times X = a X + (b A + c A A) X,  A = X X'   (Newton-Schulz)
  *     w = w - lr decay w - lr scale X
  *
- * The iterations take singular values near 1, each in products of fp32. Where a matrix has
+ * The iterations take singular values near 1, in products of fp32, or
+ * of bf16 factors whose sums are fp32. Where a matrix has
  * more rows than columns A is X' X, so A is the smaller of the two. Source: Jordan et al.
  * 2024, "Muon: an optimizer for hidden layers in neural networks"; the scale of an update
  * like AdamW's: Liu et al. 2025, arXiv:2502.16982, section 2.2. */
@@ -85,16 +86,18 @@ double zero_muon_flops(const zero_tensor *of)
     return ITERATIONS * (4.0 * m * n + 2.0 * m * m * m);
 }
 
-static void multiply(const zero_backend *backend, const zero_math *math, zero_gemm g)
+static void multiply(const zero_backend *backend, const zero_math *math, zero_type factors,
+                     zero_gemm g)
 {
     g.slices = 1;
-    g.factors = g.a_type = g.b_type = g.c_type = ZERO_FP32;
+    g.factors = factors;
+    g.a_type = g.b_type = g.c_type = ZERO_FP32;
     backend->gemm(math, &g);
 }
 
 /* x becomes orthogonal; room[zero_muon_room() less its elements]. */
 static void orthogonalize(const zero_backend *backend, const zero_math *math,
-                          const zero_tensor *of, float *x, float *room)
+                          zero_type factors, const zero_tensor *of, float *x, float *room)
 {
     const int64_t rows = of->rows, cols = of->cols, n = rows * cols, m = least_side(of);
     const bool is_tall = rows > cols;
@@ -104,7 +107,7 @@ static void orthogonalize(const zero_backend *backend, const zero_math *math,
     const float norm = fmaxf((float)sqrt(squares), 1e-7f);
     sum(math, n, 0.0f, x, 1.0f / norm, x);
     for (int k = 0; k < ITERATIONS; k++) {
-        multiply(backend, math,
+        multiply(backend, math, factors,
                  (zero_gemm){.transpose_a = is_tall,
                              .transpose_b = !is_tall,
                              .m = m,
@@ -113,10 +116,10 @@ static void orthogonalize(const zero_backend *backend, const zero_math *math,
                              .a = x,
                              .b = x,
                              .c = A});
-        multiply(backend, math,
+        multiply(backend, math, factors,
                  (zero_gemm){.m = m, .n = m, .k = m, .a = A, .b = A, .c = B});
         sum(math, m * m, b, A, c, B);
-        multiply(backend, math,
+        multiply(backend, math, factors,
                  (zero_gemm){.m = rows,
                              .n = cols,
                              .k = m,
@@ -144,16 +147,16 @@ const char *zero_muon_scale_name_at(int scale)
 }
 
 void zero_muon_update(const zero_backend *backend, const zero_math *math,
-                      const zero_adamw *h, zero_muon_scale scale, const zero_tensor *of,
+                      const zero_adamw *h, const zero_muon *how, const zero_tensor *of,
                       const zero_adamw_arrays *arrays, float *room)
 {
     float *x = room;
     zero_rule_note_changes(arrays);
     zero_team_share(math, arrays->n, GRANULE, momentum_part,
                     &(momentum_call){h, arrays, x});
-    orthogonalize(backend, math, of, x, room + arrays->n);
-    sum(math, arrays->n, -h->lr * scale_of(scale, of), x, 1.0f - h->lr * h->weight_decay,
-        arrays->master);
+    orthogonalize(backend, math, how->factors, of, x, room + arrays->n);
+    sum(math, arrays->n, -h->lr * scale_of(how->scale, of), x,
+        1.0f - h->lr * h->weight_decay, arrays->master);
     if (arrays->param)
         backend->round(math, arrays->type, arrays->n, arrays->master, arrays->param);
 }

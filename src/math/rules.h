@@ -62,8 +62,12 @@ void zero_rule_update(int optimizer, const zero_backend *backend, const zero_mat
 /* The same of parameters that move as a whole. room[zero_muon_room()] floats. */
 typedef enum { ZERO_MUON_RMS, ZERO_MUON_ORIGINAL } zero_muon_scale;
 const char *zero_muon_scale_name_at(int scale); /* "rms"; NULL past the last */
+typedef struct {
+    zero_muon_scale scale;
+    zero_type factors; /* of the iterations' products: fp32 or bf16 */
+} zero_muon;
 void zero_muon_update(const zero_backend *backend, const zero_math *math,
-                      const zero_adamw *h, zero_muon_scale scale, const zero_tensor *of,
+                      const zero_adamw *h, const zero_muon *how, const zero_tensor *of,
                       const zero_adamw_arrays *arrays, float *room);
 int64_t zero_muon_room(const zero_tensor *of);
 double zero_muon_flops(const zero_tensor *of);

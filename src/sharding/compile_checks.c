@@ -141,6 +141,11 @@ static zero_status check_matrices(const zero_plan_input *in)
         whole += t->rows * t->cols;
         largest = zero_max(largest, t->rows * t->cols);
     }
+    ZERO_FAIL_IF(
+        in->muon_type != ZERO_FP32 && in->muon_type != in->type, ZERO_ERR_INVALID,
+        "--muon-type %s with --dtype %s: only a run in bf16 has tried which products "
+        "of bf16 are fast; give --dtype bf16, or leave --muon-type out",
+        zero_type_name(in->muon_type), zero_type_name(in->type));
     ZERO_FAIL_IF(whole == 0, ZERO_ERR_INVALID,
                  "--optimizer %s: no tensor of this model is a matrix between layers "
                  "(is_hidden in zero/model.h), so all would move as with adamw; give that",

@@ -39,6 +39,7 @@ const char *zero_offload_name(int place); /* of a zero_offload: "lazy" */
     M(zero_type, activations, type_name) /* as the model's: fp32, or `type` */ \
     M(int, optimizer, zero_rule_name_at) /* a row of math/rules.h */ \
     M(zero_muon_scale, muon_scale, zero_muon_scale_name_at) /* of its updates */ \
+    M(zero_type, muon_type, type_name) /* of the factors of its iterations */ \
     M(zero_partition_scheme, partition, zero_partition_scheme_name) \
     M(int, n_ranks, NULL) /* N_d: the ranks that see data of their own */ \
     M(int64_t, micro_batch, NULL) /* sequences per microbatch and rank */ \

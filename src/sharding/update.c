@@ -136,7 +136,7 @@ void zero_update_apply(const zero_backend *backend, const zero_math *math,
                                .changed = s->changed};
         if (zero_rule_moves_whole(s->optimizer, t)) {
             assert(n == t->rows * t->cols && "a matrix is moved by one rank");
-            zero_muon_update(backend, math, &h, s->scale, t, &a, s->room);
+            zero_muon_update(backend, math, &h, &s->how, t, &a, s->room);
         } else {
             zero_rule_update(s->optimizer, backend, math, &h, &a);
         }

@@ -11,7 +11,7 @@
 
 typedef struct {
     int optimizer;
-    zero_muon_scale scale; /* with the next: for tensors that move as a whole */
+    zero_muon how; /* with the next: for tensors that move as a whole */
     float *room;
     zero_type type; /* of grad and param */
     const void *grad;

@@ -106,7 +106,7 @@ static void step(trial *t, int r, int optimizer, int at, const zero_math *math,
             t->backend, math, &model, 0, parts[k], &h,
             &(zero_update_state){
                 .optimizer = optimizer,
-                .scale = runs[r].scale,
+                .how = {runs[r].scale, ZERO_FP32},
                 .room = room,
                 .type = t->type,
                 .grad = is_exact ? (void *)(grad + from) : (void *)(halves + from),

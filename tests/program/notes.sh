@@ -70,6 +70,7 @@ lr-decay linear
 warmup 2
 optimizer lion
 muon-scale original
+muon-type bf16
 beta1 0.8
 beta2 0.9
 eps 1e-6

@@ -57,6 +57,12 @@ for optimizer in lion sgd; do
     agrees "$one" 2 $how --tp 2 --tp-slices 2
 done
 
+# Iterations in bf16: other bits, one digest, too.
+how="--optimizer muon --dtype bf16 --muon-type bf16 --global-batch 3 --hidden 64"
+one=$(digest 3 $how)
+agrees "$one" 3 $how --stage 2 --partition owner --threads 2
+refuses 2 'only a run in bf16' 0 train $run --optimizer muon --muon-type bf16
+
 # What Muon needs is told, with its price.
 muon="train $run --optimizer muon --steps 1"
 refuses 2 'slices cut each of them among 2 ranks' 2 $muon --stage 1 --global-batch 2

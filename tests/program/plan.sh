@@ -125,7 +125,7 @@ runs 0 plan $small --ranks 2 --stage 3 --show-schedule --json
 is_json out
 says '"op": "RELEASE"' out
 tr -d ' \n' <out >squeezed
-says '"input":{"stage":3,"type":"fp32","activations":"fp32","optimizer":"adamw","muon_scale":"rms","partition":"slice","n_ranks":2,' squeezed
+says '"input":{"stage":3,"type":"fp32","activations":"fp32","optimizer":"adamw","muon_scale":"rms","muon_type":"fp32","partition":"slice","n_ranks":2,' squeezed
 says '"serial":false,"forward_only":false,"check_replicas":100,"check_memory":false,"check_compute":0,"offload":"off",' squeezed
 says '"message":0,"prefetch":1,' squeezed
 says '"offload_depth":4,"delayed_from":0,"texts":1,"partition_activations":false,"device":false,"offload_host":false,"shard_ranks":2,"node_parameters":false,"threads":1,"ipc":false,"device_messages":false,"collectives":"p2p"}' squeezed
