@@ -21,7 +21,9 @@ extern const zero_embedded zero_homework_texts[], zero_homework_files[],
 #define COMPILE \
     "exec %s -std=gnu11 -O1 -g -w -Dmalloc=hw_malloc -Dcalloc=hw_calloc " \
     "-Drealloc=hw_realloc -Dfree=hw_free -orank rank.c student.c -lm"
-#define FIND_PYTHON "exec %s -c 'import sys; print(sys.executable, end=\"\")'"
+#define FIND_PYTHON \
+    "exec %s -c 'import sys; assert sys.version_info >= (3, 9); print(sys.executable, " \
+    "end=\"\")'"
 
 zero_status zero_homework_read(json_t **exercises)
 {
@@ -86,8 +88,9 @@ static zero_status make_program(const zero_homework *h, const zero_jail *jail, b
     ZERO_TRY(zero_jail_run(jail, shell, SECONDS, &code));
     *is_made = code == 0;
     memcpy(words, is_c ? rank : python, is_c ? sizeof rank : sizeof python);
-    ZERO_FAIL_IF(code == 127 || (!is_c && code != 0), ZERO_ERR_ENV, "%s: cannot be started",
-                 command);
+    ZERO_FAIL_IF(code == 127 || (!is_c && code != 0), ZERO_ERR_ENV,
+                 "%s: cannot be started%s", command,
+                 is_c ? "" : ", or is older than Python 3.9");
     if (is_c) return ZERO_OK;
     ZERO_FREED char *found = zero_jail_take_said(jail);
     snprintf(path, LINE, "%s", found ? found : "");
