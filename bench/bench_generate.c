@@ -185,7 +185,7 @@ static zero_status measure_all(const wish *w)
     bench b = {.w = w};
     ZERO_TRY(zero_launch_start(NULL, NULL));
     ZERO_TRY(zero_comm_world(&b.world));
-    ZERO_TRY(zero_comm_divide(&b.world, 1, 0));
+    ZERO_TRY(zero_comm_divide(&b.world, 1, 0, 1));
     if (b.world.size > 1)
         return zero_fail(ZERO_ERR_INVALID, "%d ranks: expected one", b.world.size);
     ZERO_TRY(zero_model_build(&shape, &b.model));

@@ -39,15 +39,16 @@ static bool is_plain(const char *text)
     return true;
 }
 
-/* Of an optimizer that moves matrices as a whole a tensor's last member says, as 1, that
- * this is one. */
+/* Of a pipeline a tensor's last member is the stage that has it. Of an optimizer that moves
+ * matrices as a whole the one before says, as 1, that this is one. */
 static zero_status take_tensor(const char *path, const json_t *value, int i,
-                               const zero_state_layout *layout, zero_tensor *t)
+                               const zero_state_layout *layout, zero_tensor *t, int *stage)
 {
-    const bool is_shared = layout->slices > 1;
+    const bool is_shared = layout->slices > 1, has_stage = layout->pp > 1;
     const bool tells_whole = zero_rule_at(layout->optimizer)->moves_matrices;
-    const size_t size = (is_shared ? 6u : 4u) + tells_whole;
-    const json_t *whole = json_array_get(value, size - 1);
+    const size_t size = (is_shared ? 6u : 4u) + tells_whole + has_stage;
+    const json_t *whole = json_array_get(value, size - 1 - has_stage);
+    const json_t *last = json_array_get(value, size - 1);
     const char *name = json_string_value(json_array_get(value, 0));
     const json_t *numbers[3];
     bool sound = json_array_size(value) == size && name && strlen(name) < sizeof t->name &&
@@ -60,11 +61,16 @@ static zero_status take_tensor(const char *path, const json_t *value, int i,
     const json_int_t is_whole = tells_whole ? json_integer_value(whole) : 0;
     sound =
         sound && (!tells_whole || json_is_integer(whole)) && is_whole >= 0 && is_whole <= 1;
+    if (has_stage) {
+        sound = sound && json_is_integer(last) && json_integer_value(last) >= 0 &&
+                json_integer_value(last) < layout->pp;
+        *stage = (int)json_integer_value(last);
+    }
     ZERO_FAIL_IF(!sound || group < 0 || group > i, ZERO_ERR_FORMAT,
-                 "%s: tensor %d: expected [name, rows, columns, group%s%s], a name of at "
+                 "%s: tensor %d: expected [name, rows, columns, group%s%s%s], a name of at "
                  "most %zu bytes without control characters, and no group above %d",
                  path, i, is_shared ? ", cut, parts" : "", tells_whole ? ", 0 or 1" : "",
-                 sizeof t->name - 1, i);
+                 has_stage ? ", stage" : "", sizeof t->name - 1, i);
     *t = (zero_tensor){.rows = json_integer_value(numbers[0]),
                        .cols = json_integer_value(numbers[1]),
                        .group = (int)group,
@@ -93,14 +99,18 @@ static zero_status take_tensor(const char *path, const json_t *value, int i,
 
 static zero_status take_tensors(const char *path, const json_t *list, zero_manifest *m)
 {
-    const zero_state_layout layout = m->table.layout;
+    zero_state_layout layout = m->table.layout;
     size_t n = json_array_size(list);
     ZERO_FAIL_IF(n < 1 || n > INT32_MAX, ZERO_ERR_FORMAT,
                  "%s: \"tensors\": expected at least one", path);
     ZERO_FREED zero_tensor *tensors = NULL;
+    ZERO_FREED int *stages = NULL;
     ZERO_TRY(zero_new(&tensors, n, "tensors"));
+    ZERO_TRY(zero_new(&stages, n, "tensors"));
     for (size_t i = 0; i < n; i++)
-        ZERO_TRY(take_tensor(path, json_array_get(list, i), (int)i, &layout, &tensors[i]));
+        ZERO_TRY(take_tensor(path, json_array_get(list, i), (int)i, &layout, &tensors[i],
+                             &stages[i]));
+    layout.stages = stages;
     zero_status st = zero_state_table_init(&m->table, (int)n, tensors, &layout);
     return st == ZERO_ERR_FORMAT ? zero_fail(st, "%s: %s", path, zero_last_error()) : st;
 }
@@ -276,8 +286,11 @@ static zero_status check_tail(const char *path, const unsigned char *bytes, size
 static zero_status take_all(const char *path, const json_t *root, zero_manifest *m)
 {
     /* The first version with a member; it must be there in that version. */
-    static const int since[N_IFS] = {
-        [IF_SHARED] = 2, [IF_KEPT] = 3, [IF_SHAPE] = 4, [IF_OPTIMIZER] = 5};
+    static const int since[N_IFS] = {[IF_SHARED] = 2,
+                                     [IF_KEPT] = 3,
+                                     [IF_SHAPE] = 4,
+                                     [IF_OPTIMIZER] = 5,
+                                     [IF_STAGES] = 6};
     const int version = (int)json_integer_value(json_object_get(root, "version"));
     const char *keys[ZERO_COUNT(members) + 3] = {"format", "version"};
     int n = 2;

@@ -24,6 +24,9 @@
  *
  * Version 5 has another optimizer than AdamW: "optimizer" is its name, which says what
  * shards hold beside masters. What versions 2 to 4 add is there if it means something.
+ *
+ * Version 6 is of a pipeline: it has "pp": {"size": P}, and for each tensor, as the last
+ * member, the stage that has it; the rest as in version 5.
  * Nothing here is collective. */
 #pragma once
 
@@ -37,7 +40,7 @@
 
 #define ZERO_MANIFEST_FORMAT "zero checkpoint"
 #define ZERO_MANIFEST_VERSION \
-    5 /* the newest; a run writes the least that has all of its members */
+    6 /* the newest; a run writes the least that has all of its members */
 #define ZERO_MANIFEST_NAME  "manifest.json"
 #define ZERO_TOKENIZER_NAME "tokenizer.json"
 #define ZERO_MANIFEST_TAIL  51 /* bytes of the last line and the final zero */

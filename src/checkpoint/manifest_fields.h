@@ -32,6 +32,7 @@ typedef enum {
     IF_SHARED,
     IF_KEPT,
     IF_OPTIMIZER, /* other than AdamW */
+    IF_STAGES,    /* of a pipeline */
     N_IFS
 } when;
 
@@ -68,6 +69,9 @@ static const field of_tp[] = {{"size", INT, AT(table.layout.tp), 1, ZERO_TP_MOST
                               {"slices", INT, AT(table.layout.slices), 2, ZERO_TP_MOST},
                               {.key = NULL}};
 
+static const field of_pp[] = {{"size", INT, AT(table.layout.pp), 2, ZERO_SHARDS_MOST},
+                              {.key = NULL}};
+
 /* In the order of the file: "format" and "version" come first, and "checksum" last. */
 static const field members[] = {
     {"step", WHOLE, AT(step), .most = STEPS_MOST},
@@ -88,6 +92,7 @@ static const field members[] = {
     {"optimizer", RULE, AT(table.layout.optimizer), .when = IF_OPTIMIZER},
     {"partition", OBJECT, .fields = of_partition},
     {"tp", OBJECT, .when = IF_SHARED, .fields = of_tp},
+    {"pp", OBJECT, .when = IF_STAGES, .fields = of_pp},
     {"tensors", TENSORS, .at = 0},
     {"shards", SHARDS, .at = 0},
     {.key = NULL}};

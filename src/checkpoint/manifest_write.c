@@ -18,6 +18,8 @@ static json_t *tensor_value(const zero_manifest *m, int i)
                         : json_pack("[s, I, I, i]", t->name, rows, cols, t->group);
     if (zero_rule_at(m->table.layout.optimizer)->moves_matrices)
         json_array_append_new(value, json_integer(t->is_hidden));
+    if (m->table.layout.pp > 1)
+        json_array_append_new(value, json_integer(m->table.stage[t->group]));
     return value;
 }
 
@@ -104,16 +106,18 @@ zero_status zero_manifest_write(const zero_manifest *m, zero_bytes *out)
                                   [IF_TOKENIZER] = m->has_tokenizer,
                                   [IF_SHARED] = is_shared,
                                   [IF_KEPT] = m->kept != NULL,
-                                  [IF_OPTIMIZER] = m->table.layout.optimizer != 0};
+                                  [IF_OPTIMIZER] = m->table.layout.optimizer != 0,
+                                  [IF_STAGES] = m->table.layout.pp > 1};
     char text[128];
     ZERO_AT_END(zero_bytes_destroy) zero_bytes made = {0};
     int n = zero_print(text, "{\n \"format\": \"%s\",\n \"version\": %d,\n",
                        ZERO_MANIFEST_FORMAT,
-                       is_there[IF_OPTIMIZER] ? 5
-                       : is_other             ? 4
-                       : m->kept              ? 3
-                       : is_shared            ? 2
-                                              : 1);
+                       is_there[IF_STAGES]      ? 6
+                       : is_there[IF_OPTIMIZER] ? 5
+                       : is_other               ? 4
+                       : m->kept                ? 3
+                       : is_shared              ? 2
+                                                : 1);
     ZERO_TRY(zero_bytes_append(&made, text, (size_t)n));
     for (const field *f = members; f->key; f++) {
         json_auto_t *value = is_there[f->when] ? value_of(f, m, m) : NULL;

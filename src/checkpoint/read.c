@@ -198,7 +198,7 @@ zero_status zero_checkpoint_visit_pieces(zero_checkpoint *c, int n,
     for (int rank = 0; rank < c->manifest.table.layout.n_ranks; rank++) {
         bool is_wanted = false;
         for (int g = 0; g < n_groups; g++) {
-            zero_range own = zero_partition_shard(&local->partitions[g], rank);
+            zero_range own = zero_state_group_in_shard(local, g, rank);
             for (int i = 0; i < n && !is_wanted; i++)
                 is_wanted =
                     !zero_range_is_empty(zero_range_overlap(own, wishes[i * n_groups + g]));

@@ -45,16 +45,18 @@ struct zero_checkpoint_write {
 static int own_shard(const zero_checkpoint_write *s)
 {
     const zero_shard_place *at = &s->e->schedule.shard;
-    int T = s->e->schedule.input.model->share.ranks;
-    return (at->rank * at->replicas + at->replica) * T + s->comm->rank % T;
+    const zero_plan_input *plan = &s->e->schedule.input;
+    int T = plan->model->share.ranks, d = at->rank * at->replicas + at->replica;
+    return (plan->pp_stage * plan->n_ranks + d) * T + s->comm->rank % T;
 }
 
 /* The rank that writes a shard. */
 static int writer_of(const zero_checkpoint_write *s, int shard)
 {
     const zero_shard_place *at = &s->e->schedule.shard;
-    int T = s->e->schedule.input.model->share.ranks, d = shard / T;
-    return (d % at->replicas * at->size + d / at->replicas) * T + shard % T;
+    const int T = s->e->schedule.input.model->share.ranks, N = at->size * at->replicas,
+              d = shard / T % N, before = shard / T - d;
+    return (before + d % at->replicas * at->size + d / at->replicas) * T + shard % T;
 }
 
 static zero_status view(void *arg, int group, zero_range range, float *room,
@@ -64,6 +66,11 @@ static zero_status view(void *arg, int group, zero_range range, float *room,
     zero_runner *r = &s->e->runner;
     return (s->is_beside ? zero_states_view_beside : zero_states_view)(r, group, range,
                                                                        room, block);
+}
+static int first_of(void *arg, int group)
+{
+    const zero_schedule *s = &((const zero_checkpoint_write *)arg)->e->schedule;
+    return s->groups[group].stage * s->input.n_ranks;
 }
 _Static_assert(ZERO_EXTENT_MAX <= ZERO_STATES_VIEW, "a view holds an extent");
 
@@ -217,14 +224,22 @@ static zero_status describe(zero_checkpoint_write *s, const zero_checkpoint_inpu
     /* The manifest's tensors are whole, whatever part of them this rank has. */
     const zero_plan_input *plan = &s->e->schedule.input;
     const zero_model *model = plan->model;
-    zero_state_layout layout = {plan->partition, s->comm->size, model->share.ranks,
-                                model->share.slices, plan->optimizer};
     ZERO_FREED zero_tensor *whole = NULL;
+    ZERO_FREED int *stages = NULL;
     ZERO_TRY(zero_new(&whole, model->n_tensors, "tensors"));
+    ZERO_TRY(zero_new(&stages, model->n_tensors, "tensors"));
+    zero_state_layout layout = {plan->partition,
+                                s->comm->size,
+                                model->share.ranks,
+                                model->share.slices,
+                                plan->optimizer,
+                                zero_plan_stages(plan),
+                                stages};
     for (int i = 0; i < model->n_tensors; i++) {
         whole[i] = model->tensors[i];
         whole[i].rows = whole[i].whole_rows;
         whole[i].cols = whole[i].whole_cols;
+        stages[i] = s->e->schedule.groups[whole[i].group].stage;
     }
     ZERO_TRY(zero_state_table_init(&m->table, model->n_tensors, whole, &layout));
     ZERO_TRY(zero_new(&m->shards, s->comm->size, "shards"));
@@ -287,7 +302,9 @@ static zero_status begin(zero_checkpoint_write *s, const zero_checkpoint_input *
     ZERO_TRY(s->sums_copies ? zero_engine_check_own(s->e) : zero_engine_check(s->e));
     ZERO_TRY(zero_agree_after_files(s->comm, describe(s, in)));
     ZERO_TRY(zero_states_digest_begin(
-        &s->e->runner, &(zero_digest_source){.read = read_states, .arg = s}, &s->digest));
+        &s->e->runner,
+        &(zero_digest_source){.read = read_states, .arg = s, .first = first_of},
+        &s->digest));
     ZERO_TRY(tell_shards(s));
     ZERO_TRY(zero_agree_after_files(s->comm, make_temporary(s)));
     ZERO_TRY(zero_comm_broadcast(s->comm, 0, s->temporary_name, sizeof s->temporary_name));

@@ -57,6 +57,15 @@ static zero_status add_tensor(zero_state_table *t, int i, int64_t *total)
     tensor->whole_cols = tensor->cols;
     tensor->first = 0;
     *total += tensor->rows * tensor->cols;
+    const int stage = t->layout.stages ? t->layout.stages[i] : 0;
+    ZERO_FAIL_IF(
+        stage < 0 || stage >= zero_max(t->layout.pp, 1) ||
+            (tensor->group == newest && stage != t->stage[newest]),
+        ZERO_ERR_FORMAT,
+        "tensor '%s' is in stage %d of %d: expected one below that, and that of its "
+        "group",
+        tensor->name, stage, t->layout.pp);
+    t->stage[tensor->group] = stage;
     t->n_groups = tensor->group + 1;
     return ZERO_OK;
 }
@@ -84,8 +93,15 @@ zero_status zero_state_table_init(zero_state_table *table, int n_tensors,
                  "%d tensors on %d ranks, in TP groups of %d: expected at most %" PRId64
                  " pieces in all, and %" PRId64 " in a TP group",
                  n_tensors, layout->n_ranks, layout->tp, ZERO_PIECES_MOST, ZERO_PARTS_MOST);
+    ZERO_FAIL_IF(
+        layout->pp < 0 || layout->n_ranks / layout->tp % zero_max(layout->pp, 1) != 0,
+        ZERO_ERR_FORMAT,
+        "%d stages of a pipeline, of %d ranks in TP groups of %d: expected as many "
+        "groups in each",
+        layout->pp, layout->n_ranks, layout->tp);
     int64_t total = 0;
     size_t n = (size_t)t.n_tensors;
+    ZERO_TRY(zero_new(&t.stage, n, "groups"));
     ZERO_TRY(zero_new(&t.tensors, n, "tensors"));
     memcpy(t.tensors, tensors, n * sizeof *tensors);
     for (int i = 0; i < t.n_tensors; i++) ZERO_TRY(add_tensor(&t, i, &total));
@@ -100,6 +116,7 @@ zero_status zero_state_table_init(zero_state_table *table, int n_tensors,
         twice, ZERO_ERR_FORMAT,
         "two tensors are called '%s', or one has no name: expected names that differ",
         twice);
+    t.layout.stages = NULL;
     ZERO_GIVE(table, t);
     return ZERO_OK;
 }
@@ -107,6 +124,7 @@ zero_status zero_state_table_init(zero_state_table *table, int n_tensors,
 void zero_state_table_destroy(zero_state_table *table)
 {
     free(table->tensors);
+    free(table->stage);
     *table = (zero_state_table){0};
 }
 
@@ -129,11 +147,14 @@ zero_status zero_state_local_init(zero_state_local *local, const zero_state_tabl
         tensor->offset = params[tensor->group];
         params[tensor->group] += tensor->rows * tensor->cols;
     }
-    ZERO_TRY(zero_partition_cut(table->layout.scheme,
-                                table->layout.n_ranks / table->layout.tp, 1,
-                                table->n_groups, params, l.partitions));
+    const int N =
+        table->layout.n_ranks / table->layout.tp / (int)zero_max(table->layout.pp, 1);
+    ZERO_TRY(zero_partition_cut(table->layout.scheme, N, 1, table->n_groups, params,
+                                l.partitions));
     ZERO_TRY(zero_partition_keep_whole(table->layout.optimizer, table->n_tensors, l.tensors,
                                        table->n_groups, l.partitions, &l.cuts));
+    ZERO_TRY(zero_new(&l.first, table->n_groups, "groups"));
+    for (int g = 0; g < table->n_groups; g++) l.first[g] = table->stage[g] * N;
     ZERO_GIVE(local, l);
     return ZERO_OK;
 }
@@ -143,6 +164,7 @@ void zero_state_local_destroy(zero_state_local *local)
     free(local->tensors);
     free(local->partitions);
     free(local->cuts);
+    free(local->first);
     *local = (zero_state_local){0};
 }
 
@@ -153,11 +175,19 @@ int64_t zero_extent_most(const zero_state_table *table)
     return ZERO_EXTENT_MAX / table->layout.tp;
 }
 
+zero_range zero_state_group_in_shard(const zero_state_local *local, int group, int d)
+{
+    const zero_partition *cut = &local->partitions[group];
+    const int rank = d - local->first[group];
+    return rank >= 0 && rank < cut->n_ranks ? zero_partition_shard(cut, rank)
+                                            : (zero_range){0, 0};
+}
+
 zero_range zero_state_in_shard(const zero_state_local *local, int tensor, int d)
 {
     const zero_tensor *of = &local->tensors[tensor];
     if (local->p > 0 && zero_tensor_is_replicated(of)) return (zero_range){0, 0};
-    zero_range shard = zero_partition_shard(&local->partitions[of->group], d);
+    zero_range shard = zero_state_group_in_shard(local, of->group, d);
     zero_range own = zero_range_overlap(zero_range_of_tensor(of), shard);
     if (zero_range_is_empty(own)) return (zero_range){0, 0};
     return (zero_range){own.begin - of->offset, own.end - of->offset};
@@ -259,8 +289,9 @@ zero_status zero_state_add_elements(const zero_state_table *table,
     for (int i = 0; i < table->n_tensors; i++) {
         const zero_tensor *t = &local->tensors[i];
         if (local->p > 0 && zero_tensor_is_replicated(t)) continue;
-        add_to_owners(&local->partitions[t->group], zero_range_of_tensor(t), elements,
-                      steps);
+        const int first = local->first[t->group];
+        add_to_owners(&local->partitions[t->group], zero_range_of_tensor(t),
+                      elements + first, steps + first);
     }
     for (int d = 0; d < n; d++) {
         each += steps[d];
@@ -294,7 +325,7 @@ zero_state_place zero_state_find(const zero_state_local *local, int tensor, int6
 {
     const zero_tensor *t = &local->tensors[tensor];
     zero_state_place place = {.run = zero_share_run_of_whole(t, at, end)};
-    place.d =
-        zero_partition_owner_of(&local->partitions[t->group], t->offset + place.run.local);
+    place.d = local->first[t->group] + zero_partition_owner_of(&local->partitions[t->group],
+                                                               t->offset + place.run.local);
     return place;
 }

@@ -14,7 +14,11 @@
  *         blocks of zero_extent_most() elements, as far as the rank owns them
  *             master, then the optimizer's states: momentum, variance
  *
- * So tensors, T and partition alone determine what a shard holds; nothing else is accepted.
+ * The stages of a pipeline have groups of their own: those of stage s are in the shards of
+ * ranks d from s * N on, as if the N ranks before them had none of it.
+ *
+ * So tensors, T, stages and partition alone determine what a shard holds; nothing else is
+ * accepted.
  * Lengths count elements. Nothing here is collective. */
 #pragma once
 
@@ -35,7 +39,9 @@ typedef struct {
     zero_partition_scheme scheme;
     int n_ranks; /* of all groups: shards */
     int tp, slices;
-    int optimizer; /* a row of math/rules.h */
+    int optimizer;     /* a row of math/rules.h */
+    int pp;            /* stages of a pipeline; 0 counts as 1 */
+    const int *stages; /* [n_tensors] which one has each; NULL: 0. Borrowed by init */
 } zero_state_layout;
 
 typedef struct {
@@ -43,6 +49,7 @@ typedef struct {
     zero_state_layout layout;
     /* owned: the whole tensors, with name, rows, cols, group and cut */
     zero_tensor *tensors;
+    int *stage; /* [n_groups] owned: the stage that has each */
 } zero_state_table;
 
 /* The tensors' parts that the ranks of one p have, and how ZeRO shards them. */
@@ -51,6 +58,7 @@ typedef struct {
     zero_tensor *tensors;       /* [n_tensors] owned, as those of a zero_model_share() */
     zero_partition *partitions; /* [n_groups] owned */
     int64_t *cuts;              /* theirs, owned; or NULL */
+    int *first;                 /* [n_groups] owned: d of the first rank that has each */
 } zero_state_local;
 
 typedef struct {
@@ -68,8 +76,9 @@ static inline bool zero_state_table_is_shared(const zero_state_table *table)
 
 /* Makes it from whole tensors with name, rows, cols, group, cut and cut_parts, which is 0
  * or more. ZERO_ERR_FORMAT, naming the tensor, unless names are unique, sizes at least 1,
- * all parameters at most 2^62, groups in order from 0, cut tensors have a row or column for
- * each slice, and the products above are within their limits; ZERO_ERR_NOMEM. */
+ * all parameters at most 2^62, groups in order from 0, each in one stage, cut tensors have
+ * a row or column for each slice, and the products above are within their limits;
+ * ZERO_ERR_NOMEM. */
 ZERO_NODISCARD zero_status zero_state_table_init(zero_state_table *table, int n_tensors,
                                                  const zero_tensor *tensors,
                                                  const zero_state_layout *layout);
@@ -84,8 +93,9 @@ void zero_state_local_destroy(zero_state_local *local); /* accepts a zeroed one 
  * of the whole tensor keeps all of these. So with a larger tp extents are smaller. */
 int64_t zero_extent_most(const zero_state_table *table);
 
-/* The shard of rank d * tp + p holds these elements of a tensor's part; [0, 0): it has
- * none. */
+/* The shard of rank d * tp + p holds these elements of a group, without padding. */
+zero_range zero_state_group_in_shard(const zero_state_local *local, int group, int d);
+/* The same of a tensor's part; [0, 0): it has none. */
 zero_range zero_state_in_shard(const zero_state_local *local, int tensor, int d);
 
 /* Adds the elements of p's parts that the shard of d * tp + p holds to elements[d], for

@@ -120,7 +120,8 @@ static json_t *describe(const zero_session *s, const zero_kind *kinds, int n_kin
     if (!c.checkpoint) c.keep = 0; /* refused without --checkpoint */
     return json_pack(
         "{s:s, s:s, s:s, s:s, s:I, s:o, s:I, s:i, s:s, s:s, s:s, s:i, s:{s:i, s:i}, "
-        "s:{s:i, s:i}, s:o, s:o*, s:o, s:s, s:i, s:i, s:s, s:s, s:i, s:s, s:o*, s:o, s:o, "
+        "s:{s:i, s:i}, s:o*, s:o, s:o*, s:o, s:s, s:i, s:i, s:s, s:s, s:i, s:s, s:o*, s:o, "
+        "s:o, "
         "s:o, s:o}",
         "version", zero_version(), "commit", zero_build_commit(), "build", ZERO_BUILD,
         "started", s->facts.started, "id", s->facts.run, "command",
@@ -130,11 +131,14 @@ static json_t *describe(const zero_session *s, const zero_kind *kinds, int n_kin
         zero_type_name(plan->activations), "collectives",
         zero_algorithm_name(plan->collectives), "ranks", s->world.size, "tp", "ranks",
         plan->model->share.ranks, "slices", plan->model->share.slices, "shards", "ranks", R,
-        "replicas", N / R, "nodes", zero_metrics_nodes(&s->world.layout, s->fake_nodes),
-        "wire", wire, "hosts", hosts, "cpu", s->topology.cpu, "cores",
-        s->topology.usable_cores, "node_cores", s->topology.allowed_cores, "arithmetic",
-        arithmetic, "blas", blas, "blas_threads", zero_blas_threads(), "mpi", mpi,
-        "rank_kinds", of_ranks, /* what is trained */
+        "replicas", N / R, "pp",
+        zero_plan_stages(plan) > 1 ? json_pack("{s:i, s:s}", "stages", plan->pp, "schedule",
+                                               zero_pipeline_name(plan->pp_schedule))
+                                   : NULL,
+        "nodes", zero_metrics_nodes(&s->world.layout, s->fake_nodes), "wire", wire, "hosts",
+        hosts, "cpu", s->topology.cpu, "cores", s->topology.usable_cores, "node_cores",
+        s->topology.allowed_cores, "arithmetic", arithmetic, "blas", blas, "blas_threads",
+        zero_blas_threads(), "mpi", mpi, "rank_kinds", of_ranks, /* what is trained */
         "model", model, "data", zero_metrics_text(s->dataset.corpus.description), "options",
         json_deep_copy(s->facts.options), "config",
         zero_options_typed(zero_run_options, &c));
@@ -156,11 +160,9 @@ static void put_plan(const zero_session *session, json_t *facts)
     static const struct {
         const char *name;
         zero_op op;
-    } ops[] = {{"reduce", ZERO_OP_REDUCE},
-               {"gather", ZERO_OP_GATHER},
-               {"all_reduce", ZERO_OP_ALL_REDUCE},
-               {"join", ZERO_OP_JOIN},
-               {"collect", ZERO_OP_COLLECT}};
+    } ops[] = {{"reduce", ZERO_OP_REDUCE},         {"gather", ZERO_OP_GATHER},
+               {"all_reduce", ZERO_OP_ALL_REDUCE}, {"join", ZERO_OP_JOIN},
+               {"collect", ZERO_OP_COLLECT},       {"send", ZERO_OP_SEND}};
     const zero_schedule *s = &session->engine.schedule;
     json_t *classes = json_object(), *file = json_object(), *sent = json_object();
     for (int c = 0; c < ZERO_CLASSES; c++) {

@@ -126,9 +126,9 @@ void zero_run_options_note(const zero_options *given, const zero_config *c,
                            zero_algorithm collectives, int n_hosts)
 {
     const int64_t over = c->plan.n_ranks;
-    json_t *run =
-        json_pack("{s:I, s:I, s:i, s:s, s:i}", "ranks", (over * zero_tp_ranks(&c->tp)),
-                  "over", over, "shards", zero_config_shard_ranks(c), "used",
-                  zero_algorithm_name(collectives), "nodes", n_hosts);
+    json_t *run = json_pack("{s:I, s:I, s:i, s:s, s:i}", "ranks",
+                            (over * zero_tp_ranks(&c->tp) * zero_plan_stages(&c->plan)),
+                            "over", over, "shards", zero_config_shard_ranks(c), "used",
+                            zero_algorithm_name(collectives), "nodes", n_hosts);
     zero_notes_show(given, zero_run_options, c, n_hosts > 0 ? 0 : ZERO_OPTION_PLANNED, run);
 }

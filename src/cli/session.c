@@ -32,7 +32,7 @@ static zero_status pretend_nodes(zero_session *s)
 /* True if the ranks of the job are divided into groups. */
 static bool has_groups(const zero_config *c)
 {
-    return c->tp.ranks > 1 || c->plan.shard_ranks > 0;
+    return c->tp.ranks > 1 || c->plan.shard_ranks > 0 || zero_plan_stages(&c->plan) > 1;
 }
 
 /* True if the run's weights are those of --init-from. */
@@ -355,8 +355,8 @@ zero_status zero_session_start(zero_session *s, uint64_t fingerprint, const char
         ZERO_TRY(zero_config_check_shard_ranks(c, s->world.size));
         ZERO_TRY(pretend_nodes(s));
         ZERO_TRY(zero_tp_check_nodes(&c->tp, &s->world.layout));
-        ZERO_TRY(
-            zero_comm_divide(&s->world, zero_tp_ranks(&c->tp), (int)c->plan.shard_ranks));
+        ZERO_TRY(zero_comm_divide(&s->world, zero_tp_ranks(&c->tp),
+                                  (int)c->plan.shard_ranks, zero_plan_stages(&c->plan)));
     }
     zero_deadline_begin(&s->deadline, "starting the watchdog");
     /* Every wait is watched from here on. */

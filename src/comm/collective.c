@@ -129,7 +129,7 @@ zero_status zero_collective_begin_as(zero_collective *op, int64_t sequence, cons
     zero_operation what = zero_flight_operation(op);
     if (op->copier && op->copier->place)
         ZERO_TRY(op->copier->place(op->copier->arg, &op->place));
-    ZERO_TRY(zero_compare(op->comm, &what));
+    if (op->steps.spec.only == 0) ZERO_TRY(zero_compare(op->comm, &what));
     zero_thread_lock(op->comm);
     zero_status st = zero_flight_begin(op);
     zero_thread_unlock(op->comm);

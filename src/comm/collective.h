@@ -54,7 +54,9 @@ void zero_collective_destroy(zero_collective *op);
 ZERO_NODISCARD zero_status zero_collective_begin(zero_collective *op, const void *in,
                                                  void *out, void *staging);
 
-/* The same for an operation that has its number in the group already. */
+/* The same for an operation that has its number in the group already; with spec->only, for
+ * one of a pair's messages, which both ranks number in the same way and the others leave
+ * out. */
 ZERO_NODISCARD zero_status zero_collective_begin_as(zero_collective *op, int64_t sequence,
                                                     const void *in, void *out,
                                                     void *staging);

@@ -5,13 +5,18 @@
 #include "comm/deadline.h"
 #include "comm/family.h"
 
-static zero_status check_division(const zero_comm *world, int tp, int shard)
+static zero_status check_division(const zero_comm *world, int tp, int shard, int pp)
 {
+    ZERO_FAIL_IF(pp < 1 || (tp >= 1 && world->size % tp == 0 && world->size / tp % pp != 0),
+                 ZERO_ERR_INVALID,
+                 "%d ranks cannot be divided into %d pipeline stages of TP groups of %d: "
+                 "expected stages of equally many groups",
+                 world->size, pp, tp);
     ZERO_FAIL_IF(tp < 1 || world->size % tp != 0, ZERO_ERR_INVALID,
                  "%d ranks cannot be divided into TP groups of %d: expected a number of at "
                  "least 1 that divides %d",
                  world->size, tp, world->size);
-    const int n = world->size / tp;
+    const int n = world->size / tp / pp;
     char choices[ZERO_SHARD_TEXT];
     zero_list_shards(n, choices);
     ZERO_FAIL_IF(shard != 0 && !zero_can_shard(n, shard), ZERO_ERR_INVALID,
@@ -45,13 +50,13 @@ static zero_status make_part(zero_comm *world, zero_comm *part)
     return ZERO_OK;
 }
 
-zero_status zero_comm_divide(zero_comm *world, int tp, int shard_ranks)
+zero_status zero_comm_divide(zero_comm *world, int tp, int shard_ranks, int pp)
 {
-    if (tp == 1 && (shard_ranks == 0 || shard_ranks == world->size)) return ZERO_OK;
-    ZERO_TRY(zero_agree(world, check_division(world, tp, shard_ranks)));
-    const int n = world->size / tp;
-    const zero_division divided = {
-        .size = world->size, .tp = tp, .shard = shard_ranks == 0 ? n : shard_ranks};
+    if (tp == 1 && pp == 1 && (shard_ranks == 0 || shard_ranks == world->size))
+        return ZERO_OK;
+    ZERO_TRY(zero_agree(world, check_division(world, tp, shard_ranks, pp)));
+    zero_division divided = {.size = world->size, .tp = tp, .shard = shard_ranks, .pp = pp};
+    if (shard_ranks == 0) divided.shard = zero_division_data(&divided);
     zero_status st = zero_agree(
         world, zero_new(&world->parts, ZERO_FAMILY_PARTS - 1, "groups of ranks"));
     /* Gives each part its place in the family. */
@@ -86,6 +91,11 @@ zero_comm *zero_comm_shard(zero_comm *comm)
 zero_comm *zero_comm_replicas(zero_comm *comm)
 {
     return zero_family_find(comm, ZERO_REPLICA_GROUP);
+}
+
+zero_comm *zero_comm_pipe(zero_comm *comm)
+{
+    return zero_family_find(comm, ZERO_PIPE_GROUP);
 }
 
 zero_comm *zero_comm_tp(zero_comm *comm)

@@ -67,14 +67,16 @@ zero_status zero_flight_begin(zero_collective *op)
     zero_comm *whole = zero_family_whole(op->comm);
     assert(!op->is_active);
     const zero_collective *oldest = op->comm->active;
-    ZERO_FAIL_IF(oldest && op->sequence - oldest->sequence >= ZERO_SIGNALS,
+    /* Messages between two ranks have numbers of their own, and no counters. */
+    const bool is_of_all = op->steps.spec.only == 0;
+    ZERO_FAIL_IF(is_of_all && oldest && op->sequence - oldest->sequence >= ZERO_SIGNALS,
                  ZERO_ERR_UNSUPPORTED,
                  "collective %" PRId64 " begins while %" PRId64
                  " is in flight: expected fewer than %d between them",
                  op->sequence, oldest->sequence, ZERO_SIGNALS);
     if (op->steps.spec.direct && op->copier->window)
         zero_device_window_place(op->copier->window, op->sequence, op->in, op->out);
-    if (op->sequence == op->comm->sequence) op->comm->sequence++;
+    if (is_of_all && op->sequence == op->comm->sequence) op->comm->sequence++;
     op->begun = zero_clock_seconds();
     zero_comm_spans_begin(op);
     op->next_step = 0;

@@ -72,7 +72,9 @@ __attribute__((format(printf, 2, 3))) static void add(char text[ZERO_OPERATION_T
 
 static void add_numbers(const zero_operation *op, char text[ZERO_OPERATION_TEXT])
 {
-    const char *unit = op->member.part == ZERO_TP_GROUP ? "JOIN" : "group";
+    const char *unit = op->member.part == ZERO_TP_GROUP     ? "JOIN"
+                       : op->member.part == ZERO_PIPE_GROUP ? "message"
+                                                            : "group";
     text[0] = '\0';
     add(text, "%s",
         op->kind < ZERO_COLLECTIVE_KINDS

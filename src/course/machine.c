@@ -121,7 +121,7 @@ static zero_status open_rank(member *rank)
 {
     zero_lesson_machine *m = rank->machine;
     const zero_config *c = &m->shown.config;
-    ZERO_TRY(zero_comm_divide(&rank->comm, zero_tp_ranks(&c->tp), 0));
+    ZERO_TRY(zero_comm_divide(&rank->comm, zero_tp_ranks(&c->tp), 0, 1));
     ZERO_TRY(zero_agree(&rank->comm, zero_tp_cut(&c->tp, &m->shown.model, rank->number,
                                                  &rank->made, &rank->part)));
     zero_plan_input plan = zero_engine_place(c->plan, rank->part, &rank->comm);

@@ -11,7 +11,8 @@
 zero_plan_input zero_engine_place(zero_plan_input plan, const zero_model *model,
                                   zero_comm *comm)
 {
-    const zero_comm *data = zero_comm_data(comm), *tp = zero_comm_tp(comm);
+    const zero_comm *data = zero_comm_data(comm), *tp = zero_comm_tp(comm),
+                    *pipe = zero_comm_pipe(comm);
     plan.model = model;
     plan.seq = model->seq;
     plan.activations = zero_model_activations(model);
@@ -19,6 +20,9 @@ zero_plan_input zero_engine_place(zero_plan_input plan, const zero_model *model,
     plan.rank = data->rank;
     plan.layout = &data->layout;
     plan.tp_layout = tp ? &tp->layout : NULL;
+    plan.pp_layout = pipe ? &pipe->layout : NULL;
+    plan.pp = pipe ? pipe->size : 1;
+    plan.pp_stage = pipe ? pipe->rank : 0;
     plan.world_layout = &comm->layout;
     return plan;
 }
@@ -68,6 +72,12 @@ static zero_status init_local(zero_engine *e, const zero_engine_spec *spec, zero
                  ZERO_ERR_INVALID,
                  "part %d of %d of a model cannot run on rank %d of a TP group of %d",
                  share->rank, share->ranks, tp ? tp->rank : 0, tp ? tp->size : 1);
+    const zero_comm *pipe = zero_comm_pipe(comm);
+    const int stages = pipe ? pipe->size : 1, stage = pipe ? pipe->rank : 0;
+    ZERO_FAIL_IF(zero_plan_stages(&spec->plan) != stages || spec->plan.pp_stage != stage,
+                 ZERO_ERR_INVALID,
+                 "a plan of pipeline stage %d of %d cannot run on stage %d of %d",
+                 spec->plan.pp_stage, zero_plan_stages(&spec->plan), stage, stages);
     /* The plan's shard groups must be those into which `comm` was divided. */
     const zero_comm *shard = zero_comm_shard(comm);
     int ranks = spec->plan.shard_ranks > 0 ? spec->plan.shard_ranks : spec->plan.n_ranks;

@@ -51,10 +51,11 @@ void zero_engine_measured_traffic(const zero_engine *e, zero_op op, zero_traffic
     const zero_runner *r = &e->runner;
     *traffic = (zero_traffic){0};
     *duration = (zero_duration){0};
-    /* The collectives of JOINs or of COLLECTs. The TP group has both, so its sums do not
-     * tell them apart. */
-    bool is_of_tp = zero_ops[op].among == ZERO_TP_GROUP;
-    for (int j = 0; is_of_tp && j < r->schedule->n_joins; j++) {
+    /* The collectives of JOINs or of COLLECTs, of SENDs or of RECEIVEs. Their group has
+     * both, so its sums do not tell them apart. */
+    bool is_by_form =
+        zero_ops[op].among == ZERO_TP_GROUP || zero_ops[op].among == ZERO_PIPE_GROUP;
+    for (int j = 0; is_by_form && j < zero_exchange_count(r->schedule, op); j++) {
         const zero_runner_exchange *join = &r->exchanges[op][j];
         if (!zero_exchange_is_used(r->schedule, op, j)) continue;
         for (int k = 0; k < join->n; k++)
@@ -62,7 +63,7 @@ void zero_engine_measured_traffic(const zero_engine *e, zero_op op, zero_traffic
     }
     /* ALL_REDUCE works in the replica group, REDUCE and GATHER in the shard group.
      * NULL without replicas. */
-    const zero_comm *group = is_of_tp ? NULL : r->groups[zero_ops[op].among];
+    const zero_comm *group = is_by_form ? NULL : r->groups[zero_ops[op].among];
     for (int k = 0; group && k < ZERO_COLLECTIVE_KINDS; k++)
         if (is_kind_of((zero_collective_kind)k, op))
             add_measured(&group->traffic[k], &group->duration[k], traffic, duration);

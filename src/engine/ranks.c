@@ -6,7 +6,7 @@
 
 /* The groups in which ranks exchange data, each once. */
 static const zero_family_part exchanging[] = {ZERO_SHARD_GROUP, ZERO_REPLICA_GROUP,
-                                              ZERO_TP_GROUP};
+                                              ZERO_TP_GROUP, ZERO_PIPE_GROUP};
 
 /* ---- bytes ---- */
 
@@ -70,11 +70,7 @@ static zero_rank_time part_of(const zero_profile *p, zero_op op)
 {
     if (zero_profile_is_exposed(p, op)) return ZERO_RANK_EXPOSED;
     switch (zero_ops[op].kind) {
-    case ZERO_WORK_SEND:
     case ZERO_WORK_EXCHANGE: return ZERO_RANK_EXCHANGE;
-    case ZERO_WORK_SEND_WAIT:
-    case ZERO_WORK_RECEIVE:
-    case ZERO_WORK_TIE: return ZERO_RANK_EXPOSED;
     case ZERO_WORK_AGREE: return ZERO_RANK_WAITED;
     case ZERO_WORK_TRANSFER:
     case ZERO_WORK_TRANSFER_WAIT: return ZERO_RANK_TRANSFERS;

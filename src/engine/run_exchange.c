@@ -9,6 +9,8 @@
  *                      it, and they gather the pieces before the output is read again
  *                      (writer_kept.c)
  *
+ *     SEND, RECEIVE    between pipeline stages; each content is numbered by itself
+ *
  * A COLLECT is in flight while the pass of another unit computes, and beside that pass's
  * JOINs. No JOIN is in flight where it begins, so all ranks of the group begin their
  * collectives in the same order. */
@@ -160,6 +162,17 @@ zero_status zero_run_collect(zero_walk *w, const zero_instruction *i)
     op->label = zero_walk_label(w, i);
     return zero_collective_begin(op, zero_use_range(w, i, i->in), zero_use(w, i->buffer),
                                  zero_use(w, i->staging));
+}
+
+zero_status zero_run_message(zero_walk *w, const zero_instruction *i)
+{
+    const zero_pipe_message *m = &w->r->schedule->messages[i->join];
+    zero_runner_exchange *x = exchange_of(w, i);
+    void *data = zero_use_range(w, i, i->op == ZERO_OP_SEND ? i->in : i->buffer);
+    ZERO_TRY(w->r->backend->sync(&w->r->math)); /* MPI reads what it wrote */
+    x->ops[0].label = zero_walk_label(w, i);
+    return zero_collective_begin_as(
+        &x->ops[0], x->begun++ * ZERO_PIPE_CONTENTS + m->content, data, data, NULL);
 }
 
 /* The collective uses its buffers until here. */

@@ -62,9 +62,10 @@ static zero_status init_exchange(zero_runner *r, zero_op op, int number)
 static zero_status allocate_tables(zero_runner *r)
 {
     const zero_schedule *s = r->schedule;
-    size_t mine = (size_t)s->input.accumulation, all = mine * (size_t)r->data->size;
+    size_t mine = (size_t)s->input.accumulation,
+           all = mine * (size_t)(s->pipe.n_stages > 1 ? r->comm : r->data)->size;
     size_t groups = (size_t)s->model->n_groups, buffers = (size_t)s->n_buffers;
-    r->n_exchanges = 3 * (int)groups + s->n_joins;
+    r->n_exchanges = 3 * (int)groups + s->n_joins + s->n_messages;
     zero_runner_exchange *x;
     ZERO_TRY(zero_new(&x, r->n_exchanges, "exchanges"));
     r->exchanges[ZERO_OP_REDUCE] = x;
@@ -79,6 +80,8 @@ static zero_status allocate_tables(zero_runner *r)
     r->exchanges[ZERO_OP_GATHER] = x + groups;
     r->exchanges[ZERO_OP_ALL_REDUCE] = x + 2 * groups;
     r->exchanges[ZERO_OP_JOIN] = r->exchanges[ZERO_OP_COLLECT] = x + 3 * groups;
+    r->exchanges[ZERO_OP_SEND] = r->exchanges[ZERO_OP_RECEIVE] =
+        x + 3 * groups + s->n_joins;
     for (size_t i = 0; i < buffers; i++) r->touched[i] = (zero_life){-1, -1};
     return ZERO_OK;
 }
@@ -208,6 +211,7 @@ zero_status zero_runner_init(zero_runner *r, const zero_schedule *schedule,
                        .data = zero_comm_data(comm),
                        .shard = zero_comm_shard(comm),
                        .replicas = zero_comm_replicas(comm),
+                       .pipe = zero_comm_pipe(comm),
                        .tp = zero_comm_tp(comm),
                        .window = place->window,
                        .tp_window = place->tp_window};

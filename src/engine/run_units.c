@@ -23,12 +23,26 @@ static void write_samples(const zero_walk *w, char *inputs, char *targets)
                               inputs + (size_t)s * input, targets + (size_t)s * target);
 }
 
+/* The microbatch of an instruction, whose data lies at `inputs`; NULL in a pipeline stage
+ * without any. Units take a batch without targets for a text that is generated. */
+static char *set_batch(zero_walk *w, const zero_instruction *i, char *inputs)
+{
+    static const char elsewhere;
+    zero_batch *b = &w->batch;
+    char *targets =
+        inputs ? inputs + zero_schedule_targets_at(w->plan->model, b->B * b->T) : NULL;
+    b->first_sample = b->B * zero_walk_microbatch(w, i, w->r->data->rank, i->microbatch);
+    b->inputs = inputs;
+    b->targets = zero_program_generates(w->in->program) ? NULL
+                 : targets                              ? targets
+                                                        : &elsewhere;
+    return targets;
+}
+
 zero_status zero_run_load(zero_walk *w, const zero_instruction *i)
 {
-    zero_batch *b = &w->batch;
     char *inputs = zero_use(w, i->tokens);
-    char *targets = inputs + zero_schedule_targets_at(w->plan->model, b->B * b->T);
-    b->first_sample = b->B * zero_walk_microbatch(w, i, w->r->data->rank, i->microbatch);
+    char *targets = set_batch(w, i, inputs);
     if (w->r->link.memory) {
         /* The tokens pass through one of two slots of the host's memory. The copy waits
          * until the device has used the tokens before them, and what is computed later
@@ -48,8 +62,6 @@ zero_status zero_run_load(zero_walk *w, const zero_instruction *i)
         ZERO_TRY(w->r->backend->sync(&w->r->math));
         write_samples(w, inputs, targets);
     }
-    b->inputs = inputs;
-    b->targets = zero_program_generates(w->in->program) ? NULL : targets;
     return ZERO_OK;
 }
 
@@ -64,9 +76,12 @@ static zero_unit_part part_of(const zero_walk *w, const zero_instruction *i)
 
 /* ---- calls ---- */
 
-static zero_call make_call(const zero_walk *w, const zero_instruction *i)
+static zero_call make_call(zero_walk *w, const zero_instruction *i)
 {
     const zero_runner *r = w->r;
+    char *tokens = zero_use(w, i->tokens); /* the batch points there */
+    /* Of a pipeline several microbatches are between their LOAD and their BACKWARD. */
+    if (r->pipe) set_batch(w, i, tokens);
     char *cache = zero_use(w, i->cache);
     if (cache) /* the part of the program's first text */
         cache += r->schedule->buffers[i->cache].bytes / (size_t)w->plan->texts *
@@ -89,7 +104,6 @@ static zero_call make_call(const zero_walk *w, const zero_instruction *i)
         .joint = zero_use(w, i->joint),
         .joined = zero_use(w, i->joined),
     };
-    zero_use(w, i->tokens); /* the batch points there */
     zero_use(w, i->buffer); /* KEEP will write there */
     zero_use(w, i->before); /* in some steps */
     zero_use(w, i->hashes);
@@ -120,16 +134,20 @@ zero_status zero_run_loss(zero_walk *w, const zero_instruction *i)
     zero_runner *r = w->r;
     int mine = i->microbatch + 1;
     int64_t all = (int64_t)mine * r->data->size;
+    /* The last stage of a pipeline has the losses. */
+    zero_comm *among = r->pipe ? r->comm : r->data;
+    const int stride = among->size / (r->data->size * (r->pipe ? r->pipe->size : 1)),
+              first = r->pipe ? (r->pipe->size - 1) * r->data->size : 0;
     zero_use(w, i->row_loss); /* it is copied until here */
     for (int m = 0; r->link.memory && m < mine; m++) {
         zero_link_wait(&r->link, r->loss_copies[m]);
         r->losses[m] = sum_rows(host_rows(w, i, m), w->batch.B * w->batch.T);
     }
-    ZERO_TRY(zero_comm_all_gather_doubles(r->data, mine, r->losses, r->gathered));
+    ZERO_TRY(zero_comm_all_gather_doubles(among, mine, r->losses, r->gathered));
     for (int rank = 0; rank < r->data->size; rank++)
         for (int m = 0; m < mine; m++)
             r->all_losses[zero_walk_microbatch(w, i, rank, m) - w->in->first_microbatch] =
-                r->gathered[(int64_t)rank * mine + m];
+                r->gathered[(int64_t)(first + rank) * stride * mine + m];
     int64_t positions = zero_walk_positions(w->in, all * w->batch.B * w->batch.T);
     w->out->loss = zero_tree_sum_scalars(all, r->all_losses) / (double)positions;
     return ZERO_OK;

@@ -122,6 +122,12 @@ static zero_status add_squares(zero_runner *r, double *sum)
         *sum = zero_exact_value(&r->exact_squares);
         return ZERO_OK;
     }
+    /* Other stages of a pipeline have the other groups. */
+    for (int g = 0; g < n_groups; g++) {
+        const int64_t n = r->schedule->model->groups[g].n_params;
+        if (!r->schedule->groups[g].is_here)
+            r->squares[g] = zero_gradient_span(n, (zero_range){n, n}, NULL);
+    }
     ZERO_TRY(zero_comm_merge_spans(r->comm, n_groups, r->squares));
     *sum = 0.0;
     for (int g = 0; g < n_groups; g++) *sum += zero_tree_span_sum(&r->squares[g]);

@@ -88,7 +88,8 @@ extern zero_execute *const zero_executes[ZERO_OP_KINDS]; /* run.c */
 zero_execute zero_run_load, zero_run_pass, zero_run_loss; /* run_units.c */
 zero_execute zero_run_exchange, zero_run_exchange_wait,
     zero_run_release; /* run_exchange.c */
-zero_execute zero_run_all_reduce, zero_run_join, zero_run_keep, zero_run_collect;
+zero_execute zero_run_all_reduce, zero_run_join, zero_run_keep, zero_run_collect,
+    zero_run_message;
 zero_execute zero_run_round, zero_run_accumulate; /* run_update.c */
 zero_execute zero_run_norm, zero_run_overflow, zero_run_update;
 zero_execute zero_run_copy;

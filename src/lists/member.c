@@ -18,14 +18,20 @@ void zero_list_shards(int n, char text[ZERO_SHARD_TEXT])
     snprintf(text + used, ZERO_SHARD_TEXT - (size_t)used, "%d", n);
 }
 
+int zero_division_data(const zero_division *divided)
+{
+    return divided->size / divided->tp / (int)zero_max(divided->pp, 1);
+}
+
 bool zero_division_has(const zero_division *divided, zero_family_part part)
 {
     switch (part) {
     case ZERO_WHOLE: break;
-    case ZERO_TP_GROUP:
-    case ZERO_DATA_GROUP: return divided->tp > 1;
+    case ZERO_TP_GROUP: return divided->tp > 1;
+    case ZERO_PIPE_GROUP: return divided->pp > 1;
+    case ZERO_DATA_GROUP: return divided->tp > 1 || divided->pp > 1;
     case ZERO_SHARD_GROUP:
-    case ZERO_REPLICA_GROUP: return divided->shard * divided->tp < divided->size;
+    case ZERO_REPLICA_GROUP: return divided->shard < zero_division_data(divided);
     }
     return true;
 }
@@ -49,13 +55,14 @@ static zero_member find(zero_family_part part, int stride, int size, int rank)
 
 zero_member zero_member_of(zero_family_part part, const zero_division *divided, int rank)
 {
-    int tp = divided->tp, shard = divided->shard, n = divided->size / tp;
+    int tp = divided->tp, shard = divided->shard, n = zero_division_data(divided);
     switch (part) {
     case ZERO_WHOLE: break;
     case ZERO_TP_GROUP: return find(part, 1, tp, rank);
     case ZERO_DATA_GROUP: return find(part, tp, n, rank);
     case ZERO_SHARD_GROUP: return find(part, tp, shard, rank);
     case ZERO_REPLICA_GROUP: return find(part, shard * tp, n / shard, rank);
+    case ZERO_PIPE_GROUP: return find(part, n * tp, divided->size / (n * tp), rank);
     }
     return (zero_member){.part = ZERO_WHOLE};
 }
@@ -82,7 +89,8 @@ void zero_member_name(const zero_member *member, char text[ZERO_MEMBER_TEXT])
     static const char *const kinds[ZERO_FAMILY_PARTS] = {[ZERO_TP_GROUP] = "TP",
                                                          [ZERO_DATA_GROUP] = "ZeRO",
                                                          [ZERO_SHARD_GROUP] = "shard",
-                                                         [ZERO_REPLICA_GROUP] = "replica"};
+                                                         [ZERO_REPLICA_GROUP] = "replica",
+                                                         [ZERO_PIPE_GROUP] = "pipeline"};
     const char *kind = kinds[member->part];
     char ranks[ZERO_MEMBER_TEXT];
     text[0] = '\0';

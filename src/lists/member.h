@@ -1,11 +1,12 @@
 /* member.h - where a group of ranks stands in its family: plain data, no MPI.
  *
- * divide.h cuts a group, the whole, in up to four ways. T is the size of a TP group, N the
- * number of TP groups, R the size of a shard group, and K = N / R. Rank (k * R + j) * T + p
- * of the whole is
+ * divide.h cuts a group, the whole, in up to five ways. T is the size of a TP group, P the
+ * number of pipeline stages, N the number of TP groups of a stage, R the size of a shard
+ * group, and K = N / R. Rank (s * N + k * R + j) * T + p of the whole is
  *
  *     rank p of a TP group                 T neighbours
- *     rank k * R + j of a ZeRO group       N ranks, T apart: those with the same p
+ *     rank s of a pipeline group           P ranks, N * T apart: one of each stage
+ *     rank k * R + j of a ZeRO group       N ranks, T apart: those with the same p and s
  *     rank j of a shard group              R neighbours of a ZeRO group, T apart
  *     rank k of a replica group            K ranks of a ZeRO group, R * T apart
  *
@@ -26,17 +27,19 @@ typedef enum {
     ZERO_TP_GROUP,
     ZERO_DATA_GROUP, /* the ZeRO group */
     ZERO_SHARD_GROUP,
-    ZERO_REPLICA_GROUP
+    ZERO_REPLICA_GROUP,
+    ZERO_PIPE_GROUP /* the pipeline group */
 } zero_family_part;
 
-#define ZERO_FAMILY_PARTS 5 /* with the whole */
+#define ZERO_FAMILY_PARTS 6 /* with the whole */
 
-/* How a group is divided: tp divides size; shard divides N = size / tp, and is N without
- * hybrid sharding. */
+/* How a group is divided: tp * pp divides size; shard divides N = size / (tp * pp), and is
+ * N without hybrid sharding. */
 typedef struct {
     int size;  /* ranks of the whole */
     int tp;    /* T, ranks of a TP group */
     int shard; /* R, ranks of a shard group */
+    int pp;    /* P, stages of a pipeline; 0 counts as 1 */
 } zero_division;
 
 /* True if n ranks of a ZeRO group can be cut into shard groups of R: R is n, or a power of
@@ -46,8 +49,12 @@ bool zero_can_shard(int n, int64_t R);
 #define ZERO_SHARD_TEXT 384 /* bytes: 31 powers of two, and n */
 void zero_list_shards(int n, char text[ZERO_SHARD_TEXT]);
 
-/* True if the division has groups of this part other than the whole itself: TP groups and
- * ZeRO groups with tp > 1, shard groups and replica groups with shard < size / tp. */
+/* N, of which 0 pp counts as 1. */
+int zero_division_data(const zero_division *divided);
+
+/* True if the division has groups of this part other than the whole itself: TP groups with
+ * tp > 1, pipeline groups with pp > 1, ZeRO groups with either, shard groups and replica
+ * groups with shard < N. */
 bool zero_division_has(const zero_division *divided, zero_family_part part);
 
 /* Rank i of the group is rank first + i * stride of the whole. All zero for the whole, and

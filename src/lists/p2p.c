@@ -23,7 +23,8 @@
  * them. Its tail goes from each rank to each other one beside the reduce-scatter.
  *
  * A broadcast is a chain from the root upwards (mod size): each rank passes the data on,
- * chunk after chunk, so all links are busy at once and each carries the data once. */
+ * chunk after chunk, so all links are busy at once and each carries the data once. To one
+ * rank only, the root sends it and the others do nothing. */
 #include "lists/algorithm.h"
 
 /* Chunks in flight. Links with latency need many bytes; copies within a node are fastest
@@ -212,8 +213,14 @@ static void write_all_gather(zero_steps *s)
 
 static void write_broadcast(zero_steps *s)
 {
-    int size = s->layout->size, next = (s->rank + 1) % size;
-    if (s->rank == s->spec.root)
+    int size = s->layout->size, next = (s->rank + 1) % size, only = s->spec.only - 1;
+    if (only >= 0) {
+        for (int64_t k = 0; k < zero_steps_chunks(s); k++)
+            if (s->rank == s->spec.root)
+                zero_steps_send(s, k, only, zero_steps_in(s, s->rank, 0, k));
+            else if (s->rank == only)
+                zero_steps_receive(s, k, s->spec.root, zero_steps_out(s, s->rank, 0, k));
+    } else if (s->rank == s->spec.root)
         for (int64_t k = 0; k < zero_steps_chunks(s); k++) {
             if (s->layout->size > 1)
                 zero_steps_send(s, k, next, zero_steps_in(s, s->rank, 0, k));

@@ -50,6 +50,7 @@ typedef struct {
     int64_t stride;   /* elements; unused if there is a root */
     int64_t tail;     /* elements, at element size * stride: all-reduce, by p2p and mpi */
     int root;         /* reduce, broadcast */
+    int only;         /* broadcast by p2p: 1 + the one rank that receives; 0: all do */
     zero_reduction reduction; /* other than a sum: on the host, and not by mpi */
     int64_t max_chunk; /* elements per message, at most 2^28; 0: as the algorithm likes */
     /* Bytes per message, at most: ZERO_LEAST_MESSAGE to 2^30, for algorithms that send

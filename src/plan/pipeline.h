@@ -4,30 +4,28 @@
  * unit, the last stage the last one, and the units between them are dealt evenly. D
  * replicas of the pipeline share the global batch, so there are D * P ranks: rank s*D + d
  * is stage s of replica d. The program of each stage is a schedule
- * (sharding/writer_pipeline.c); only `plan` walks them, no run does.
+ * (sharding/writer_pipeline.c).
  *
- * A step's time is that of plan_time.h, with one clock for each stage. A SEND takes no time
- * and its message latency + bytes / bandwidth; a pair of neighbours has a wire in each
- * direction. TIE waits for all stages that hold the group: 2 (n-1) latencies + bytes /
- * bandwidth. Every replica does the same at the same time. Gradients are reduced after the
- * last BACKWARD of their stage. */
+ * A step's time is that of plan_time.h, with one clock for each stage. SEND and RECEIVE
+ * take no time; a message takes latency + bytes / bandwidth from when both have begun, and
+ * each content has a wire of its own. Every replica does the same at the same time. */
 #pragma once
 
 #include "plan/plan_time.h"
-
-const char *zero_pipeline_name(zero_pipeline_kind kind); /* "gpipe" */
 
 /* The memory and the traffic of one rank of a stage in a step. */
 typedef struct {
     size_t at_peak[ZERO_CLASSES]; /* at the moment when all classes together need most */
     size_t states;                /* parameters, gradients, optimizer states */
     int live; /* the most microbatches between their FORWARD and their BACKWARD */
-    int64_t activations_sent, gradients_sent, tied_sent, reduced_sent; /* bytes */
+    int64_t activations_sent, gradients_sent, tied_sent, reduced_sent; /* bytes; tied: of
+                                                                          the first unit */
 } zero_pipe_ledger;
 
 typedef struct {
     zero_schedule schedule; /* owned */
     zero_pipe_ledger ledger;
+    zero_plan_time spent; /* by the last walk */
 } zero_pipe_stage;
 
 typedef struct {
@@ -37,11 +35,10 @@ typedef struct {
      * step. */
     zero_plan_input plan;
     zero_pipe_stage *stages; /* [n_stages], owned */
-    int *holders;            /* [n_groups], owned: stages that have the group */
 } zero_pipeline;
 
 /* Compiles the programs, and adds up what they need and move. `plan` is of one replica's
- * rank; what a pipeline does not have is left out of it. ZERO_ERR_INVALID unless there is
+ * rank. ZERO_ERR_INVALID unless there is
  * at least one microbatch and one replica, each stage has a unit other than the model's
  * first and last, so 1 <= P <= units - 2 (1 if there are fewer), and units times
  * microbatches is at most 2^20; ZERO_ERR_NOMEM. Release with zero_pipeline_destroy(). */
@@ -70,6 +67,6 @@ typedef struct {
 /* Walks all stages together (plan_time.c). ZERO_ERR_INVALID, with stage and instruction, if
  * stages wait for each other for ever, or if a stage receives another microbatch than the
  * one it expects; ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status zero_pipeline_walk(const zero_pipeline *p,
+ZERO_NODISCARD zero_status zero_pipeline_walk(zero_pipeline *p,
                                               const zero_plan_machine *machine,
                                               zero_pipeline_time *time);

@@ -57,13 +57,17 @@ static double formula_of_groups(const zero_schedule *s, zero_op op)
     return gathers_once ? sum : share * sum;
 }
 
-/* The same of one ALL_REDUCE, JOIN or COLLECT. */
+/* The same of one ALL_REDUCE, JOIN, COLLECT, SEND or RECEIVE. */
 static double formula_of(const zero_schedule *s, const zero_instruction *i)
 {
     if (zero_ops[i->op].among == ZERO_REPLICA_GROUP)
         return zero_formula_all_reduced(s->groups[i->group].partition.padded, s->shard.size,
                                         s->shard.replicas) *
                sizeof(float);
+    if (zero_ops[i->op].among == ZERO_PIPE_GROUP) {
+        const zero_pipe_message *m = &s->messages[i->join];
+        return (double)m->count * (double)zero_type_size(m->type);
+    }
     const zero_join_exchange *x = &s->joins[i->join];
     int ranks = s->input.model->share.ranks;
     double elements = x->kind == ZERO_JOIN_SUM ? zero_formula_tp_volume(x->count, 1, ranks)
@@ -104,6 +108,8 @@ void zero_plan_add_up(const zero_schedule *s, zero_plan_ledger *ledger)
                           .all_reduce = exchange_of(s, ZERO_OP_ALL_REDUCE),
                           .join = exchange_of(s, ZERO_OP_JOIN),
                           .collect = exchange_of(s, ZERO_OP_COLLECT),
+                          .send = exchange_of(s, ZERO_OP_SEND),
+                          .receive = exchange_of(s, ZERO_OP_RECEIVE),
                           .control = zero_schedule_control_traffic(s, ZERO_PROGRAM_STEP),
                           .copies = zero_schedule_copies(s, ZERO_PROGRAM_STEP)};
     if (zero_is_compared(s)) l.compare = zero_schedule_compare_traffic(s);
@@ -113,11 +119,16 @@ void zero_plan_add_up(const zero_schedule *s, zero_plan_ledger *ledger)
     l.needed = zero_plan_needed(s);
     l.device_needed = zero_plan_device_needed(s);
     const zero_plan_input *in = &s->input;
-    for (int g = 0; g < in->model->n_groups; g++) l.padded += s->groups[g].partition.padded;
+    int64_t psi = 0;
+    for (int g = 0; g < in->model->n_groups; g++) {
+        if (!s->groups[g].is_here) continue;
+        l.padded += s->groups[g].partition.padded;
+        psi += s->groups[g].partition.n_params;
+    }
     l.states = s->class_peak[ZERO_CLASS_PARAMETERS] + s->class_peak[ZERO_CLASS_GRADIENTS] +
                s->class_peak[ZERO_CLASS_OPTIMIZER];
-    l.formula = states_of(s, in->model->n_params);
-    l.padding = states_of(s, l.padded - in->model->n_params);
+    l.formula = states_of(s, psi);
+    l.padding = states_of(s, l.padded - psi);
     for (int c = 0; c < ZERO_CLASSES && zero_plan_uses_file(&s->input); c++) {
         l.file[c] = zero_offload_bytes(s, (zero_class)c);
         l.file_bytes += l.file[c];

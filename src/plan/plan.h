@@ -24,16 +24,18 @@ typedef struct {
     size_t device_needed;         /* what zero_plan_device_needed() says */
     size_t at_peak[ZERO_CLASSES]; /* at the worst instruction; their sum is peak_bytes */
     size_t states;                /* parameters, gradients, optimizer states */
-    double formula;               /* the states by zero_formula_state_bytes() */
-    double padding;               /* the formula's bytes for the groups' padding */
-    int64_t padded;               /* elements of all groups, padding included */
+    /* The states by zero_formula_state_bytes(); of a pipeline stage those of its groups. */
+    double formula;
+    double padding; /* the formula's bytes for the groups' padding */
+    int64_t padded; /* elements of all groups here, padding included */
     zero_plan_exchange reduce, gather;
     zero_plan_exchange all_reduce; /* among replicas; zeros without them */
     /* The TP group's; zeros without one, and without partition_activations. */
     zero_plan_exchange join, collect;
-    zero_traffic control;     /* small messages of the step */
-    zero_traffic compare;     /* of these, those of COMPARE */
-    zero_copied_bytes copies; /* of the step; logits: of each token generated */
+    zero_plan_exchange send, receive; /* between pipeline stages */
+    zero_traffic control;             /* small messages of the step */
+    zero_traffic compare;             /* of these, those of COMPARE */
+    zero_copied_bytes copies;         /* of the step; logits: of each token generated */
 
     /* The scratch file, which is no memory: all zeros without offload. */
     size_t file[ZERO_CLASSES], file_bytes; /* by class; in all */

@@ -174,10 +174,6 @@ static void execute(struct clocks *c, const zero_instruction *i)
         break;
     case ZERO_WORK_TRANSFER: transfer(c, i, c->now); break;
     case ZERO_WORK_TRANSFER_WAIT: wait_for_disk(c, *moved_at(c, i)); break;
-    case ZERO_WORK_SEND: /* of pipelines: below */
-    case ZERO_WORK_SEND_WAIT:
-    case ZERO_WORK_RECEIVE:
-    case ZERO_WORK_TIE:
     case ZERO_WORK_AGREE: /* too small for this model */
     case ZERO_WORK_COPY:
     case ZERO_WORK_FREE: break;
@@ -212,7 +208,8 @@ static void step(struct clocks *c)
 static zero_status open_clocks(struct clocks *c, const zero_schedule *s,
                                const zero_plan_machine *machine, double work)
 {
-    size_t most = (size_t)zero_max(s->input.model->n_groups, s->n_joins);
+    size_t most =
+        (size_t)zero_max(s->input.model->n_groups, zero_max(s->n_joins, s->n_messages));
     size_t exchanges = ZERO_OP_KINDS * most;
     size_t transfers = (size_t)s->n_buffers + (size_t)s->input.model->n_groups;
     size_t length = (size_t)s->programs[ZERO_PROGRAM_STEP].length;
@@ -245,7 +242,16 @@ static zero_status time_step(const zero_schedule *s, const zero_plan_machine *ma
 zero_status zero_plan_time_step(const zero_schedule *s, const zero_plan_machine *machine,
                                 zero_plan_time *time)
 {
-    return time_step(s, machine, 1.0, time);
+    if (s->pipe.n_stages == 1) return time_step(s, machine, 1.0, time);
+    ZERO_AT_END(zero_pipeline_destroy) zero_pipeline p;
+    zero_pipeline_time all;
+    ZERO_TRY(zero_pipeline_make(&p, s->input.pp_schedule, &s->input, s->pipe.n_stages));
+    ZERO_TRY(zero_pipeline_walk(&p, machine, &all));
+    *time = p.stages[s->pipe.stage].spent;
+    time->step = all.step;
+    time->exposed = all.step - time->compute;
+    time->idle = all.idle;
+    return ZERO_OK;
 }
 
 /* ---- more tokens ---- */
@@ -285,75 +291,54 @@ zero_status zero_plan_time_hidden(const zero_schedule *s, const zero_schedule *r
 
 /* ---- pipelines ---- */
 
-/* The messages from a stage to a neighbour: one at most is under way. */
+/* The messages of a content from a stage: one at most is under way. */
 struct link {
-    int sent, taken; /* so far */
-    int microbatch;  /* of the last one */
-    double arrives, taken_at, idle_from;
-};
-
-/* The sum of a group over the stages that have it. */
-struct meeting {
-    int n;       /* stages that have arrived */
-    double last; /* the latest arrival */
+    int sent, awaited, taken; /* so far: begun by each side, and over */
+    int microbatch;           /* of the last one */
+    double from, arrives;     /* when both sides had begun, and it came */
 };
 
 struct stages {
     int n;
-    struct clocks *clocks;    /* [n] */
-    struct link (*links)[2];  /* [n]: to the next stage, to the one before */
-    struct meeting *meetings; /* [n_groups] */
-    bool *has_come;           /* [n]: the stage has arrived at its TIE, and waits there */
+    struct clocks *clocks;                    /* [n] */
+    struct link (*links)[ZERO_PIPE_CONTENTS]; /* [n] */
 };
-
-static double seconds_across(const struct clocks *c, const zero_instruction *i)
-{
-    zero_traffic t = zero_instruction_traffic(c->s, i);
-    zero_volume v = zero_traffic_total(&t);
-    return seconds_for(&v, c->machine->latency, c->machine->bandwidth);
-}
 
 /* False if the instruction has to wait for another stage. */
 static zero_status execute_with_others(struct stages *all, int stage,
                                        const zero_instruction *i, bool *is_over)
 {
     struct clocks *c = &all->clocks[stage];
-    const zero_op_row *row = &zero_ops[i->op];
-    bool receives = row->kind == ZERO_WORK_RECEIVE;
-    int from = !receives ? stage : row->goes_back ? stage + 1 : stage - 1;
-    struct link *link = &all->links[from][row->goes_back];
     *is_over = true;
-    switch (row->kind) {
-    case ZERO_WORK_SEND:
-        link->idle_from = fmax(link->idle_from, c->now) + seconds_across(c, i);
-        link->arrives = link->idle_from;
-        link->microbatch = i->microbatch;
-        link->sent++;
-        break;
-    case ZERO_WORK_SEND_WAIT:
-        *is_over = link->taken == link->sent;
-        if (*is_over) c->now = fmax(c->now, link->taken_at);
-        break;
-    case ZERO_WORK_RECEIVE:
-        *is_over = link->taken < link->sent;
-        if (!*is_over) break;
-        if (link->microbatch != i->microbatch)
-            return zero_fail(ZERO_ERR_INVALID,
-                             "pipeline stage %d: %s expects microbatch %d, but %d arrives",
-                             stage, row->name, i->microbatch, link->microbatch);
-        c->now = link->taken_at = fmax(c->now, link->arrives);
-        link->taken++;
-        break;
-    case ZERO_WORK_TIE: {
-        struct meeting *m = &all->meetings[i->group];
-        if (!all->has_come[stage]) m->n++;
-        m->last = fmax(m->last, c->now);
-        *is_over = m->n == i->rank_stride;
-        all->has_come[stage] = !*is_over;
-        if (*is_over) c->now = m->last + seconds_across(c, i);
-        break;
+    if (zero_ops[i->op].among != ZERO_PIPE_GROUP) {
+        execute(c, i);
+        return ZERO_OK;
     }
-    default: execute(c, i);
+    const zero_pipe_message *m = &c->s->messages[i->join];
+    struct link *link = &all->links[m->from][m->content];
+    const bool is_wait = zero_ops[i->op].kind == ZERO_WORK_EXCHANGE_WAIT;
+    const bool receives = zero_ops[i->op].begun_by == ZERO_OP_RECEIVE;
+    if (!is_wait) {
+        const int other = receives ? link->sent : link->awaited;
+        ZERO_FAIL_IF(other > link->taken && link->microbatch != i->microbatch,
+                     ZERO_ERR_INVALID,
+                     "pipeline stage %d: %s of microbatch %d meets microbatch %d", stage,
+                     zero_op_name(i->op), i->microbatch, link->microbatch);
+        *(receives ? &link->awaited : &link->sent) += 1;
+        link->microbatch = i->microbatch;
+        link->from = fmax(link->from, c->now);
+        if (link->sent == link->awaited) {
+            link->arrives =
+                link->from + seconds_of(c, i, zero_exchange_layout(c->s, i->op));
+            link->from = 0.0;
+            link->taken++;
+        }
+        return ZERO_OK;
+    }
+    *is_over = link->taken == (receives ? link->awaited : link->sent);
+    if (*is_over) {
+        c->spent.exposed += fmax(link->arrives - c->now, 0.0);
+        c->now = fmax(c->now, link->arrives);
     }
     return ZERO_OK;
 }
@@ -390,11 +375,9 @@ static void destroy(struct stages *all)
     for (int k = 0; all->clocks && k < all->n; k++) free(all->clocks[k].ends);
     free(all->clocks);
     free(all->links);
-    free(all->meetings);
-    free(all->has_come);
 }
 
-zero_status zero_pipeline_walk(const zero_pipeline *p, const zero_plan_machine *machine,
+zero_status zero_pipeline_walk(zero_pipeline *p, const zero_plan_machine *machine,
                                zero_pipeline_time *time)
 {
     static const char what[] = "clocks of pipeline stages";
@@ -402,8 +385,6 @@ zero_status zero_pipeline_walk(const zero_pipeline *p, const zero_plan_machine *
     ZERO_AT_END(destroy) struct stages all = {.n = p->n_stages};
     ZERO_TRY(zero_new(&all.clocks, n, what));
     ZERO_TRY(zero_new(&all.links, n, what));
-    ZERO_TRY(zero_new(&all.meetings, p->plan.model->n_groups, what));
-    ZERO_TRY(zero_new(&all.has_come, n, what));
     for (size_t k = 0; k < n; k++)
         ZERO_TRY(open_clocks(&all.clocks[k], &p->stages[k].schedule, machine, 1.0));
     ZERO_TRY(walk_stages(&all));
@@ -415,6 +396,7 @@ zero_status zero_pipeline_walk(const zero_pipeline *p, const zero_plan_machine *
         t.passes = fmax(t.passes, c->last_pass);
         t.compute = fmax(t.compute, c->spent.compute);
         computed += c->spent.compute;
+        p->stages[k].spent = c->spent;
     }
     t.idle = 1.0 - computed / ((double)n * t.passes);
     *time = t;

@@ -59,10 +59,12 @@ typedef struct {
     double disk;                      /* the transfers of this rank */
     double disk_exposed;              /* waiting for them */
     double disk_first; /* of that: before the first FORWARD, where nothing can hide them */
+    double idle;       /* of a pipeline: zero_pipeline_time's */
 } zero_plan_time;
 
-/* The time of a step among other steps: collectives left in flight delay the next one.
- * ZERO_ERR_NOMEM. */
+/* The time of a step among other steps: collectives left in flight delay the next one. Of a
+ * pipeline that of all stages together, from the first step's begin, and `exposed` is all
+ * that this one waits. ZERO_ERR_NOMEM. */
 ZERO_NODISCARD zero_status zero_plan_time_step(const zero_schedule *s,
                                                const zero_plan_machine *machine,
                                                zero_plan_time *time);

@@ -135,12 +135,14 @@ json_t *zero_plan_communication_facts(const zero_schedule *s, const zero_plan_le
     zero_plan_exchange sum = zero_plan_data_of(l);
     json_t *compare = traffic_facts(&l->compare);
     put_flag(compare, "used", zero_is_compared(s));
-    return json_pack("{s:o, s:o*, s:o, s:o, s:o*, s:o*, s:o, s:o}", "reduce",
+    return json_pack("{s:o, s:o*, s:o, s:o, s:o*, s:o*, s:o*, s:o*, s:o, s:o}", "reduce",
                      exchange_facts(&l->reduce), "all_reduce",
                      s->shard.replicas > 1 ? exchange_facts(&l->all_reduce) : NULL,
                      "gather", exchange_facts(&l->gather), "sum", exchange_facts(&sum),
                      "join", s->n_joins > 0 ? join_facts(s, l) : NULL, "collect",
-                     s->input.partition_activations ? collect_facts(s, l) : NULL, "control",
+                     s->input.partition_activations ? collect_facts(s, l) : NULL, "send",
+                     s->n_messages > 0 ? exchange_facts(&l->send) : NULL, "receive",
+                     s->n_messages > 0 ? exchange_facts(&l->receive) : NULL, "control",
                      traffic_facts(&l->control), "compare", compare);
 }
 
@@ -157,6 +159,7 @@ json_t *zero_plan_time_facts(const zero_plan_report *r, const zero_plan_time *t)
         put_real(object, "collect_seconds", t->collects);
         put_real(object, "collect_exposed_seconds", t->collect_exposed);
     }
+    if (zero_plan_stages(&r->config.plan) > 1) put_real(object, "idle", t->idle);
     put_real(object, "tokens_per_second",
              (double)(r->config.global_batch * r->shape.seq) / t->step);
     return object;

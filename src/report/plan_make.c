@@ -24,10 +24,11 @@ static zero_status choose_layout(zero_plan_report *r)
                          "together share memory; give --fake-nodes K for K nodes");
     /* Without --fake-nodes every rank has its own node, as in the paper; or every TP
      * group. */
-    if (nodes == 0) nodes = c->tp.across_nodes ? n : c->plan.n_ranks;
+    if (nodes == 0) nodes = c->tp.across_nodes ? n : n / zero_tp_ranks(&c->tp);
     ZERO_TRY(zero_layout_init_blocks(&r->layout, n, nodes));
     ZERO_TRY(zero_tp_check_nodes(&c->tp, &r->layout));
-    ZERO_TRY(zero_tp_find_place(&c->tp, &r->layout, r->request.rank, &r->place));
+    ZERO_TRY(zero_tp_find_place(&c->tp, zero_plan_stages(&c->plan), &r->layout,
+                                r->request.rank, &r->place));
     r->is_auto = strcmp(c->collectives, "auto") == 0;
     if (r->is_auto)
         r->collectives = zero_algorithm_choose(&r->layout, &r->why);

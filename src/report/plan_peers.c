@@ -10,7 +10,8 @@ zero_status zero_plan_rank_open(const zero_plan_report *r, int stage, int rank,
 {
     const zero_model *part;
     *of = (zero_plan_rank){0};
-    ZERO_TRY(zero_tp_find_place(&r->config.tp, &r->layout, rank, &of->place));
+    ZERO_TRY(zero_tp_find_place(&r->config.tp, zero_plan_stages(&r->config.plan),
+                                &r->layout, rank, &of->place));
     zero_status st = zero_tp_cut(&r->config.tp, &r->model, rank, &of->made, &part);
     if (st == ZERO_OK) {
         zero_plan_input in = zero_plan_report_input(r, part, &of->place, stage);

@@ -59,6 +59,10 @@ zero_status zero_plan_pipelines_make(zero_plan_report *r)
     const zero_plan_machine ideal = {.bandwidth = INFINITY, .flops = 1.0};
     const zero_plan_machine *machine = r->request.has_time ? &r->request.machine : &ideal;
     zero_plan_input plan = r->stages[0].schedule.input;
+    plan.stage = plan.rank = plan.check_replicas = plan.shard_ranks = 0;
+    plan.check_memory = plan.serial = false;
+    plan.texts = 0;
+    plan.layout = plan.world_layout = NULL;
     plan.n_ranks = r->request.n_ranks / r->request.pipeline;
     plan.accumulation *= r->request.pipeline;
     for (int k = 0; k < ZERO_PIPELINE_KINDS; k++) {

@@ -143,7 +143,7 @@ json_t *zero_plan_lines(const zero_schedule *s, zero_program_kind kind, zero_leg
     zero_plan_entries_destroy(&e);
     /* Transfers, and what replicas do, have longer names. */
     int width = s->input.offload != ZERO_OFFLOAD_OFF || s->shard.replicas > 1 ? 16
-                : s->pipe.n_stages > 0                                        ? 14
+                : s->pipe.n_stages > 1                                        ? 14
                 : s->input.partition_activations                              ? 12
                                                                               : 11;
     return json_pack("{s:s, s:i, s:o}", "program", zero_program_name(kind), "width", width,

@@ -41,7 +41,8 @@ static zero_status put_partition(const zero_plan_report *r, zero_plan_input in,
     int n = in.n_ranks, planned = n <= ALL_RANKS ? n : 3;
     const int few[] = {0, n / 2, n - 1};
     int64_t least[VALUES], most[VALUES];
-    bool needs_slices = in.shard_ranks < n || in.node_parameters;
+    bool needs_slices =
+        in.shard_ranks < n || in.node_parameters || zero_plan_stages(&in) > 1;
     in.partition = scheme;
     if (scheme == ZERO_PARTITION_OWNER && needs_slices) return ZERO_OK;
     if (scheme == ZERO_PARTITION_SLICE && needs_owners(&in)) return ZERO_OK;

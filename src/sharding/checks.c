@@ -169,6 +169,7 @@ int zero_compared_in(const zero_schedule *s, zero_array array)
 zero_range zero_states_held(const zero_schedule *s, int g)
 {
     const zero_partition *p = &s->groups[g].partition;
+    if (!s->groups[g].is_here) return (zero_range){0, 0};
     if (s->groups[g].optimizer_held == ZERO_HOLD_PIECE)
         return zero_partition_shard(p, s->shard.rank);
     return (zero_range){0, p->n_params};

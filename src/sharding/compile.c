@@ -23,18 +23,21 @@ static zero_status check_layout(const zero_layout *layout, const char *of, int n
                      rank, n, of, layout->size);
 }
 
-/* Two ranks are on one node if they are in both groups. This is exact if all TP groups are
- * spread over nodes in the same way, and no node has parts of two of them, unless both are
- * whole there. */
+/* Two ranks are on one node if they are in all three groups. This is exact if all TP groups
+ * are spread over nodes in the same way, and no node has parts of two of them, unless both
+ * are whole there. */
 static zero_status number_world(zero_schedule *s)
 {
     const zero_layout *data = zero_schedule_data_layout(s),
-                      *tp = zero_schedule_tp_layout(s);
-    int n = data->size * tp->size;
+                      *tp = zero_schedule_tp_layout(s), *pp = zero_schedule_pp_layout(s);
+    const int T = s->model->share.ranks, N = data->size, n = s->pipe.n_stages * N * T;
     ZERO_FREED int *ids = NULL;
     ZERO_TRY(zero_new(&ids, n, "ranks of the world"));
-    for (int r = 0; r < n; r++)
-        ids[r] = data->node_of[r / tp->size] * tp->n_nodes + tp->node_of[r % tp->size];
+    for (int r = 0; r < n; r++) {
+        const int stage = s->pipe.n_stages > 1 ? pp->node_of[r / (N * T)] : 0;
+        ids[r] = (stage * data->n_nodes + data->node_of[r / T % N]) * T +
+                 (T > 1 ? tp->node_of[r % T] : 0);
+    }
     return zero_layout_init(&s->own_world_layout, n, ids);
 }
 
@@ -97,14 +100,86 @@ static zero_status choose_layout(zero_schedule *s)
     }
     ZERO_TRY(check_node_memory(s));
     const zero_share *share = &s->model->share;
-    if (!zero_share_has_parts(share)) return ZERO_OK;
+    const int P = s->pipe.n_stages;
+    if (!zero_share_has_parts(share) && P == 1) return ZERO_OK;
     if (!s->input.tp_layout)
         ZERO_TRY(zero_layout_init_blocks(&s->own_tp_layout, share->ranks, 1));
     ZERO_TRY(check_layout(zero_schedule_tp_layout(s), " of a TP group", share->ranks,
                           share->rank));
+    if (!s->input.pp_layout) ZERO_TRY(zero_layout_init_blocks(&s->own_pp_layout, P, P));
+    ZERO_TRY(check_layout(zero_schedule_pp_layout(s), " of a pipeline", P, s->pipe.stage));
     if (!s->input.world_layout) ZERO_TRY(number_world(s));
     return check_layout(zero_schedule_world_layout(s), " of all TP groups",
-                        s->input.n_ranks * share->ranks, zero_schedule_world_rank(s));
+                        P * s->input.n_ranks * share->ranks, zero_schedule_world_rank(s));
+}
+
+/* ---- pipeline stages ---- */
+
+/* The units between the first and the last are dealt evenly. Those two go to the stages of
+ * their neighbours. */
+static int first_of(const zero_plan_input *in, int stage)
+{
+    const int64_t P = zero_plan_stages(in), between = in->model->n_units - 2;
+    return stage == 0   ? 0
+           : stage == P ? in->model->n_units
+                        : 1 + (int)(between * stage / P);
+}
+
+static int stage_of(const zero_plan_input *in, int u)
+{
+    int stage = 0;
+    while (first_of(in, stage + 1) <= u) stage++;
+    return stage;
+}
+
+static bool reads(const zero_model *model, int u, int g)
+{
+    for (int k = 0; k < model->units[u].n_groups; k++)
+        if (model->units[u].groups[k] == g) return true;
+    return false;
+}
+
+static zero_pipeline_place pipe_place(const zero_plan_input *in)
+{
+    const zero_model *model = in->model;
+    zero_pipeline_place p = {.n_stages = zero_plan_stages(in), .stage = in->pp_stage};
+    if (!model) return p;
+    p.end_unit = model->n_units;
+    if (p.n_stages == 1 || p.n_stages > model->n_units) return p;
+    p.first_unit = first_of(in, p.stage);
+    p.end_unit = first_of(in, p.stage + 1);
+    for (int u = first_of(in, 1); u < model->n_units; u++)
+        for (int k = 0; k < model->units[0].n_groups; k++)
+            if (reads(model, u, model->units[0].groups[k])) p.first_stage = stage_of(in, u);
+    return p;
+}
+
+/* A group's gradient is made in one stage. Only the first unit's BACKWARD can move there,
+ * as no other one waits for it. */
+static zero_status deal_groups(zero_schedule *s)
+{
+    const zero_plan_input *in = &s->input;
+    const zero_model *model = in->model;
+    for (int g = 0; g < model->n_groups; g++) s->groups[g].stage = -1;
+    for (int u = 0; u < model->n_units; u++)
+        for (int k = 0; k < model->units[u].n_groups; k++) {
+            const int stage = u == 0 ? s->pipe.first_stage : stage_of(in, u);
+            zero_group_state *g = &s->groups[model->units[u].groups[k]];
+            const bool moves = u == 0 && stage != 0;
+            ZERO_FAIL_IF(
+                (g->stage >= 0 && g->stage != stage) ||
+                    (moves && (model->units[0].sizes(model->units, 1, 1).saved > 0 ||
+                               !model->units[0].backward_without_params)),
+                ZERO_ERR_INVALID,
+                "--pp %d: unit '%s' shares group '%s' with a unit of another stage, which "
+                "only an embedding can; leave --pp out",
+                in->pp, model->units[u].name,
+                model->groups[model->units[u].groups[k]].name);
+            g->stage = stage;
+            g->is_here = stage == s->pipe.stage;
+            g->is_copy = g->is_copy || (moves && s->pipe.stage == 0);
+        }
+    return ZERO_OK;
 }
 
 /* ---- groups ---- */
@@ -125,9 +200,10 @@ static zero_status add_groups(zero_schedule *s)
     for (int g = 0; g < model->n_groups; g++) {
         zero_group_state *state = &s->groups[g];
         state->partition = parts[g];
+        state->is_here = s->pipe.n_stages == 1;
         for (int k = 0; k < ZERO_GROUP_BUFFERS; k++) state->buffers[k] = ZERO_NO_BUFFER;
     }
-    return ZERO_OK;
+    return s->pipe.n_stages > 1 ? deal_groups(s) : ZERO_OK;
 }
 
 /* ---- the cache ---- */
@@ -135,12 +211,13 @@ static zero_status add_groups(zero_schedule *s)
 /* Bytes of activations that no order of instructions avoids: when the last unit's forward
  * runs, every other unit still has its output, and what it saved unless that is computed
  * again. */
-static size_t least_activations(const zero_plan_input *in)
+static size_t least_activations(const zero_schedule *s)
 {
+    const zero_plan_input *in = &s->input;
     const zero_model *model = in->model;
     int64_t floats = 0, parts = in->partition_activations ? model->share.ranks : 1;
     if (in->forward_only) return 0;
-    for (int u = 0; u < model->n_units; u++) {
+    for (int u = s->pipe.first_unit; u < s->pipe.end_unit; u++) {
         const zero_unit *unit = &model->units[u];
         zero_unit_sizes sizes = unit->sizes(unit, in->micro_batch, in->seq);
         floats += in->offload_activations ? 0 : zero_unit_out_room(unit, &sizes) / parts;
@@ -206,7 +283,7 @@ static zero_schedule begin(const zero_plan_input *input)
     size_t align = is_moved ? ZERO_SCRATCH_ALIGN : ZERO_BUFFER_ALIGN;
     return (zero_schedule){.input = *input,
                            .model = input->model,
-                           .pipe = {.end_unit = input->model ? input->model->n_units : 0},
+                           .pipe = pipe_place(input),
                            .shard = place_of(input),
                            .check = ZERO_NO_BUFFER,
                            .update_room = ZERO_NO_BUFFER,
@@ -226,16 +303,13 @@ static zero_status hold(zero_schedule *s)
     ZERO_TRY(zero_check_plan_input(&s->input));
     ZERO_TRY(choose_layout(s));
     ZERO_TRY(add_groups(s));
-    for (int u = s->pipe.first_unit; u < s->pipe.end_unit; u++)
-        for (int k = 0; k < s->model->units[u].n_groups; k++)
-            s->groups[s->model->units[u].groups[k]].is_here = true;
     int64_t scratch = zero_math_scratch() * zero_plan_threads(&s->input);
     s->scratch = zero_schedule_hold(s, ZERO_CLASS_WORKSPACE, ZERO_SPACE_OWN,
                                     (size_t)scratch * sizeof(float));
     /* The samples of a run have a cache if its steps need that memory anyway. All ranks
      * decide alike: the bounds do not depend on their pieces. */
     const zero_plan_input *in = &s->input;
-    bool is_free = in->forward_only || most_of_texts(in) <= least_activations(in);
+    bool is_free = in->forward_only || most_of_texts(in) <= least_activations(s);
     if (!zero_schedule_has_cache(s) || !is_free) s->input.texts = 0;
     zero_hold_groups(s);
     zero_offload_hold_slots(s);
@@ -249,29 +323,19 @@ static zero_status compile(zero_schedule *s)
 {
     ZERO_TRY(hold(s));
     ZERO_TRY(zero_schedule_check_exchange(s));
-    if (s->pipe.n_stages > 0)
-        zero_write_pipeline(s);
-    else
-        zero_write_programs(s);
+    zero_write_programs(s);
     ZERO_TRY(s->status);
     ZERO_TRY(zero_schedule_check_joins(s));
     ZERO_TRY(zero_schedule_lay_out(s));
     return zero_schedule_count_traffic(s);
 }
 
-zero_status zero_schedule_compile_stage(zero_schedule *s, const zero_plan_input *input,
-                                        const zero_pipeline_place *place)
+zero_status zero_schedule_compile(zero_schedule *s, const zero_plan_input *input)
 {
     *s = begin(input);
-    if (place) s->pipe = *place;
     zero_status st = compile(s);
     if (st != ZERO_OK) zero_schedule_destroy(s);
     return st;
-}
-
-zero_status zero_schedule_compile(zero_schedule *s, const zero_plan_input *input)
-{
-    return zero_schedule_compile_stage(s, input, NULL);
 }
 
 /* ---- the least ---- */
@@ -293,7 +357,7 @@ zero_status zero_schedule_least(const zero_plan_input *input, zero_schedule_boun
     zero_schedule_place_persistent(&s);
     size_t beside = s.host_bytes + s.window_bytes + s.tp_window_bytes;
     *least = (zero_schedule_bound){
-        .bytes = s.own_bytes + least_activations(input) + (input->device ? 0 : beside),
+        .bytes = s.own_bytes + least_activations(&s) + (input->device ? 0 : beside),
         .host_bytes = input->device ? beside : 0,
         .instructions = input->model->n_units *
                         (input->forward_only ? 1 : 2 * (int64_t)input->accumulation)};

@@ -14,13 +14,6 @@
 ZERO_NODISCARD zero_status zero_schedule_compile(zero_schedule *s,
                                                  const zero_plan_input *input);
 
-/* The same for a rank of a pipeline stage, of which the input's n_ranks ranks are replicas:
- * it has a step and no other program. The input is plain: stage 0, no checks, no texts, one
- * CPU. */
-ZERO_NODISCARD zero_status zero_schedule_compile_stage(zero_schedule *s,
-                                                       const zero_plan_input *input,
-                                                       const zero_pipeline_place *place);
-
 /* Refuses plans that cannot be: numbers out of range, and options that exclude each other;
  * all that the input alone decides, before nodes are known. ZERO_ERR_INVALID says what was
  * found, what was expected and the remedy. Not collective: all ranks come to the same

@@ -12,6 +12,7 @@
 #define MAX_TOKENS       (INT64_C(1) << 24)
 #define MAX_PARAMS       (INT64_C(1) << 56)
 #define MAX_ACCUMULATION (1 << (ZERO_COUNTER_LEVELS - 1))
+#define MAX_PASSES       (INT64_C(1) << 20) /* of a pipeline's units in a step */
 
 static zero_status check_input(const zero_plan_input *in)
 {
@@ -274,6 +275,56 @@ static zero_status check_shards(const zero_plan_input *in)
     return ZERO_OK;
 }
 
+/* ---- pipelines ---- */
+
+/* Stages 2 and 3 exchange a group at each use. Its microbatches use it one by one. */
+static zero_status refuse_stage(const zero_plan_input *in)
+{
+    const int P = in->pp, N = in->n_ranks, times = in->stage == 2 ? 1 : 3;
+    const double bytes = (double)in->model->n_params / P * (N - 1) / N * times *
+                         (double)zero_type_size(in->type);
+    return zero_fail(
+        ZERO_ERR_INVALID,
+        "--stage %d with --pp %d: a rank would send about %.3g MB of %s for each of its %d "
+        "microbatches, instead of once in a step; use --stage 0 or 1",
+        in->stage, P, bytes / 1e6, times == 1 ? "gradients" : "gradients and parameters",
+        in->accumulation);
+}
+
+static zero_status check_pipeline(const zero_plan_input *in)
+{
+    const zero_model *model = in->model;
+    const int most = (int)zero_max(1, model->n_units - 2);
+    const struct {
+        bool is_given;
+        const char *option;
+    } refused[] = {
+        {zero_share_has_parts(&model->share), "--tp and --tp-slices"},
+        {in->device, "--device"},
+        {in->offload != ZERO_OFFLOAD_OFF, "--offload"},
+        {in->shard_ranks != 0 && in->shard_ranks != in->n_ranks, "--shard-ranks"},
+        {in->partition != ZERO_PARTITION_SLICE, "--partition owner"},
+        {in->check_replicas > 0, "--check-replicas"},
+        {in->check_memory, "--check-memory"},
+        {in->texts > 0, "--sample"},
+    };
+    ZERO_FAIL_IF(in->pp < 0 || zero_plan_stages(in) > most, ZERO_ERR_INVALID,
+                 "--pp %d: each stage has a block of the model or more, and there are %d; "
+                 "expected 1 to %d",
+                 in->pp, most, most);
+    if (zero_plan_stages(in) == 1) return ZERO_OK;
+    if (in->stage > 1) return refuse_stage(in);
+    for (int i = 0; i < ZERO_COUNT(refused); i++)
+        ZERO_FAIL_IF(refused[i].is_given, ZERO_ERR_INVALID,
+                     "--pp %d with %s: pipelines do not have it yet; leave one of them out",
+                     in->pp, refused[i].option);
+    ZERO_FAIL_IF((int64_t)model->n_units * in->accumulation > MAX_PASSES, ZERO_ERR_INVALID,
+                 "--pp %d: %d units in %d microbatches are more than 2^20 passes; give a "
+                 "smaller --global-batch",
+                 in->pp, model->n_units, in->accumulation);
+    return ZERO_OK;
+}
+
 /* ---- all of them ---- */
 
 zero_status zero_check_plan_input(const zero_plan_input *in)
@@ -285,6 +336,7 @@ zero_status zero_check_plan_input(const zero_plan_input *in)
     ZERO_TRY(check_share(in));
     ZERO_TRY(check_matrices(in));
     ZERO_TRY(check_device(in));
+    ZERO_TRY(check_pipeline(in));
     /* Units compute with what the model says; plans say it again, so that ranks and
      * files can compare it. */
     const zero_model *model = in->model;

@@ -99,16 +99,17 @@ void zero_hold_groups(zero_schedule *s)
     const zero_stage *stage = zero_stage_at(s->input.stage);
     bool is_plain = stage->optimizer == ZERO_HOLD_WHOLE;
     for (int g = 0; g < s->model->n_groups; g++) {
-        if (!s->groups[g].is_here) continue;
+        if (!s->groups[g].is_here && !s->groups[g].is_copy) continue;
         bool stays = s->groups[g].partition.n_params <= s->input.persist;
         if (is_plain)
             s->groups[g].param = whole_run(s, ZERO_CLASS_PARAMETERS, g, ZERO_HOLD_WHOLE,
                                            ZERO_SPACE_OWN, s->input.type);
         else
             hold_parameters(s, g, stays ? ZERO_HOLD_WHOLE : stage->parameters);
-        hold_gradients(s, g, stage->gradients, is_plain);
         zero_holding what = stage->optimizer;
         s->groups[g].optimizer_held = what;
+        if (!s->groups[g].is_here) continue;
+        hold_gradients(s, g, stage->gradients, is_plain);
         if (s->input.forward_only) continue;
         if (zero_plan_uses_file(&s->input)) {
             zero_offload_hold(s, g);

@@ -1,8 +1,5 @@
 #include "sharding/ops.h"
 
-#define SENDS         .kind = ZERO_WORK_SEND, .category = "communication", SHOWS(SENT)
-#define RECEIVES      .kind = ZERO_WORK_RECEIVE, .category = "communication"
-#define BACK          .goes_back = true
 #define OF_MICROBATCH .has_microbatch = true
 #define SHOWS(what)   .shows = ZERO_SHOWS_##what
 #define FREE          .kind = ZERO_WORK_FREE
@@ -26,7 +23,8 @@ const zero_op_row zero_ops[ZERO_OP_KINDS] = {
 };
 
 const zero_op zero_exchange_ops[ZERO_EXCHANGES] = {
-    ZERO_OP_REDUCE, ZERO_OP_ALL_REDUCE, ZERO_OP_GATHER, ZERO_OP_JOIN, ZERO_OP_COLLECT};
+    ZERO_OP_REDUCE,  ZERO_OP_ALL_REDUCE, ZERO_OP_GATHER, ZERO_OP_JOIN,
+    ZERO_OP_COLLECT, ZERO_OP_SEND,       ZERO_OP_RECEIVE};
 
 const char *zero_op_name(zero_op op)
 {

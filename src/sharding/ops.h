@@ -21,11 +21,7 @@ typedef enum {
     ZERO_WORK_AGREE,    /* waits for small messages of all ranks */
     ZERO_WORK_TRANSFER, /* begins to read or write: zero_work_disk_seconds() */
     ZERO_WORK_TRANSFER_WAIT,
-    ZERO_WORK_SEND, /* begins a message to a neighbouring pipeline stage */
-    ZERO_WORK_SEND_WAIT,
-    ZERO_WORK_RECEIVE, /* waits for a neighbour's message */
-    ZERO_WORK_TIE,     /* waits for a sum over pipeline stages */
-    ZERO_WORK_COPY,    /* to or from a device, which may wait for it; no time without one */
+    ZERO_WORK_COPY, /* to or from a device, which may wait for it; no time without one */
 } zero_work_kind;
 
 /* The bytes that are shown beside an instruction (zero_plan_instruction_bytes()). */
@@ -65,7 +61,6 @@ typedef struct {
     zero_op_shows shows;
     zero_op_moves moves;
     bool writes;         /* of a transfer: to the file */
-    bool goes_back;      /* of a message: from a pipeline stage to the one before */
     bool has_microbatch; /* gathers have none: parameters may be for the next one */
     bool
         is_of_stream; /* of optimizer states: may run ahead (zero_offload_is_of_stream()) */
@@ -74,7 +69,7 @@ typedef struct {
 extern const zero_op_row zero_ops[ZERO_OP_KINDS];
 
 /* The exchanges, in the order of ledgers. */
-#define ZERO_EXCHANGES 5
+#define ZERO_EXCHANGES 7
 extern const zero_op zero_exchange_ops[ZERO_EXCHANGES];
 
 const char *zero_op_name(zero_op op); /* "FORWARD" */

@@ -10,6 +10,7 @@ zero_plan_input zero_plan_input_standard(const zero_model *model, int n_ranks, i
                                  model ? zero_model_activations(model) : ZERO_FP32,
                              .partition = ZERO_PARTITION_SLICE,
                              .n_ranks = n_ranks,
+                             .pp = 1,
                              .micro_batch = 1,
                              .seq = model->seq,
                              .accumulation = 1,
@@ -31,6 +32,19 @@ static const char *const offload_names[ZERO_OFFLOAD_PLACES] = {
 const char *zero_offload_name(int place)
 {
     return offload_names[place];
+}
+
+static const char *const pipeline_names[ZERO_PIPELINE_KINDS] = {
+    [ZERO_PIPELINE_GPIPE] = "gpipe", [ZERO_PIPELINE_1F1B] = "1f1b"};
+
+const char *zero_pipeline_name(int kind)
+{
+    return pipeline_names[kind];
+}
+
+const char *zero_pipeline_name_at(int i)
+{
+    return i < ZERO_PIPELINE_KINDS ? pipeline_names[i] : NULL;
 }
 
 static const char *type_name(int type)

@@ -30,6 +30,16 @@ typedef enum {
 } zero_offload;
 const char *zero_offload_name(int place); /* of a zero_offload: "lazy" */
 
+/* The order of a pipeline's passes (writer_pipeline.c). */
+typedef enum {
+    ZERO_PIPELINE_GPIPE,
+    ZERO_PIPELINE_1F1B,
+    ZERO_PIPELINE_KINDS
+} zero_pipeline_kind;
+const char *zero_pipeline_name(int kind); /* of a zero_pipeline_kind: "gpipe" */
+/* The name of kind i, from 0 on; NULL past the last one. */
+const char *zero_pipeline_name_at(int i);
+
 /* What must be equal on all ranks: type, name and, of an enumeration, the words of each
  * member. A new one is a line here; an option's row points at it (zero_config.plan). */
 /* clang-format off */
@@ -42,6 +52,8 @@ const char *zero_offload_name(int place); /* of a zero_offload: "lazy" */
     M(zero_type, muon_type, type_name) /* of the factors of its iterations */ \
     M(zero_partition_scheme, partition, zero_partition_scheme_name) \
     M(int, n_ranks, NULL) /* N_d: the ranks that see data of their own */ \
+    M(int, pp, NULL) /* P: pipeline stages, each of n_ranks ranks; 0 counts as 1 */ \
+    M(zero_pipeline_kind, pp_schedule, zero_pipeline_name) \
     M(int64_t, micro_batch, NULL) /* sequences per microbatch and rank */ \
     M(int64_t, seq, NULL) /* T */ \
     M(int, accumulation, NULL) /* M: microbatches per rank and step */ \
@@ -79,13 +91,17 @@ typedef struct {
 #undef MEMBER
     const zero_model *model; /* borrowed; with tensor parallelism this rank's part */
     int rank;                /* the rank whose program this is */
+    int pp_stage;            /* its pipeline stage */
 
     /* Borrowed, of n_ranks ranks; NULL: every rank on a node of its own. */
     const zero_layout *layout;
     /* Borrowed, of the TP group's model->share.ranks ranks; NULL: they share a node. */
     const zero_layout *tp_layout;
-    /* Borrowed, of a shared model's N_d * T ranks, in the order of the world: rank d*T + p.
-     * NULL: all TP groups are spread over nodes as this rank's is. */
+    /* Borrowed, of a pipeline's P stages; NULL: each has a node of its own. */
+    const zero_layout *pp_layout;
+    /* Borrowed, of a shared model's or a pipeline's P * N_d * T ranks, in the order of the
+     * world: rank (s*N_d + d)*T + p. NULL: all TP groups are spread over nodes as this
+     * rank's is, and each stage has nodes of its own. */
     const zero_layout *world_layout;
 } zero_plan_input;
 
@@ -110,6 +126,12 @@ bool zero_plan_can_message_devices(const zero_plan_input *in, const char **why);
 /* How ranks exchange what their devices hold, as in --device-exchange: "ipc", "mpi" or
  * "staged". */
 const char *zero_plan_device_exchange(const zero_plan_input *in);
+
+/* P, of which 0 counts as 1. */
+static inline int zero_plan_stages(const zero_plan_input *in)
+{
+    return in->pp > 1 ? in->pp : 1;
+}
 
 /* True if optimizer states lie in a file. */
 static inline bool zero_plan_uses_file(const zero_plan_input *in)

@@ -74,17 +74,30 @@ const zero_layout *zero_schedule_tp_layout(const zero_schedule *s)
     return s->input.tp_layout ? s->input.tp_layout : &s->own_tp_layout;
 }
 
+const zero_layout *zero_schedule_pp_layout(const zero_schedule *s)
+{
+    return s->input.pp_layout ? s->input.pp_layout : &s->own_pp_layout;
+}
+
 const zero_layout *zero_schedule_world_layout(const zero_schedule *s)
 {
-    if (!zero_share_has_parts(&s->model->share)) return zero_schedule_data_layout(s);
+    if (!zero_share_has_parts(&s->model->share) && s->pipe.n_stages == 1)
+        return zero_schedule_data_layout(s);
     return s->input.world_layout ? s->input.world_layout : &s->own_world_layout;
 }
 
 int zero_schedule_world_rank(const zero_schedule *s)
 {
     const zero_share *share = &s->model->share;
-    return zero_share_has_parts(share) ? s->input.rank * share->ranks + share->rank
-                                       : s->input.rank;
+    const int d = s->pipe.stage * s->input.n_ranks + s->input.rank;
+    return zero_share_has_parts(share) ? d * share->ranks + share->rank : d;
+}
+
+bool zero_schedule_backs(const zero_schedule *s, int u)
+{
+    const zero_pipeline_place *p = &s->pipe;
+    if (u == 0) return p->stage == p->first_stage;
+    return p->first_unit <= u && u < p->end_unit;
 }
 
 /* ---- building ---- */
@@ -182,8 +195,10 @@ void zero_schedule_destroy(zero_schedule *s)
     free(s->groups);
     free(s->cuts);
     free(s->joins);
+    free(s->messages);
     zero_layout_destroy(&s->own_layout);
     zero_layout_destroy(&s->own_tp_layout);
+    zero_layout_destroy(&s->own_pp_layout);
     zero_layout_destroy(&s->shard_layout);
     zero_layout_destroy(&s->replica_layout);
     zero_layout_destroy(&s->own_world_layout);

@@ -106,7 +106,9 @@ typedef struct {
     int part;       /* of the unit's pass, with shares; else ZERO_PART_ALL */
     int group;      /* of instructions that name a group; others -1 */
     int microbatch; /* of this rank, from 0; LOSS: the last one */
-    int join; /* JOIN, COLLECT and their waits: index of the schedule's joins; else -1 */
+    /* JOIN, COLLECT, SEND, RECEIVE and their waits: index of the schedule's joins, or of
+     * its messages; else -1 */
+    int join;
     bool accumulate[ZERO_UNIT_GROUPS]; /* BACKWARD: `grad` has a sum already */
     union {
         /* Indices into the schedule's buffers, or ZERO_NO_BUFFER. */
@@ -120,8 +122,8 @@ typedef struct {
             int joint, joined; /* of a part that joins, that waits */
             int sum;           /* ACCUMULATE; ZERO_NO_BUFFER: the sum begins here */
             /* REDUCE, ALL_REDUCE, GATHER, JOIN, COLLECT, ACCUMULATE, ROUND, KEEP: the
-             * result; UPDATE: the slot; FORWARD: where KEEP will put `in`, if that is in
-             * the node's memory. */
+             * result; RECEIVE: what comes; UPDATE: the slot; FORWARD: where KEEP will put
+             * `in`, if that is in the node's memory. */
             int buffer;
             int staging; /* REDUCE, ALL_REDUCE, GATHER, JOIN, COLLECT */
             int file;    /* transfers: a buffer in the file */
@@ -135,9 +137,8 @@ typedef struct {
     zero_range range; /* ROUND, ACCUMULATE, NORM, UPDATE, copies: in the group's space */
     zero_type type;   /* ACCUMULATE: `in` is rounded to this type */
 
-    /* TIE: rank_stride is the number of stages that hold the group. */
-    /* LOAD, LOSS: microbatch m of rank r is number rank_stride*r + microbatch_stride*m of
-     * the global batch. */
+    /* LOAD, LOSS, and in a pipeline passes: microbatch m of rank r is number rank_stride*r
+     * + microbatch_stride*m of the global batch. */
     int rank_stride, microbatch_stride;
 
     /* In the stream (zero_offload_is_of_stream()): the instruction after which this one may
@@ -172,6 +173,24 @@ typedef struct {
     zero_traffic traffic; /* of this rank, each time */
 } zero_join_exchange;
 
+/* What a pipeline stage sends to another one (writer_pipeline.c). */
+typedef enum {
+    ZERO_PIPE_OUTPUT,     /* of its last unit, to the next stage */
+    ZERO_PIPE_GRADIENT,   /* of its input, to the stage before */
+    ZERO_PIPE_FIRST,      /* of the first unit's output, to where that unit's BACKWARD is */
+    ZERO_PIPE_PARAMETERS, /* of that unit, after UPDATE, to where its FORWARD is */
+    ZERO_PIPE_CONTENTS
+} zero_pipe_content;
+
+/* A message of a rank to, or from, the same rank of another stage. */
+typedef struct {
+    zero_pipe_content content;
+    int from, to; /* stages */
+    zero_type type;
+    int64_t count;
+    zero_traffic traffic; /* of this rank, each time */
+} zero_pipe_message;
+
 typedef enum { ZERO_HOLD_WHOLE, ZERO_HOLD_PIECE } zero_holding;
 
 enum { ZERO_GROUP_BUFFERS = 14 };
@@ -179,7 +198,9 @@ enum { ZERO_GROUP_BUFFERS = 14 };
 /* The memory of one group, by buffer index. */
 typedef struct {
     zero_partition partition;
-    bool is_here; /* a unit of this pipeline stage reads it; true without a pipeline */
+    bool is_here; /* this pipeline stage has its gradient and states; true without one */
+    bool is_copy; /* another one has; this one has a copy of the parameters, for FORWARD */
+    int stage;    /* which one has them */
     zero_holding param_held, grad_held;
     zero_holding optimizer_held; /* says who updates; set even if forward_only */
     union {
@@ -227,19 +248,14 @@ typedef struct {
     int replicas, replica; /* N_d / R, and the number of this rank's shard group */
 } zero_shard_place;
 
-typedef enum {
-    ZERO_PIPELINE_GPIPE,
-    ZERO_PIPELINE_1F1B,
-    ZERO_PIPELINE_KINDS
-} zero_pipeline_kind;
-
-/* The stage of a pipeline whose program this is (sharding/writer_pipeline.c). Without a
- * pipeline n_stages is 0, and the units are all of the model's. */
+/* The pipeline stage whose program this is (writer_pipeline.c). Without a pipeline there is
+ * one, with all units. */
 typedef struct {
-    zero_pipeline_kind kind;
     int n_stages, stage;
-    int first_unit, end_unit; /* its units: [first_unit, end_unit) */
-    const int *holders;       /* [n_groups] the stages that have the group; borrowed */
+    int first_unit, end_unit; /* whose FORWARD is here: [first_unit, end_unit) */
+    /* The stage that has BACKWARD of the first unit: the one whose units share a group with
+     * it, or stage 0. */
+    int first_stage;
 } zero_pipeline_place;
 
 typedef struct {
@@ -247,7 +263,8 @@ typedef struct {
     const zero_model *model; /* the input's */
     zero_pipeline_place pipe;
     zero_shard_place shard;
-    zero_layout own_layout, own_tp_layout, own_world_layout; /* if not given; owned */
+    /* If not given; owned. */
+    zero_layout own_layout, own_tp_layout, own_pp_layout, own_world_layout;
     zero_layout shard_layout, replica_layout; /* of this rank's groups, if R < N_d; owned */
     zero_program programs[ZERO_PROGRAMS];
     zero_buffer *buffers;
@@ -258,6 +275,9 @@ typedef struct {
     zero_join_exchange *joins; /* [n_joins], owned */
     int n_joins;
     int64_t join_capacity;
+    zero_pipe_message *messages; /* [n_messages], owned */
+    int n_messages;
+    int64_t message_capacity;
     int scratch;             /* workspace of the backend */
     int check;               /* workspace of checks (checks.h), or ZERO_NO_BUFFER */
     int update_room;         /* of updates of matrices beside a device, likewise */
@@ -302,11 +322,16 @@ void zero_schedule_destroy(zero_schedule *s); /* accepts a zeroed one */
 const zero_layout *zero_schedule_layout(const zero_schedule *s);
 /* The nodes of all N_d ranks. */
 const zero_layout *zero_schedule_data_layout(const zero_schedule *s);
-/* The nodes of the TP group's ranks, and of all ranks, N_d * T of them, in the order of the
- * world: rank d*T + p. Without a shared model, nothing and those of the N_d ranks. */
+/* The nodes of the TP group's ranks, of the pipeline's stages, and of all ranks, P*N_d*T
+ * of them, in the order of the world: rank (s*N_d + d)*T + p. Without a shared model and a
+ * pipeline, nothing and those of the N_d ranks. */
 const zero_layout *zero_schedule_tp_layout(const zero_schedule *s);
+const zero_layout *zero_schedule_pp_layout(const zero_schedule *s);
 const zero_layout *zero_schedule_world_layout(const zero_schedule *s);
 int zero_schedule_world_rank(const zero_schedule *s);
+
+/* True if BACKWARD of unit u is in this pipeline stage. */
+bool zero_schedule_backs(const zero_schedule *s, int u);
 
 /* A buffer, which may have 0 bytes. A failure is kept in s->status. */
 int zero_schedule_add_buffer(zero_schedule *s, zero_buffer buffer);

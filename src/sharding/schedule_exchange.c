@@ -148,12 +148,27 @@ static zero_collective_spec added_by_replicas(const zero_schedule *s, int g, int
                               count, g);
 }
 
+/* ---- SEND, RECEIVE ----
+ *
+ * Both ranks have the same collective of the pipeline group, in which the others do
+ * nothing. It is made of messages also on one node: stages share no window. */
+static zero_collective_spec of_message(const zero_schedule *s, int number)
+{
+    const zero_pipe_message *m = &s->messages[number];
+    zero_collective_spec spec = zero_exchange_spec(s, ZERO_BROADCAST, ZERO_ALGORITHM_P2P,
+                                                   m->type, m->count, (int)m->content);
+    spec.root = m->from;
+    spec.only = m->to + 1;
+    return spec;
+}
+
 /* ---- any exchange ---- */
 
 const zero_layout *zero_exchange_layout(const zero_schedule *s, zero_op op)
 {
     switch (zero_ops[op].among) {
     case ZERO_TP_GROUP: return zero_schedule_tp_layout(s);
+    case ZERO_PIPE_GROUP: return zero_schedule_pp_layout(s);
     case ZERO_REPLICA_GROUP: return &s->replica_layout;
     default: return zero_schedule_layout(s);
     }
@@ -163,6 +178,7 @@ int zero_exchange_rank(const zero_schedule *s, zero_op op)
 {
     switch (zero_ops[op].among) {
     case ZERO_TP_GROUP: return s->model->share.rank;
+    case ZERO_PIPE_GROUP: return s->pipe.stage;
     case ZERO_REPLICA_GROUP: return s->shard.replica;
     default: return s->shard.rank;
     }
@@ -173,6 +189,7 @@ int zero_exchange_collectives(const zero_schedule *s, zero_op op, int number)
     switch (zero_ops[op].among) {
     case ZERO_TP_GROUP: return s->joins[number].kind == ZERO_JOIN_SUM ? 2 : 1;
     case ZERO_REPLICA_GROUP: return 2;
+    case ZERO_PIPE_GROUP: return 1;
     default: break;
     }
     const zero_partition *p = &s->groups[number].partition;
@@ -199,8 +216,9 @@ zero_collective_spec zero_exchange_collective(const zero_schedule *s, zero_op op
     const zero_group_state *g = among == ZERO_SHARD_GROUP ? &s->groups[number] : NULL;
     const zero_exchange *x = !g ? NULL : op == ZERO_OP_REDUCE ? &g->reduce : &g->gather;
     zero_collective_spec spec = among == ZERO_TP_GROUP ? zero_join_collective(s, number, k)
-                                : g                    ? of_group(s, op, number, k, x)
-                                                       : added_by_replicas(s, number, k);
+                                : among == ZERO_PIPE_GROUP ? of_message(s, number)
+                                : g                        ? of_group(s, op, number, k, x)
+                                    : added_by_replicas(s, number, k);
     if (g && s->input.device) {
         /* With a device neighbours find the mirrors of `in` and of `out` in each other's
          * staging, or reach the arrays themselves: then the distance only says that they

@@ -1,5 +1,5 @@
-/* schedule_exchange.h - REDUCE, ALL_REDUCE, GATHER, JOIN and COLLECT as collectives, and
- * the bytes that they move.
+/* schedule_exchange.h - REDUCE, ALL_REDUCE, GATHER, JOIN, COLLECT, SEND and RECEIVE as
+ * collectives, and the bytes that they move.
  *
  * With partition `slice` a group is one collective of equal shards. With `owner` it is one
  * collective per rank that owns a piece of the group. */
@@ -31,7 +31,7 @@ size_t zero_schedule_apart(const zero_schedule *s, zero_space space);
 /* ---- any exchange ----
  *
  * Those of one kind are numbered: REDUCE, ALL_REDUCE and GATHER as their groups, JOIN and
- * COLLECT as zero_schedule.joins. */
+ * COLLECT as zero_schedule.joins, SEND and RECEIVE as its messages. */
 
 static inline int zero_exchange_number(const zero_instruction *i)
 {
@@ -75,8 +75,7 @@ void zero_exchange_bound(zero_collective_spec *spec, const zero_layout *layout,
 
 /* Fills in the traffic of every exchange that the programs use. ZERO_ERR_NOMEM. */
 ZERO_NODISCARD zero_status zero_schedule_count_traffic(zero_schedule *s);
-/* This rank's traffic in an exchange, in a SEND to a pipeline stage and in a TIE of these;
- * zeros for other instructions. */
+/* This rank's traffic in an exchange; zeros for other instructions. */
 zero_traffic zero_instruction_traffic(const zero_schedule *s, const zero_instruction *i);
 /* This rank's small messages in a program: the losses, the norms and the vote on
  * overflow. */
@@ -100,6 +99,10 @@ int zero_schedule_add_join(zero_schedule *s, zero_join_exchange form);
 /* The k-th collective of a JOIN, whose staging is not bounded yet; their `unit` is its
  * index. */
 zero_collective_spec zero_join_collective(const zero_schedule *s, int join, int k);
+
+/* The index of all messages of this form; their traffic is counted later. A failure is kept
+ * in s->status; then the index is -1. writer_pipeline.c */
+int zero_schedule_add_message(zero_schedule *s, zero_pipe_message form);
 
 /* ZERO_ERR_INVALID if the bucket is too small for a JOIN; ZERO_ERR_UNSUPPORTED if the
  * algorithm cannot run on the TP group's nodes. */

@@ -13,8 +13,10 @@ static zero_family_part group_for(zero_family_part part, const zero_division *d)
 zero_member zero_exchange_member(const zero_schedule *s, zero_op op)
 {
     const zero_layout *world = zero_schedule_world_layout(s);
-    zero_division d = {
-        .size = world->size, .tp = world->size / s->input.n_ranks, .shard = s->shard.size};
+    zero_division d = {.size = world->size,
+                       .tp = s->model->share.ranks,
+                       .shard = s->shard.size,
+                       .pp = s->pipe.n_stages};
     return zero_member_of(group_for(zero_ops[op].among, &d), &d,
                           zero_schedule_world_rank(s));
 }
@@ -50,7 +52,7 @@ zero_status zero_instruction_peers(const zero_schedule *s, const zero_instructio
 zero_status zero_schedule_peers(const zero_schedule *s, const int64_t walks[ZERO_PROGRAMS],
                                 zero_peer_bytes *bytes)
 {
-    size_t n = (size_t)zero_max(s->model->n_groups, s->n_joins);
+    size_t n = (size_t)zero_max(s->model->n_groups, zero_max(s->n_joins, s->n_messages));
     if (zero_schedule_world_layout(s)->size > ZERO_MOST_PEERS) return ZERO_OK;
     ZERO_FREED int64_t *times = NULL;
     ZERO_TRY(zero_new(&times, n * ZERO_OP_KINDS, "exchanges"));

@@ -16,6 +16,11 @@ static zero_traffic *traffic_of(const zero_schedule *s, zero_op op, int number)
         zero_join_exchange *join = &s->joins[number];
         return join->collects == (op == ZERO_OP_COLLECT) ? &join->traffic : NULL;
     }
+    if (zero_ops[op].among == ZERO_PIPE_GROUP) {
+        zero_pipe_message *m = &s->messages[number];
+        const int end = op == ZERO_OP_SEND ? m->from : m->to;
+        return end == s->pipe.stage ? &m->traffic : NULL;
+    }
     zero_group_state *g = &s->groups[number];
     zero_exchange *x = zero_ops[op].among == ZERO_REPLICA_GROUP ? &g->all_reduce
                        : op == ZERO_OP_REDUCE                   ? &g->reduce
@@ -25,7 +30,9 @@ static zero_traffic *traffic_of(const zero_schedule *s, zero_op op, int number)
 
 int zero_exchange_count(const zero_schedule *s, zero_op op)
 {
-    return zero_ops[op].among == ZERO_TP_GROUP ? s->n_joins : s->model->n_groups;
+    return zero_ops[op].among == ZERO_TP_GROUP     ? s->n_joins
+           : zero_ops[op].among == ZERO_PIPE_GROUP ? s->n_messages
+                                                   : s->model->n_groups;
 }
 
 bool zero_exchange_is_used(const zero_schedule *s, zero_op op, int number)
@@ -57,20 +64,9 @@ zero_status zero_schedule_count_traffic(zero_schedule *s)
 
 zero_traffic zero_instruction_traffic(const zero_schedule *s, const zero_instruction *i)
 {
-    zero_traffic t = {0};
-    int64_t bytes = i->buffer == ZERO_NO_BUFFER
-                        ? 0
-                        : (int64_t)zero_range_bytes(i->range, s->buffers[i->buffer].type);
     if (zero_ops[i->op].kind == ZERO_WORK_EXCHANGE)
         return *traffic_of(s, i->op, zero_exchange_number(i));
-    if (zero_ops[i->op].kind == ZERO_WORK_SEND)
-        zero_traffic_count(&t, ZERO_ACROSS, 1, 0, bytes);
-    if (zero_ops[i->op].kind == ZERO_WORK_TIE) { /* an all-reduce */
-        int n = i->rank_stride;
-        t.messages_sent[ZERO_ACROSS] = t.messages_received[ZERO_ACROSS] = 2 * (n - 1);
-        t.bytes_sent[ZERO_ACROSS] = t.bytes_received[ZERO_ACROSS] = 2 * bytes * (n - 1) / n;
-    }
-    return t;
+    return (zero_traffic){0};
 }
 
 zero_traffic zero_schedule_traffic(const zero_schedule *s, zero_program_kind program,
@@ -95,14 +91,17 @@ zero_traffic zero_schedule_control_traffic(const zero_schedule *s,
     zero_traffic sum = {0};
     for (int at = 0; at < p->length; at++) {
         /* Sent by engine/run_update.c. LOSS gathers a loss per microbatch in the ZeRO
-         * group, as the ranks of a TP group have the same. All ranks of the world add the
+         * group, as the ranks of a TP group have the same; of a pipeline the last stage has
+         * the losses, and tells all ranks. All ranks of the world add the
          * squares, vote in OVERFLOW, and tell two words each in VERIFY. COMPARE is not part
          * of every step: zero_schedule_compare_traffic(). */
         const zero_instruction *i = &p->code[at];
         const zero_layout *world = zero_schedule_world_layout(s);
         if (i->op == ZERO_OP_LOSS)
-            zero_small_add_exchange(&sum, zero_schedule_data_layout(s), s->input.rank,
-                                    (i->microbatch + 1) * (int64_t)sizeof(double));
+            zero_small_add_exchange(
+                &sum, s->pipe.n_stages > 1 ? world : zero_schedule_data_layout(s),
+                s->pipe.n_stages > 1 ? zero_schedule_world_rank(s) : s->input.rank,
+                (i->microbatch + 1) * (int64_t)sizeof(double));
         if (i->op == ZERO_OP_VERIFY)
             zero_small_add_reduced(&sum, world, zero_schedule_world_rank(s),
                                    2 * (int64_t)world->size, sizeof(uint64_t));

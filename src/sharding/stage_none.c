@@ -37,6 +37,7 @@ static void wait_for_sums(zero_writer *w)
     bool is_early = s->input.offload == ZERO_OFFLOAD_BACKWARD;
     await_sum(w);
     for (int g = s->model->n_groups - 1; g >= 0 && !is_early; g--) {
+        if (!s->groups[g].is_here) continue;
         if (!s->input.serial) zero_write_gather_wait(w, g, s->groups[g].grad);
         zero_write_gradient_is_final(w, g);
     }

@@ -54,9 +54,9 @@ static void order_updates(zero_writer *w)
 {
     const zero_model *model = w->model;
     bool backward = w->in->offload == ZERO_OFFLOAD_BACKWARD;
-    int first = w->s->pipe.first_unit, n = w->s->pipe.end_unit - first;
-    for (int k = 0; k < n; k++) {
-        int u = first + (backward ? n - 1 - k : k);
+    for (int k = 0; k < model->n_units; k++) {
+        int u = backward ? model->n_units - 1 - k : k;
+        if (!zero_schedule_backs(w->s, u)) continue;
         for (int j = 0; j < model->units[u].n_groups; j++)
             if (w->last_writer[model->units[u].groups[j]] == u)
                 w->order[w->n_order++] = model->units[u].groups[j];
@@ -109,10 +109,9 @@ bool zero_writer_open(zero_writer *w, zero_schedule *s, zero_program_kind progra
     /* The first and the last unit that writes each group, in one pass over the
      * units. */
     const zero_model *model = w->model;
-    const zero_pipeline_place *p = &w->s->pipe;
     for (int k = 0; k < model->n_groups; k++) w->last_writer[k] = -1;
-    for (int u = p->first_unit; u < p->end_unit; u++)
-        for (int k = 0; k < model->units[u].n_groups; k++) {
+    for (int u = 0; u < model->n_units; u++)
+        for (int k = 0; zero_schedule_backs(s, u) && k < model->units[u].n_groups; k++) {
             int g = model->units[u].groups[k];
             w->first_writer[g] = u;
             if (w->last_writer[g] < 0) w->last_writer[g] = u;
@@ -215,7 +214,7 @@ void zero_write_load(zero_writer *w, int m)
 {
     const zero_model *model = w->model;
     bool generates = zero_program_generates(w->program);
-    w->microbatch = w->turn = m;
+    w->microbatch = m;
     w->tokens = w->stream = ZERO_NO_BUFFER;
     /* The gradient stream runs in place through all units: it is as long as the longest
      * output. */
@@ -225,15 +224,14 @@ void zero_write_load(zero_writer *w, int m)
     if (trains(w)) w->stream = floats(w, ZERO_CLASS_ACTIVATIONS, longest);
     if (generates && !w->in->device) return; /* the caller's tokens are read */
     int64_t positions = w->B * w->T;
-    bool is_first = w->s->pipe.first_unit == 0;
     bool is_last = w->s->pipe.end_unit == model->n_units;
-    size_t inputs = is_first ? zero_schedule_targets_at(model, positions) : 0;
-    size_t targets = generates || !is_last ? 0 : (size_t)positions * model->target_bytes;
-    if (!is_first && !is_last) return;
+    if (!is_last && w->s->pipe.first_unit > 0 && !zero_schedule_backs(w->s, 0)) return;
+    size_t inputs = zero_schedule_targets_at(model, positions);
+    size_t targets = generates ? 0 : (size_t)positions * model->target_bytes;
     w->tokens = bytes(w, ZERO_CLASS_DATA, (int64_t)(inputs + targets));
     /* With a device one buffer serves all microbatches: rows are copied to the host while
      * the next microbatch is computed. */
-    if (!generates && (!w->in->device || w->row_loss == ZERO_NO_BUFFER)) {
+    if (!generates && is_last && (!w->in->device || w->row_loss == ZERO_NO_BUFFER)) {
         int64_t n = sizes_of(w, last_unit(w)).row_loss * (int64_t)sizeof(float);
         int64_t times = trains(w) ? w->in->accumulation : 1;
         w->row_loss = bytes(w, ZERO_CLASS_LOGITS, n);
@@ -293,6 +291,7 @@ static zero_instruction *forward(zero_writer *w, zero_op op, int u, int out)
     int work = floats(w, ZERO_CLASS_WORKSPACE, sizes_of(w, u).forward_work);
     zero_instruction *i = zero_write(w, op);
     i->unit = u;
+    if (w->s->pipe.n_stages > 1) number_microbatches(w, i);
     i->tokens = w->tokens;
     i->in = u > 0 ? w->out[u - 1] : ZERO_NO_BUFFER;
     i->out = out;
@@ -402,7 +401,7 @@ static int choose_gradient(zero_writer *w, int g)
     const zero_group_state *state = &w->groups[g];
     bool is_exact = in->type == ZERO_FP32, whole = state->grad_held == ZERO_HOLD_WHOLE;
     bool is_only = in->accumulation == 1;
-    bool is_first = w->turn == 0 && !in->reproducible;
+    bool is_first = w->microbatch == 0 && !in->reproducible;
     if (is_exact && whole && (is_only || is_first)) return state->grad;
     bool is_read = is_exact && !whole && zero_schedule_shares(w->s);
     return zero_hold_buffer(w->s, w->program, ZERO_CLASS_IN_FLIGHT, g, ZERO_HOLD_WHOLE,
@@ -433,6 +432,7 @@ void zero_write_backward(zero_writer *w, int u)
 
     zero_instruction *i = zero_write(w, ZERO_OP_BACKWARD);
     i->unit = u;
+    if (w->s->pipe.n_stages > 1) number_microbatches(w, i);
     i->tokens = w->tokens;
     i->in = u > 0 ? w->out[u - 1] : ZERO_NO_BUFFER;
     i->saved = w->saved[u];

@@ -42,7 +42,6 @@ struct zero_writer {
     zero_program_kind program;
     int64_t B, T;
     int microbatch;
-    int turn; /* the number of its backward pass among the step's: a pipeline has its own order */
     int rank_stride, microbatch_stride; /* see zero_instruction */
     int tokens, row_loss, stream;
     int host_rows;    /* with a device: row losses of all microbatches, on the host */
@@ -194,9 +193,6 @@ void zero_write_finish_reduce(zero_writer *w);
 /* Gradients held whole, `completed`: this microbatch's joins the sum; after the last one,
  * REDUCE of that sum, in place. */
 void zero_write_sum_whole(zero_writer *w, int g);
-/* The two halves of this: the sum, and REDUCE in place. */
-void zero_write_join_whole(zero_writer *w, int g);
-void zero_write_reduce_whole(zero_writer *w, int g);
 /* `reduced`: this rank's piece of the sum is rounded to where the gradient belongs. */
 void zero_write_round_sum(zero_writer *w);
 
@@ -208,5 +204,10 @@ extern const zero_gradient_path zero_gradient_in_pieces;
 
 /* All programs, as the row of the input's stage says. */
 void zero_write_programs(zero_schedule *s);
-/* The step of a pipeline stage: writer_pipeline.c. */
-void zero_write_pipeline(zero_schedule *s);
+/* ---- pipelines: writer_pipeline.c ---- */
+
+/* The passes of a stage's program, with what it sends and receives. */
+void zero_write_stage(zero_writer *w);
+/* The first unit's parameters go from the stage that has updated them to the one with its
+ * FORWARD. Does nothing where both are one. */
+void zero_write_copies(zero_writer *w);

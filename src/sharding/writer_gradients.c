@@ -28,7 +28,6 @@ void zero_write_round(zero_writer *w, int g, zero_range range, int in, int buffe
 /* A leaf to be added: a whole group, or this rank's piece of one. */
 struct addend {
     int group, microbatch;
-    int turn; /* of its backward pass, from 0 */
     zero_holding what;
     zero_range range;
     int leaf;
@@ -68,7 +67,7 @@ static void join_sum(zero_writer *w, const struct addend *a)
                 k == merges - 1 ? place : a->leaf);
         partial[merges] = place;
     } else if (a->leaf != sum) /* equal: backward wrote the first leaf there */
-        add(w, a, a->turn > 0 ? sum : ZERO_NO_BUFFER, a->type, sum);
+        add(w, a, a->microbatch > 0 ? sum : ZERO_NO_BUFFER, a->type, sum);
 }
 
 static bool is_last(const zero_writer *w, int microbatch)
@@ -163,12 +162,11 @@ static bool is_rounded_later(const zero_writer *w)
 
 /* ---- gradients held whole ---- */
 
-void zero_write_join_whole(zero_writer *w, int g)
+void zero_write_sum_whole(zero_writer *w, int g)
 {
     const zero_group_state *state = &w->groups[g];
     struct addend a = {.group = g,
                        .microbatch = w->microbatch,
-                       .turn = w->turn,
                        .what = ZERO_HOLD_WHOLE,
                        .range = {0, state->partition.padded},
                        .leaf = w->grad[g],
@@ -177,20 +175,9 @@ void zero_write_join_whole(zero_writer *w, int g)
     if (!is_only) join_sum(w, &a);
     if (is_only && a.leaf != state->grad)
         zero_write_round(w, g, a.range, a.leaf, state->grad);
-}
-
-void zero_write_reduce_whole(zero_writer *w, int g)
-{
-    const zero_group_state *state = &w->groups[g];
-    bool is_only = w->in->accumulation == 1;
+    if (!is_last(w, w->microbatch)) return;
     int sum = is_only ? state->grad : state->sum;
     reduce(w, g, sum, is_only && is_rounded_later(w) ? sum_in_flight(w, g) : sum);
-}
-
-void zero_write_sum_whole(zero_writer *w, int g)
-{
-    zero_write_join_whole(w, g);
-    if (is_last(w, w->microbatch)) zero_write_reduce_whole(w, g);
 }
 
 void zero_write_round_sum(zero_writer *w)
@@ -234,7 +221,6 @@ static void sum_pieces(zero_writer *w)
     int g = w->ended.group;
     struct addend a = {.group = g,
                        .microbatch = w->ended.microbatch,
-                       .turn = w->ended.microbatch,
                        .what = ZERO_HOLD_PIECE,
                        .range = piece_of(w, g),
                        .leaf = w->ended.buffer,

@@ -22,7 +22,9 @@ static void write_program(zero_schedule *s, zero_program_kind program)
     const zero_gradient_path *path = program == ZERO_PROGRAM_STEP ? stage->path : NULL;
     zero_writer w;
     if (!zero_writer_open(&w, s, program, path)) return;
-    (stage->write_passes ? stage->write_passes : write_passes)(&w);
+    (s->pipe.n_stages > 1  ? zero_write_stage
+     : stage->write_passes ? stage->write_passes
+                           : write_passes)(&w);
     if (path) {
         zero_write_finish_reduce(&w);
         if (path->summed) path->summed(&w);
@@ -43,13 +45,14 @@ void zero_write_programs(zero_schedule *s)
     zero_writer w;
     if (!s->input.forward_only) write_program(s, ZERO_PROGRAM_STEP);
     write_program(s, ZERO_PROGRAM_EVALUATE);
-    write_program(s, ZERO_PROGRAM_GENERATE);
+    if (s->pipe.n_stages == 1) write_program(s, ZERO_PROGRAM_GENERATE);
     if (zero_schedule_has_cache(s)) write_program(s, ZERO_PROGRAM_TOKEN);
     /* Prologue and epilogue: gather and await what is published. */
     if (!zero_writer_open(&w, s, ZERO_PROGRAM_PROLOGUE, NULL)) return;
     for (int g = 0; g < s->model->n_groups; g++)
-        if (zero_is_published(s, g))
+        if (zero_is_published(s, g) && s->groups[g].is_here)
             zero_write_gather(&w, g, s->groups[g].param, s->groups[g].param);
+    zero_write_copies(&w);
     wait_for_all(&w);
     zero_writer_close(&w);
     if (!zero_writer_open(&w, s, ZERO_PROGRAM_EPILOGUE, NULL)) return;

@@ -222,4 +222,5 @@ void zero_write_update(zero_writer *w)
                   state->late_grad, ZERO_NO_BUFFER);
     }
     if (place == ZERO_OFFLOAD_END) zero_write_finish_stream(w);
+    zero_write_copies(w);
 }

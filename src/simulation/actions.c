@@ -129,10 +129,6 @@ static zero_status add(builder *b, const zero_instruction *i)
         number_file(b, i, &action);
         break;
     case ZERO_WORK_TRANSFER_WAIT: number_file(b, i, &action); break;
-    case ZERO_WORK_SEND: /* of pipelines, which are not simulated */
-    case ZERO_WORK_SEND_WAIT:
-    case ZERO_WORK_RECEIVE:
-    case ZERO_WORK_TIE:
     case ZERO_WORK_COPY:
     case ZERO_WORK_FREE: break;
     }
@@ -146,7 +142,8 @@ static zero_status build(builder *b)
 {
     const zero_program *p = &b->s->programs[ZERO_PROGRAM_STEP];
     const zero_schedule *s = b->s;
-    b->most = (size_t)zero_max(s->input.model->n_groups, s->n_joins);
+    b->most =
+        (size_t)zero_max(s->input.model->n_groups, zero_max(s->n_joins, s->n_messages));
     size_t files = (size_t)b->s->n_buffers + (size_t)b->s->input.model->n_groups;
     ZERO_TRY(zero_new(&b->a->list, p->length + 1, "instructions of a simulated rank"));
     ZERO_TRY(zero_new(&b->exchanges, ZERO_OP_KINDS * b->most, "exchanges of a step"));

@@ -69,12 +69,20 @@ static float *shared_block(const zero_digest_work *d, int array, zero_range bloc
     return d->ends + (end * ARRAYS + array) * ZERO_DIGEST_BLOCK;
 }
 
-/* The elements of a group that this rank hashes. Ranks of other replicas than the first
- * hash nothing, because they hold the same. */
+/* Of those that have the present tensor. */
+static int first_rank(const zero_digest_work *d)
+{
+    const zero_digest_source *s = &d->source;
+    return s->first ? s->first(s->arg, d->tensor->group) : 0;
+}
+
+/* The elements of the present tensor's group that this rank hashes. Ranks of other replicas
+ * than the first hash nothing, because they hold the same. */
 static zero_range hashed_here(const zero_digest_work *d, const zero_partition *p)
 {
-    int rank = d->comm->rank / (d->merged ? d->model->share.ranks : 1);
-    return rank < p->n_ranks ? zero_partition_shard(p, rank) : (zero_range){0, 0};
+    int rank = d->comm->rank / (d->merged ? d->model->share.ranks : 1) - first_rank(d);
+    bool is_one = rank >= 0 && rank < p->n_ranks;
+    return is_one ? zero_partition_shard(p, rank) : (zero_range){0, 0};
 }
 
 /* After a failure this rank reads nothing any more: add_hashes() tells the others. */
@@ -250,10 +258,11 @@ static zero_status hash_shared_blocks(zero_digest_work *d)
             for (int64_t at = block.begin, stop; at < block.end; at = stop) {
                 int holder = zero_partition_owner_of(p, at);
                 stop = zero_min(block.end, zero_partition_piece(p, holder).end);
-                ZERO_TRY(zero_comm_broadcast(d->comm, holder, x + (at - block.begin),
+                ZERO_TRY(zero_comm_broadcast(d->comm, first_rank(d) + holder,
+                                             x + (at - block.begin),
                                              (size_t)(stop - at) * sizeof *x));
             }
-            if (owner == d->comm->rank)
+            if (first_rank(d) + owner == d->comm->rank)
                 keep_hash(hash_at(d, a, b),
                           XXH3_128bits(x, zero_range_bytes(block, ZERO_FP32)));
         }

@@ -36,6 +36,9 @@ typedef struct {
                         void *visit_arg);
     void *arg;
     int optimizer; /* says which states there are; set by zero_states_digest_begin() */
+    /* The number of the first rank (of a shared model TP group) that has pieces of the
+     * group; NULL: 0. */
+    int (*first)(void *arg, int group);
 } zero_digest_source;
 
 /* In three parts, so that a thread can do the second while the ranks do other work:
@@ -45,9 +48,10 @@ typedef struct {
  *     end     puts the hashes together
  *
  * `model` is this rank's part, if it is shared. partitions[g] has n_ranks pieces, which the
- * first n_ranks ranks of a ZeRO group hash; each of them can read its own. Model and
- * source->arg are borrowed until the end. Begin and end are collective over all ranks, in
- * all groups, with one verdict: ZERO_ERR_NOMEM, or from the end the source's status. */
+ * first n_ranks ranks of a ZeRO group, from source->first on, hash; each of them can read
+ * its own. Model and source->arg are borrowed until the end. Begin and end are collective
+ * over all ranks, in all groups, with one verdict: ZERO_ERR_NOMEM, or from the end the
+ * source's status. */
 typedef struct zero_digest_work zero_digest_work;
 ZERO_NODISCARD zero_status zero_digest_begin(const zero_model *model, zero_comm *comm,
                                              const zero_partition *const *partitions,

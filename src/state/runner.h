@@ -23,6 +23,7 @@
 typedef struct {
     zero_collective *ops; /* [n], owned */
     int n;
+    int64_t begun; /* of a message between pipeline stages: how often so far */
 } zero_runner_exchange;
 
 /* A chain in flight (run_exchange.c): an exchange of one or two collectives, of which the
@@ -62,6 +63,7 @@ typedef struct {
             zero_comm *data;     /* the ZeRO group, whose ranks see data of their own */
             zero_comm *shard;    /* its ranks that share groups; without replicas `data` */
             zero_comm *replicas; /* ranks that hold what this one holds; NULL without */
+            zero_comm *pipe;     /* the pipeline group, by stage; NULL without */
         };
     };
     zero_math math;
@@ -77,7 +79,7 @@ typedef struct {
     bool is_open, host_is_open, window_is_pinned;
     /* Owned, like all below; tables of one kind that follow each other are one block. */
     /* By number (zero_exchange_number()) of each op that begins an exchange; n = 0 if the
-     * schedule does not use it. JOIN and COLLECT have one table. */
+     * schedule does not use it. JOIN and COLLECT have one table, and SEND and RECEIVE. */
     zero_runner_exchange *exchanges[ZERO_OP_KINDS];
     int n_exchanges;                /* in all */
     zero_chained joining, reducing; /* the JOIN and the ALL_REDUCE in flight */

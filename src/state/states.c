@@ -128,6 +128,12 @@ static zero_status read_states(void *arg, int group, zero_range range,
     return zero_states_visit(arg, group, range, ZERO_VISIT_READ, visit, visit_arg);
 }
 
+static int first_of(void *arg, int group)
+{
+    const zero_schedule *s = ((const zero_runner *)arg)->schedule;
+    return s->groups[group].stage * s->input.n_ranks;
+}
+
 zero_status zero_states_digest_begin(zero_runner *r, const zero_digest_source *source,
                                      zero_digest_work **work)
 {
@@ -145,7 +151,7 @@ zero_status zero_states_digest(zero_runner *r, char hex[33])
 {
     zero_digest_work *work;
     ZERO_TRY(zero_states_digest_begin(
-        r, &(zero_digest_source){.read = read_states, .arg = r}, &work));
+        r, &(zero_digest_source){.read = read_states, .arg = r, .first = first_of}, &work));
     zero_digest_hash(work);
     return zero_digest_end(work, hex);
 }

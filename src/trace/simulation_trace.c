@@ -129,7 +129,7 @@ static void take_flight(void *trace, const zero_simulated_flight *flight)
     zero_trace_collective(&t->report->plan.model, flight->instruction, flight->spec->kind,
                           name);
     zero_division division = {t->report->plan.layout.size, t->tp,
-                              schedule_of(t)->shard.size};
+                              schedule_of(t)->shard.size, 1};
     zero_trace_flight out = {
         .rank = flight->rank,
         .step = flight->step + 1,

@@ -59,13 +59,13 @@ static zero_status work_out_batch(zero_config *c)
         /* Suggests another micro batch only where the ranks divide the global batch. */
         int64_t at_once = c->plan.micro_batch * c->plan.n_ranks;
         int64_t below = c->global_batch / at_once * at_once;
-        int T = zero_tp_ranks(&c->tp);
+        int P = zero_plan_stages(&c->plan), by = P * zero_tp_ranks(&c->tp);
         char lower[32] = "", ranks[64];
         if (below > 0) snprintf(lower, sizeof lower, "%" PRId64 " or ", below);
         snprintf(ranks, sizeof ranks, "%d ranks", c->plan.n_ranks);
-        if (T > 1)
-            snprintf(ranks, sizeof ranks, "%d (%d ranks / --tp %d)", c->plan.n_ranks,
-                     c->plan.n_ranks * T, T);
+        if (by > 1)
+            snprintf(ranks, sizeof ranks, "%d (%d ranks / --%s %d)", c->plan.n_ranks,
+                     c->plan.n_ranks * by, P > 1 ? "pp" : "tp", by);
         return zero_fail(
             ZERO_ERR_INVALID,
             "--global-batch %" PRId64 " is not a multiple of --micro-batch %" PRId64
@@ -117,7 +117,7 @@ static zero_status complete_numbers(zero_config *c)
     take_default(&c->eval_every, -1, r.eval_every);
     take_default(&c->eval_batches, 0, r.eval_batches);
     take_default(&c->log_every, 0, r.log_every);
-    take_default(&c->sample, -1, r.sample);
+    take_default(&c->sample, -1, zero_plan_stages(&c->plan) > 1 ? 0 : r.sample);
     take_default(&c->warmup, -1, c->steps / 5);
     if (c->plan.bucket == 0) c->bucket_grows = true;
     take_default(&c->plan.bucket, 0, ZERO_CONFIG_BUCKET);
@@ -156,7 +156,7 @@ zero_status zero_config_complete(zero_config *c, int n_ranks)
     ZERO_TRY(take_shares(c));
     ZERO_TRY(zero_tp_check_ranks(&c->tp, n_ranks));
     ZERO_TRY(zero_config_check_shard_ranks(c, n_ranks));
-    c->plan.n_ranks = n_ranks / zero_tp_ranks(&c->tp);
+    c->plan.n_ranks = n_ranks / zero_tp_ranks(&c->tp) / zero_plan_stages(&c->plan);
     int N = c->plan.n_ranks;
     bool is_open = c->global_batch == 0 && c->plan.micro_batch == 0;
     bool is_fixed = c->plan.reproducible && zero_is_power_of_two(N);
@@ -262,7 +262,12 @@ static zero_status refuse_shard_ranks(int64_t R, int N, int T, const char *why)
 
 zero_status zero_config_check_shard_ranks(const zero_config *c, int n_ranks)
 {
-    int T = zero_tp_ranks(&c->tp), N = n_ranks / T;
+    const int P = zero_plan_stages(&c->plan), below = n_ranks / P * P;
+    ZERO_FAIL_IF(n_ranks % P != 0, ZERO_ERR_INVALID,
+                 "--pp %d does not divide %d rank%s: start %d ranks, or give a number that "
+                 "divides %d",
+                 P, n_ranks, n_ranks == 1 ? "" : "s", below > 0 ? below : P, n_ranks);
+    int T = zero_tp_ranks(&c->tp) * P, N = n_ranks / T;
     int64_t R = c->plan.shard_ranks;
     char why[128];
     if (R == 0 || zero_can_shard(N, R)) return ZERO_OK;

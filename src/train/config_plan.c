@@ -103,6 +103,7 @@ void zero_config_plan(const zero_config *c, zero_plan_input *in)
     in->offload_host = zero_config_offloads_to_host(c);
     in->shard_ranks = zero_config_shard_ranks(c);
     in->texts = c->sample > 0; /* the sample of a run */
+    if (zero_plan_stages(in) > 1) in->check_replicas = 0;
     in->threads = zero_max(in->threads, 1);
     in->ipc = reaches_devices(c, in);
     in->device_messages = c->device_exchange && strcmp(c->device_exchange, "mpi") == 0;
@@ -118,6 +119,8 @@ zero_plan_input zero_config_plan_at(const zero_config *c, const zero_model *part
     in.rank = place->rank;
     in.layout = &place->data;
     in.tp_layout = place->group.size > 1 ? &place->group : NULL;
+    in.pp_layout = place->stages.size > 1 ? &place->stages : NULL;
+    in.pp_stage = place->stage;
     in.world_layout = world;
     in.collectives = collectives;
     zero_config_plan(c, &in);

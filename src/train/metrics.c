@@ -139,9 +139,8 @@ static json_t *copies(const zero_traffic *t)
                      t->bytes_stored);
 }
 
-/* The traffic of REDUCE, ALL_REDUCE, GATHER, JOIN or COLLECT: planned by the program,
- * and measured. With a device also between it and the host: nothing if devices reach
- * each other. */
+/* The traffic of an exchange: planned by the program, and measured. With a device also
+ * between it and the host: nothing if devices reach each other. */
 static json_t *traffic_entry(const zero_engine *e, zero_op op)
 {
     zero_traffic plan = zero_engine_planned_traffic(e, op), moved;
@@ -166,7 +165,7 @@ static json_t *traffic_ledger(const zero_engine *e, const zero_comm *comm)
     put(control, "programs_", all_of(&e->runner.control));
     put_measured(control, &comm->traffic[ZERO_CONTROL], &comm->duration[ZERO_CONTROL]);
     return json_pack(
-        "{s:s, s:o, s:o, s:o, s:o, s:s*, s:o*, s:o*, s:o*}", "collectives",
+        "{s:s, s:o, s:o, s:o, s:o, s:s*, s:o*, s:o*, s:o*, s:o*, s:o*}", "collectives",
         zero_algorithm_name(s->input.collectives), "reduce",
         traffic_entry(e, ZERO_OP_REDUCE), "gather", traffic_entry(e, ZERO_OP_GATHER),
         "control", control, "largest_poll_gap_seconds",
@@ -174,7 +173,9 @@ static json_t *traffic_ledger(const zero_engine *e, const zero_comm *comm)
         s->input.device ? zero_plan_device_exchange(&s->input) : NULL, "all_reduce",
         s->shard.replicas > 1 ? traffic_entry(e, ZERO_OP_ALL_REDUCE) : NULL, "join",
         s->n_joins > 0 ? traffic_entry(e, ZERO_OP_JOIN) : NULL, "collect",
-        s->input.partition_activations ? traffic_entry(e, ZERO_OP_COLLECT) : NULL);
+        s->input.partition_activations ? traffic_entry(e, ZERO_OP_COLLECT) : NULL, "send",
+        s->n_messages > 0 ? traffic_entry(e, ZERO_OP_SEND) : NULL, "receive",
+        s->n_messages > 0 ? traffic_entry(e, ZERO_OP_RECEIVE) : NULL);
 }
 
 /* ---- the scratch file ---- */

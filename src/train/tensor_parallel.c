@@ -56,17 +56,20 @@ zero_status zero_tp_check_nodes(const zero_tp *tp, const zero_layout *world)
     return ZERO_OK;
 }
 
-zero_status zero_tp_find_place(const zero_tp *tp, const zero_layout *world, int rank,
-                               zero_tp_place *place)
+zero_status zero_tp_find_place(const zero_tp *tp, int pp, const zero_layout *world,
+                               int rank, zero_tp_place *place)
 {
-    int T = zero_tp_ranks(tp);
-    const zero_division divided = {.size = world->size, .tp = T, .shard = world->size / T};
-    zero_member data = zero_member_of(ZERO_DATA_GROUP, &divided, rank);
-    zero_member group = zero_member_of(ZERO_TP_GROUP, &divided, rank);
+    zero_division divided = {.size = world->size, .tp = zero_tp_ranks(tp), .pp = pp};
+    const int N = divided.shard = zero_division_data(&divided);
+    const int group = rank / divided.tp;
+    const zero_member data = zero_member_of(ZERO_DATA_GROUP, &divided, rank),
+                      tps = zero_member_of(ZERO_TP_GROUP, &divided, rank),
+                      stages = zero_member_of(ZERO_PIPE_GROUP, &divided, rank);
     ZERO_AT_END(zero_tp_place_destroy)
-    zero_tp_place found = {.n_ranks = data.size, .rank = rank / T};
+    zero_tp_place found = {.n_ranks = N, .rank = group % N, .stage = group / N};
     ZERO_TRY(zero_member_layout(&data, world, &found.data));
-    ZERO_TRY(zero_member_layout(&group, world, &found.group));
+    ZERO_TRY(zero_member_layout(&tps, world, &found.group));
+    ZERO_TRY(zero_member_layout(&stages, world, &found.stages));
     ZERO_GIVE(place, found);
     return ZERO_OK;
 }
@@ -75,6 +78,7 @@ void zero_tp_place_destroy(zero_tp_place *place)
 {
     zero_layout_destroy(&place->data);
     zero_layout_destroy(&place->group);
+    zero_layout_destroy(&place->stages);
     *place = (zero_tp_place){0};
 }
 

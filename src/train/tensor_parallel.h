@@ -37,15 +37,18 @@ ZERO_NODISCARD zero_status zero_tp_check_nodes(const zero_tp *tp, const zero_lay
 ZERO_NODISCARD zero_status zero_tp_cut(const zero_tp *tp, const zero_model *whole, int rank,
                                        zero_model *made, const zero_model **part);
 
-/* The place of a rank in both of its groups. */
+/* The place of a rank in its groups. */
 typedef struct {
-    int n_ranks, rank;       /* N and d, of the ZeRO group */
-    zero_layout data, group; /* the nodes of the ZeRO group and of the TP group; owned */
+    int n_ranks, rank; /* N and d, of the ZeRO group */
+    int stage;         /* of a pipeline */
+    /* The nodes of the ZeRO group, of the TP group and of the pipeline's stages; owned. */
+    zero_layout data, group, stages;
 } zero_tp_place;
 
-/* ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status zero_tp_find_place(const zero_tp *tp, const zero_layout *world,
-                                              int rank, zero_tp_place *place);
+/* With pp stages of a pipeline. ZERO_ERR_NOMEM. */
+ZERO_NODISCARD zero_status zero_tp_find_place(const zero_tp *tp, int pp,
+                                              const zero_layout *world, int rank,
+                                              zero_tp_place *place);
 void zero_tp_place_destroy(zero_tp_place *place); /* accepts a zeroed one */
 
 /* T, of which 0 counts as 1. */

@@ -48,8 +48,8 @@ TEST(any_groups_read_what_any_others_wrote)
 /* Also where a row of columns lies in four shards, or part of a rank's row in one. */
 TEST(each_extent_is_read_once)
 {
-    const zero_state_layout wide = {ZERO_PARTITION_SLICE, 8, 4, 4, 0},
-                            alone = {ZERO_PARTITION_SLICE, 1, 1, 1, 0};
+    const zero_state_layout wide = {ZERO_PARTITION_SLICE, 8, 4, 4, 0, 1, NULL},
+                            alone = {ZERO_PARTITION_SLICE, 1, 1, 1, 0, 1, NULL};
     zero_model whole;
     assert_ok(cut_model_describe_long(TIMES, &whole));
     uint64_t data = (uint64_t)whole.n_params * ZERO_STATES * sizeof(float);

@@ -136,7 +136,7 @@ static zero_state_table table_of(int n, const zero_tensor *tensors,
                                  zero_partition_scheme scheme, int n_ranks, int tp)
 {
     zero_state_table t;
-    zero_state_layout layout = {scheme, n_ranks, tp, tp > 1 ? 2 * tp : 1, 0};
+    zero_state_layout layout = {scheme, n_ranks, tp, tp > 1 ? 2 * tp : 1, 0, 1, NULL};
     zero_status st = zero_state_table_init(&t, n, tensors, &layout);
     if (st != ZERO_OK) print_error("%s\n", zero_last_error());
     assert_ok(st);
@@ -210,8 +210,8 @@ TEST(an_extent_of_the_longest_name_and_tensor_has_its_name_whole)
     zero_tensor tensor = {.rows = 1, .cols = INT64_C(1) << 62, .cut = ZERO_CUT_COLS};
     char name[ZERO_EXTENT_NAME], expected[2 * ZERO_EXTENT_NAME];
     memset(tensor.name, 'n', sizeof tensor.name - 1);
-    zero_state_layout shared = {ZERO_PARTITION_SLICE, ZERO_TP_MOST, ZERO_TP_MOST,
-                                ZERO_TP_MOST, 0};
+    zero_state_layout shared = {
+        ZERO_PARTITION_SLICE, ZERO_TP_MOST, ZERO_TP_MOST, ZERO_TP_MOST, 0, 1, NULL};
     zero_state_table t = table_of(1, &tensor, ZERO_PARTITION_SLICE, 1, 1), cut;
     assert_ok(zero_state_table_init(&cut, 1, &tensor, &shared));
     zero_extent x = {0, (ZERO_STATES - 1), tensor.cols - 1, tensor.cols};
@@ -239,20 +239,20 @@ static void refuses_layout(int n, const zero_tensor *tensors,
 
 static void refuses(int n, const zero_tensor *tensors, int n_ranks, const char *text)
 {
-    zero_state_layout layout = {ZERO_PARTITION_SLICE, n_ranks, 1, 1, 0};
+    zero_state_layout layout = {ZERO_PARTITION_SLICE, n_ranks, 1, 1, 0, 1, NULL};
     refuses_layout(n, tensors, &layout, text);
 }
 
 static void refuses_groups(int n_ranks, int tp, int slices, const char *text)
 {
     const zero_tensor a = {.name = "a", .rows = 4096, .cols = 3};
-    zero_state_layout layout = {ZERO_PARTITION_SLICE, n_ranks, tp, slices, 0};
+    zero_state_layout layout = {ZERO_PARTITION_SLICE, n_ranks, tp, slices, 0, 1, NULL};
     refuses_layout(1, &a, &layout, text);
 }
 
 static void refuses_cut(zero_tensor tensor, const char *text)
 {
-    zero_state_layout layout = {ZERO_PARTITION_SLICE, 8, 2, 4, 0};
+    zero_state_layout layout = {ZERO_PARTITION_SLICE, 8, 2, 4, 0, 1, NULL};
     refuses_layout(1, &tensor, &layout, text);
 }
 
@@ -334,8 +334,8 @@ TEST(work_without_limit_is_refused)
     zero_state_table_destroy(&t);
     const int n = (int)(ZERO_PARTS_MOST / ZERO_TP_MOST) + 1;
     zero_tensor *more = calloc((size_t)n, sizeof *more);
-    zero_state_layout layout = {ZERO_PARTITION_SLICE, ZERO_TP_MOST, ZERO_TP_MOST,
-                                ZERO_TP_MOST, 0};
+    zero_state_layout layout = {
+        ZERO_PARTITION_SLICE, ZERO_TP_MOST, ZERO_TP_MOST, ZERO_TP_MOST, 0, 1, NULL};
     assert_fails(zero_state_table_init(&t, n, more, &layout), ZERO_ERR_FORMAT,
                  "and 4194304 in a TP group");
     free(more);

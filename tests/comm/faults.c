@@ -289,7 +289,7 @@ static zero_status run_mode(const char *name, double limit)
         ZERO_TRY(zero_launch_start(NULL, NULL));
         ZERO_TRY(zero_comm_world(&world));
         if (modes[i].tp > 0)
-            ZERO_TRY(zero_comm_divide(&world, modes[i].tp, modes[i].shard));
+            ZERO_TRY(zero_comm_divide(&world, modes[i].tp, modes[i].shard, 1));
         ZERO_TRY(zero_watch_start(&world, limit));
         ZERO_TRY(modes[i].run());
         ZERO_TRY(zero_comm_stop_helpers(&world));

@@ -20,7 +20,7 @@ TEST(ranks_are_neighbours_in_tp_and_strided_in_zero)
 {
     for (int tp = 2; tp <= test_size; tp++) {
         if (test_size % tp != 0) continue;
-        all_ok(zero_comm_divide(&world, tp, 0));
+        all_ok(zero_comm_divide(&world, tp, 0, 1));
         zero_comm *t = zero_comm_tp(&world), *d = zero_comm_data(&world);
         assert_all(t->size == tp && t->rank == test_rank % tp);
         assert_all(d->size == test_size / tp && d->rank == test_rank / tp);
@@ -57,12 +57,30 @@ static void check_hybrid(int tp, int shard)
     assert_all(adds_up_to(r, k * lowest + shard * tp * (k * (k - 1) / 2)));
 }
 
+/* Stage s has the ranks from s * N on. */
+TEST(pipeline_groups_have_a_rank_of_each_stage)
+{
+    for (int pp = 2; pp <= test_size; pp++) {
+        const int n = test_size / pp;
+        if (test_size % pp != 0) continue;
+        all_ok(zero_comm_divide(&world, 1, 0, pp));
+        zero_comm *p = zero_comm_pipe(&world), *d = zero_comm_data(&world);
+        assert_all(p && p->size == pp && p->rank == test_rank / n);
+        assert_all(d->size == n && d->rank == test_rank % n);
+        assert_all(zero_comm_shard(&world) == d && !zero_comm_tp(&world));
+        assert_all(adds_up_to(p, pp * (test_rank % n) + n * (pp * (pp - 1) / 2)));
+        assert_all(adds_up_to(d, n * (test_rank / n * n) + n * (n - 1) / 2));
+        zero_comm_destroy(&world);
+        all_ok(zero_comm_world(&world));
+    }
+}
+
 TEST(shard_groups_are_neighbours_of_a_zero_group)
 {
     for (int tp = 1; tp <= test_size; tp++)
         for (int shard = 1; test_size % tp == 0 && shard < test_size / tp; shard *= 2) {
             if (test_size / tp % shard != 0) continue;
-            all_ok(zero_comm_divide(&world, tp, shard));
+            all_ok(zero_comm_divide(&world, tp, shard, 1));
             check_hybrid(tp, shard);
             zero_comm_destroy(&world);
             all_ok(zero_comm_world(&world));
@@ -80,8 +98,8 @@ TEST(a_group_that_is_not_divided_is_its_own_zero_and_shard_group)
 {
     assert_all(is_alone());
     zero_traffic before = world.traffic[ZERO_CONTROL];
-    all_ok(zero_comm_divide(&world, 1, 0));
-    all_ok(zero_comm_divide(&world, 1, test_size));
+    all_ok(zero_comm_divide(&world, 1, 0, 1));
+    all_ok(zero_comm_divide(&world, 1, test_size, 1));
     assert_all(memcmp(&before, &world.traffic[ZERO_CONTROL], sizeof before) == 0);
     assert_all(is_alone());
 }
@@ -89,7 +107,7 @@ TEST(a_group_that_is_not_divided_is_its_own_zero_and_shard_group)
 TEST(a_shard_group_of_all_zero_ranks_is_the_zero_group)
 {
     if (test_size % 2 != 0) return;
-    all_ok(zero_comm_divide(&world, 2, test_size / 2));
+    all_ok(zero_comm_divide(&world, 2, test_size / 2, 1));
     assert_all(zero_comm_data(&world)->size == test_size / 2);
     assert_all(zero_comm_shard(&world) == zero_comm_data(&world));
     assert_all(!zero_comm_replicas(&world) && world.n_parts == 2);
@@ -97,7 +115,7 @@ TEST(a_shard_group_of_all_zero_ranks_is_the_zero_group)
 
 static void refused(int tp, int shard, const char *why)
 {
-    assert_all(zero_comm_divide(&world, tp, shard) == ZERO_ERR_INVALID);
+    assert_all(zero_comm_divide(&world, tp, shard, 1) == ZERO_ERR_INVALID);
     if (!strstr(zero_last_error(), why)) print_error("%s\n", zero_last_error());
     all_told(why);
 }
@@ -109,13 +127,15 @@ TEST(impossible_divisions_are_refused_with_the_numbers)
              test_size + 1);
     refused(test_size + 1, 0, why);
     refused(0, 0, "into TP groups of 0");
+    assert_all(zero_comm_divide(&world, 1, 0, test_size + 1) == ZERO_ERR_INVALID);
+    all_told("pipeline stages of TP groups of 1");
     if (test_size == 1) return;
     all_ok(zero_watch_start(&world, 30.0));
     refused(test_size, 0, "divide it before they start");
     all_ok(zero_watch_stop(&world));
-    all_ok(zero_comm_divide(&world, test_size, 0));
+    all_ok(zero_comm_divide(&world, test_size, 0, 1));
     refused(test_size, 0, "is divided already");
-    assert_all(zero_comm_divide(zero_comm_tp(&world), test_size, 0) == ZERO_ERR_INVALID);
+    assert_all(zero_comm_divide(zero_comm_tp(&world), test_size, 0, 1) == ZERO_ERR_INVALID);
 }
 
 /* Three of six ranks are no subtree: sums over replicas of three would have other bits. */
@@ -133,7 +153,7 @@ TEST(impossible_shard_groups_are_refused_with_the_choices)
     if (test_size == 8) refused(2, 8, "expected one of 1, 2, 4 (4, or a power of two");
     assert_all(is_alone());
     if (test_size == 1) return;
-    all_ok(zero_comm_divide(&world, 1, 1));
+    all_ok(zero_comm_divide(&world, 1, 1, 1));
     refused(1, 1, "is divided already");
     refused(test_size, 0, "is divided already");
 }
@@ -143,7 +163,7 @@ TEST(helpers_work_on_the_whole_only)
     if (test_size == 1) return;
     bool is_hybrid = test_size == 8;
     int tp = is_hybrid ? 2 : test_size, shard = is_hybrid ? 2 : 0;
-    all_ok(zero_comm_divide(&world, tp, shard));
+    all_ok(zero_comm_divide(&world, tp, shard, 1));
     if (is_hybrid) {
         assert_all(zero_watch_start(zero_comm_shard(&world), 9.0) == ZERO_ERR_INVALID);
         assert_all(zero_check_start(zero_comm_replicas(&world)) == ZERO_ERR_INVALID);
@@ -159,7 +179,7 @@ TEST(parts_have_the_nodes_that_the_whole_pretends)
     if (test_size < 4 || test_size % 2 != 0) return;
     all_ok(zero_comm_pretend_blocks(&world, 2));
     bool fits = test_size % 4 == 0;
-    all_ok(zero_comm_divide(&world, 2, 0));
+    all_ok(zero_comm_divide(&world, 2, 0, 1));
     assert_all(zero_comm_pretend_blocks(&world, 1) == ZERO_ERR_INVALID);
     const zero_layout *tp = &zero_comm_tp(&world)->layout;
     const zero_layout *data = &zero_comm_data(&world)->layout;
@@ -177,7 +197,7 @@ TEST(replicas_are_on_several_nodes_and_shard_groups_on_one)
     if (test_size != 8) return;
     for (int tp = 1; tp <= 2; tp++) {
         all_ok(zero_comm_pretend_blocks(&world, 2));
-        all_ok(zero_comm_divide(&world, tp, 4 / tp));
+        all_ok(zero_comm_divide(&world, tp, 4 / tp, 1));
         assert_all(zero_comm_shard(&world)->layout.n_nodes == 1);
         const zero_layout *replicas = &zero_comm_replicas(&world)->layout;
         assert_all(replicas->size == 2 && replicas->n_nodes == 2);
@@ -274,7 +294,7 @@ static void meet_in_a_circle(int tp, int shard, bool is_circle)
 {
     jobs all;
     bool done = false;
-    all_ok(zero_comm_divide(&world, tp, shard));
+    all_ok(zero_comm_divide(&world, tp, shard, 1));
     jobs_open(&all, ZERO_ALGORITHM_P2P);
     int first = find_first();
     jobs_fill(&all, 1);
@@ -330,7 +350,7 @@ static bool is_on_one_node(void)
 
 static void run_all_crosswise(int tp, int shard, uint64_t trials)
 {
-    all_ok(zero_comm_divide(&world, tp, shard));
+    all_ok(zero_comm_divide(&world, tp, shard, 1));
     for (int a = 0; a < ZERO_ALGORITHMS; a++) {
         if (a == ZERO_ALGORITHM_SHM && !is_on_one_node()) continue;
         jobs all;

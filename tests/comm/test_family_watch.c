@@ -30,7 +30,7 @@ static int set_up_family(void **state)
 {
     static family f;
     if (set_up(state) != 0 || test_size < 4 || test_size % 2 != 0) return 1;
-    if (zero_comm_divide(&world, 2, 0) != ZERO_OK) return 1;
+    if (zero_comm_divide(&world, 2, 0, 1) != ZERO_OK) return 1;
     f.tp = family_open(zero_comm_tp(&world));
     f.data = family_open(zero_comm_data(&world));
     *state = &f;

@@ -148,7 +148,7 @@ TEST(parts_of_a_family_write_to_one_ring)
     gather of_tp, of_data;
     if (test_size % 2 != 0) return;
     all_ok(zero_comm_from(MPI_COMM_WORLD, &whole));
-    all_ok(zero_comm_divide(&whole, 2, 0));
+    all_ok(zero_comm_divide(&whole, 2, 0, 1));
     zero_comm *tp = zero_comm_tp(&whole), *data = zero_comm_data(&whole);
     gather_open(&of_tp, tp);
     gather_open(&of_data, data);

@@ -21,7 +21,7 @@ static int set_up_family(void **state)
 {
     static family f;
     if (set_up(state) != 0 || (test_size != 6 && test_size != 8)) return 1;
-    if (zero_comm_divide(&world, test_size == 8 ? 2 : 1, 2) != ZERO_OK) return 1;
+    if (zero_comm_divide(&world, test_size == 8 ? 2 : 1, 2, 1) != ZERO_OK) return 1;
     f.n = world.n_parts;
     for (int i = 0; i < f.n; i++) f.parts[i] = family_open(&world.parts[i]);
     f.shard = &f.parts[f.n - 2];
@@ -275,7 +275,7 @@ TEST(the_check_of_groups_of_one_rank_stops_too)
     bool any;
     zero_comm group;
     all_ok(zero_comm_world(&group));
-    all_ok(zero_comm_divide(&group, 1, 1));
+    all_ok(zero_comm_divide(&group, 1, 1, 1));
     all_ok(zero_check_start(&group));
     assert_all(!zero_comm_shard(&group)->check && zero_comm_replicas(&group)->check);
     zero_status st =

@@ -191,7 +191,7 @@ TEST(small_messages_reach_all_ranks)
 
 static bool divides(rank *r)
 {
-    if (zero_comm_divide(&r->comm, 2, 0) != ZERO_OK) return false;
+    if (zero_comm_divide(&r->comm, 2, 0, 1) != ZERO_OK) return false;
     zero_comm *data = zero_comm_data(&r->comm), *tp = zero_comm_tp(&r->comm);
     int64_t in_data = r->comm.rank, in_tp = r->comm.rank;
     bool ok = data->size == r->comm.size / 2 && data->rank == r->comm.rank / 2;

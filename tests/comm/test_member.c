@@ -11,9 +11,11 @@ static void for_all(void (*law)(const zero_division *d))
 {
     for (int size = 1; size <= MOST; size++)
         for (int tp = 1; tp <= size; tp++)
-            for (int shard = 1; size % tp == 0 && shard <= size / tp; shard++)
-                if (size / tp % shard == 0)
-                    law(&(zero_division){.size = size, .tp = tp, .shard = shard});
+            for (int pp = 1; size % tp == 0 && pp <= size / tp; pp++)
+                for (int shard = 1; size / tp % pp == 0 && shard <= size / tp / pp; shard++)
+                    if (size / tp / pp % shard == 0)
+                        law(&(zero_division){
+                            .size = size, .tp = tp, .shard = shard, .pp = pp});
 }
 
 static void check_tiling(const zero_division *d, zero_family_part part)
@@ -51,12 +53,12 @@ TEST(the_groups_of_each_part_tile_the_whole)
     for_all(check_tilings);
 }
 
-/* Rank (k * R + j) * T + p is rank p, k * R + j, j and k of its groups. */
+/* Rank (s * N + k * R + j) * T + p is rank p, k * R + j, j, k and s of its groups. */
 static void check_places(const zero_division *d)
 {
-    const int tp = d->tp, shard = d->shard, n = d->size / tp;
+    const int tp = d->tp, shard = d->shard, n = d->size / tp / d->pp;
     for (int r = 0; r < d->size; r++) {
-        int p = r % tp, j = r / tp % shard, k = r / tp / shard;
+        int p = r % tp, j = r / tp % shard, k = r / tp % n / shard;
         zero_member t = zero_member_of(ZERO_TP_GROUP, d, r);
         zero_member z = zero_member_of(ZERO_DATA_GROUP, d, r);
         zero_member s = zero_member_of(ZERO_SHARD_GROUP, d, r);
@@ -66,6 +68,9 @@ static void check_places(const zero_division *d)
         assert_int_equal(zero_member_rank(&z, k * shard + j), r);
         assert_int_equal(zero_member_rank(&s, j), r);
         assert_int_equal(zero_member_rank(&c, k), r);
+        zero_member stages = zero_member_of(ZERO_PIPE_GROUP, d, r);
+        assert_int_equal(stages.size, d->pp);
+        assert_int_equal(zero_member_rank(&stages, r / tp / n), r);
     }
 }
 
@@ -76,9 +81,10 @@ TEST(a_rank_has_the_place_that_the_picture_says)
 
 static void check_parts(const zero_division *d)
 {
-    bool has_tp = d->tp > 1, is_hybrid = d->shard < d->size / d->tp;
+    bool has_tp = d->tp > 1, is_hybrid = d->shard < d->size / d->tp / d->pp;
     assert_int_equal(zero_division_has(d, ZERO_TP_GROUP), has_tp);
-    assert_int_equal(zero_division_has(d, ZERO_DATA_GROUP), has_tp);
+    assert_int_equal(zero_division_has(d, ZERO_DATA_GROUP), has_tp || d->pp > 1);
+    assert_int_equal(zero_division_has(d, ZERO_PIPE_GROUP), d->pp > 1);
     assert_int_equal(zero_division_has(d, ZERO_SHARD_GROUP), is_hybrid);
     assert_int_equal(zero_division_has(d, ZERO_REPLICA_GROUP), is_hybrid);
     assert_true(zero_division_has(d, ZERO_WHOLE));
@@ -102,7 +108,7 @@ TEST(the_whole_is_zeroed)
 
 TEST(a_part_has_the_nodes_of_its_ranks)
 {
-    const int ids[8] = {0, 0, 0, 0, 1, 1, 1, 1}, nodes[5] = {2, 1, 2, 1, 2};
+    const int ids[8] = {0, 0, 0, 0, 1, 1, 1, 1}, nodes[6] = {2, 1, 2, 1, 2, 1};
     zero_division d = {.size = 8, .tp = 2, .shard = 2};
     zero_layout whole, layout;
     assert_ok(zero_layout_init(&whole, 8, ids));
@@ -126,24 +132,32 @@ static void named(zero_family_part part, zero_division d, int rank, const char *
 
 TEST(groups_are_named_by_the_ranks_of_the_whole)
 {
-    const zero_division hybrid = {8, 1, 4}, tp = {6, 2, 3}, both = {8, 2, 2};
+    const zero_division hybrid = {8, 1, 4, 1}, tp = {6, 2, 3, 1}, both = {8, 2, 2, 1};
     named(ZERO_WHOLE, both, 5, "");
     named(ZERO_TP_GROUP, tp, 2, " in the TP group of ranks 2-3");
     named(ZERO_DATA_GROUP, tp, 2, " in the ZeRO group of ranks 0,2,4");
-    named(ZERO_DATA_GROUP, (zero_division){4, 4, 1}, 2, " in the ZeRO group of rank 2");
+    named(ZERO_DATA_GROUP, (zero_division){4, 4, 1, 1}, 2, " in the ZeRO group of rank 2");
     named(ZERO_SHARD_GROUP, hybrid, 2, " in the shard group of ranks 0-3");
     named(ZERO_REPLICA_GROUP, hybrid, 5, " in the replica group of ranks 1,5");
     named(ZERO_SHARD_GROUP, both, 7, " in the shard group of ranks 5,7");
-    named(ZERO_SHARD_GROUP, (zero_division){4, 1, 1}, 3, " in the shard group of rank 3");
-    named(ZERO_REPLICA_GROUP, (zero_division){20, 2, 2}, 6,
+    named(ZERO_SHARD_GROUP, (zero_division){4, 1, 1, 1}, 3,
+          " in the shard group of rank 3");
+    named(ZERO_PIPE_GROUP, (zero_division){6, 1, 2, 3}, 3,
+          " in the pipeline group of ranks 1,3,5");
+    named(ZERO_DATA_GROUP, (zero_division){6, 1, 2, 3}, 3,
+          " in the ZeRO group of ranks 2-3");
+    named(ZERO_REPLICA_GROUP, (zero_division){20, 2, 2, 1}, 6,
           " in the replica group of ranks 2,6,...,18");
 }
 
 TEST(several_groups_of_a_part_are_named_together)
 {
-    static const char *const expected[ZERO_FAMILY_PARTS] = {
-        "", " in their TP groups", " in their ZeRO groups", " in their shard groups",
-        " in their replica groups"};
+    static const char *const expected[ZERO_FAMILY_PARTS] = {"",
+                                                            " in their TP groups",
+                                                            " in their ZeRO groups",
+                                                            " in their shard groups",
+                                                            " in their replica groups",
+                                                            " in their pipeline groups"};
     zero_division d = {.size = 8, .tp = 2, .shard = 2};
     for (int p = ZERO_TP_GROUP; p < ZERO_FAMILY_PARTS; p++) {
         char text[ZERO_MEMBER_TEXT];

@@ -74,7 +74,7 @@ static void expect(const job *j, const char *suspects, const char *state)
 
 TEST(a_rank_that_skips_a_join_is_named)
 {
-    job j = {.divided = {4, 2, 2}};
+    job j = {.divided = {4, 2, 2, 1}};
     stand(&j, 0, ZERO_DATA_GROUP, 0, 4, 4);
     stand(&j, 1, ZERO_WHOLE, 1, 4, 4);
     stand(&j, 2, ZERO_TP_GROUP, 0, 4, 3);
@@ -91,7 +91,7 @@ TEST(a_rank_that_skips_a_join_is_named)
 
 TEST(a_rank_that_skips_an_operation_of_its_zero_group_is_named)
 {
-    job j = {.divided = {6, 2, 3}};
+    job j = {.divided = {6, 2, 3, 1}};
     for (int r = 0; r < 6; r++) stand(&j, r, ZERO_WHOLE, 1, 4, 4);
     stand(&j, 1, ZERO_DATA_GROUP, 0, 4, 4);
     stand(&j, 3, ZERO_DATA_GROUP, 0, 4, 4);
@@ -105,7 +105,7 @@ TEST(a_rank_that_skips_an_operation_of_its_zero_group_is_named)
 
 TEST(only_ranks_that_wait_for_no_other_are_behind)
 {
-    job j = {.divided = {6, 3, 2}};
+    job j = {.divided = {6, 3, 2, 1}};
     for (int r = 0; r < 6; r++) stand(&j, r, ZERO_TP_GROUP, 1, 4, 4);
     for (int r = 0; r < 2; r++) stand(&j, r, ZERO_DATA_GROUP, 1, 4, 5);
     stand(&j, 2, ZERO_TP_GROUP, 1, 4, 4);
@@ -126,7 +126,7 @@ TEST(only_ranks_that_wait_for_no_other_are_behind)
 /* Part 0 alone may compare or write something: no rank has left out an operation then. */
 TEST(zero_groups_may_begin_more_than_others)
 {
-    job j = {.divided = {4, 2, 2}};
+    job j = {.divided = {4, 2, 2, 1}};
     stand(&j, 0, ZERO_WHOLE, 2, 4, 9);
     stand(&j, 1, ZERO_WHOLE, 3, 4, 4);
     stand(&j, 2, ZERO_WHOLE, 2, 4, 9);
@@ -140,7 +140,7 @@ TEST(zero_groups_may_begin_more_than_others)
 /* Rank 7 goes on to the sum over replicas, which adds what it has, and to a vote. */
 TEST(a_rank_that_skips_a_reduction_is_named)
 {
-    job j = {.divided = {8, 1, 2}};
+    job j = {.divided = {8, 1, 2, 1}};
     for (int r = 0; r < 6; r += 2) stand_hybrid(&j, r, ZERO_REPLICA_GROUP, 0, 4, 4);
     for (int r = 1; r < 6; r += 2) stand_hybrid(&j, r, ZERO_WHOLE, 1, 4, 4);
     stand_hybrid(&j, 6, ZERO_SHARD_GROUP, 0, 4, 3);
@@ -156,7 +156,7 @@ TEST(a_rank_that_skips_a_reduction_is_named)
 
 TEST(a_rank_that_skips_a_sum_over_replicas_is_named)
 {
-    job j = {.divided = {6, 1, 2}};
+    job j = {.divided = {6, 1, 2, 1}};
     for (int r = 0; r < 6; r += 2) stand_hybrid(&j, r, ZERO_WHOLE, 1, 4, 4);
     for (int r = 1; r < 4; r += 2) stand_hybrid(&j, r, ZERO_REPLICA_GROUP, 0, 4, 4);
     stand_hybrid(&j, 5, ZERO_WHOLE, 1, 4, 3);
@@ -169,12 +169,13 @@ TEST(a_rank_that_skips_a_sum_over_replicas_is_named)
 /* In each step: TP group, shard group, replica group, ZeRO group, all ranks. */
 TEST(a_rank_of_four_groups_that_skips_a_reduction_is_named)
 {
-    job j = {.divided = {8, 2, 2}};
-    const int done[] = {1, 4, 4, 4, 4}, skips[] = {0, 4, 4, 3, 4},
-              waits[] = {0, 4, 3, 4, 3};
+    job j = {.divided = {8, 2, 2, 1}};
+    const int done[ZERO_FAMILY_PARTS] = {1, 4, 4, 4, 4},
+              skips[ZERO_FAMILY_PARTS] = {0, 4, 4, 3, 4},
+              waits[ZERO_FAMILY_PARTS] = {0, 4, 3, 4, 3};
     for (int r = 0; r < 8; r += 2) stand_in(&j, r, ZERO_WHOLE, done);
-    stand_in(&j, 1, ZERO_REPLICA_GROUP, (int[]){0, 4, 3, 4, 4});
-    stand_in(&j, 3, ZERO_DATA_GROUP, (int[]){0, 4, 4, 4, 4});
+    stand_in(&j, 1, ZERO_REPLICA_GROUP, (int[ZERO_FAMILY_PARTS]){0, 4, 3, 4, 4});
+    stand_in(&j, 3, ZERO_DATA_GROUP, (int[ZERO_FAMILY_PARTS]){0, 4, 4, 4, 4});
     stand_in(&j, 5, ZERO_SHARD_GROUP, waits);
     stand_in(&j, 7, ZERO_DATA_GROUP, skips);
     judge(&j);
@@ -188,7 +189,7 @@ TEST(a_rank_of_four_groups_that_skips_a_reduction_is_named)
 
 TEST(a_late_rank_of_a_replica_group_is_behind)
 {
-    job j = {.divided = {6, 1, 2}};
+    job j = {.divided = {6, 1, 2, 1}};
     for (int r = 0; r < 6; r += 2) stand_hybrid(&j, r, ZERO_SHARD_GROUP, 0, 5, 4);
     for (int r = 1; r < 6; r += 2) stand_hybrid(&j, r, ZERO_REPLICA_GROUP, 0, 4, 4);
     stand_hybrid(&j, 3, ZERO_REPLICA_GROUP, 0, 4, 3);
@@ -202,17 +203,18 @@ TEST(a_late_rank_of_a_replica_group_is_behind)
 /* Replica 0 alone writes a checkpoint: no rank has left out an operation then. */
 TEST(shard_groups_may_begin_more_than_others)
 {
-    job j = {.divided = {8, 2, 2}};
+    job j = {.divided = {8, 2, 2, 1}};
     for (int r = 0; r < 8; r++)
         stand_in(&j, r, ZERO_WHOLE,
-                 r < 4 ? (int[]){2, 4, 4, 9, 4} : (int[]){3, 4, 4, 4, 4});
+                 r < 4 ? (int[ZERO_FAMILY_PARTS]){2, 4, 4, 9, 4}
+                       : (int[ZERO_FAMILY_PARTS]){3, 4, 4, 4, 4});
     judge(&j);
     assert_null(strstr(j.text.chars, "left out"));
 }
 
 TEST(a_group_that_was_never_divided_reads_as_ever)
 {
-    job j = {.divided = {4, 1, 4}};
+    job j = {.divided = {4, 1, 4, 1}};
     for (int r = 0; r < 4; r++) {
         stand(&j, r, ZERO_WHOLE, 7, 0, 0);
         j.all[r].unit = 3;
@@ -253,7 +255,7 @@ static void stand_among(job *j, int rank, int64_t number, const char *first, int
 /* A mesh of 2 x 2: all others wait for rank 3, or for one that does. */
 TEST(the_rank_that_waits_for_nobody_is_behind)
 {
-    job j = {.divided = {4, 1, 4}};
+    job j = {.divided = {4, 1, 4, 1}};
     stand_among(&j, 0, 7, "shard 0", 8, "replicas 0", 7);
     stand_among(&j, 1, 6, "replicas 1", 7, "shard 0", 7);
     stand_among(&j, 2, 7, "shard 1", 8, "replicas 0", 7);
@@ -273,19 +275,19 @@ TEST(the_rank_that_waits_for_nobody_is_behind)
 /* Nobody is behind in numbers; of two ranks the higher one is named. */
 TEST(a_rank_in_another_operation_than_most_is_elsewhere)
 {
-    job j = {.divided = {3, 1, 3}};
+    job j = {.divided = {3, 1, 3, 1}};
     for (int r = 0; r < 3; r++) stand_among(&j, r, 4, "world", 5, "mesh", 0);
     j.all[1].count = 50;
     judge(&j);
     expect(&j, "rank 1 is elsewhere", "rank 1: waiting for all-reduce 4 of 50 fp32");
-    j.divided = (zero_division){2, 1, 2};
+    j.divided = (zero_division){2, 1, 2, 1};
     judge(&j);
     expect(&j, "rank 1 is elsewhere", "rank 0: waiting for all-reduce 4 of 100 fp32");
 }
 
 TEST(ranks_that_wait_in_a_circle_are_named)
 {
-    job j = {.divided = {3, 1, 3}};
+    job j = {.divided = {3, 1, 3, 1}};
     stand_among(&j, 0, 2, "a", 3, "b", 5);
     stand_among(&j, 1, 5, "b", 6, "a", 2);
     stand_among(&j, 2, 1, "c", 2, "d", 0);
@@ -298,7 +300,7 @@ TEST(ranks_that_wait_in_a_circle_are_named)
 /* Ranks that are not in a group are not awaited there. */
 TEST(a_rank_that_computes_while_others_open_a_group_is_behind)
 {
-    job j = {.divided = {3, 1, 3}};
+    job j = {.divided = {3, 1, 3, 1}};
     for (int r = 0; r < 3; r++) stand_among(&j, r, r == 1 ? -1 : 0, "mesh", 0, "world", 2);
     for (int r = 0; r < 3; r += 2) j.all[r].kind = ZERO_OPERATION_OPENING;
     judge(&j);

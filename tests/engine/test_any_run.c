@@ -29,6 +29,7 @@ typedef struct {
     /* The same ranks, on 1, 2 and 3 nodes, in TP groups, in shard groups of all, 1 and 2 */
     zero_comm comm[NODES][DEGREES][SHARDS];
     zero_comm first[RANKS + 1]; /* the first n ranks */
+    zero_comm piped[DEGREES];   /* in pipelines of 1 to 4 stages; one stage: none */
     test_rounds rounds;
 } job;
 
@@ -74,6 +75,7 @@ static zero_traffic moved_by(zero_comm *comm, zero_op op)
     const zero_collective_kind *kinds =
         op == ZERO_OP_REDUCE ? zero_reduce_kinds : zero_gather_kinds;
     if (op == ZERO_OP_JOIN) return moved_in(zero_comm_tp(comm));
+    if (op == ZERO_OP_SEND) return moved_in(zero_comm_pipe(comm));
     if (op == ZERO_OP_ALL_REDUCE) return moved_in(zero_comm_replicas(comm));
     zero_traffic sum = shard->traffic[kinds[0]];
     zero_traffic_add(&sum, 1, &shard->traffic[kinds[1]]);
@@ -89,6 +91,7 @@ static const struct {
     {ZERO_OP_ALL_REDUCE, "reductions over replicas move something else"},
     {ZERO_OP_GATHER, "gathers move something else"},
     {ZERO_OP_JOIN, "joins move something else"},
+    {ZERO_OP_SEND, "stages send something else"},
 };
 enum { LINES = COUNT(ledger) };
 
@@ -98,10 +101,11 @@ static bool check_traffic(const zero_engine *e, zero_op op, zero_traffic before,
     zero_traffic planned = zero_engine_planned_traffic(e, op), measured, more;
     zero_duration duration;
     zero_engine_measured_traffic(e, op, &measured, &duration);
-    /* A TP group has COLLECTs, too. The engine counts both from its own start. */
-    if (op == ZERO_OP_JOIN) {
-        zero_traffic collected = zero_engine_planned_traffic(e, ZERO_OP_COLLECT);
-        zero_engine_measured_traffic(e, ZERO_OP_COLLECT, &more, &duration);
+    /* Also COLLECTs, or RECEIVEs. The engine counts both from its own start. */
+    if (op == ZERO_OP_JOIN || op == ZERO_OP_SEND) {
+        const zero_op also = op == ZERO_OP_JOIN ? ZERO_OP_COLLECT : ZERO_OP_RECEIVE;
+        zero_traffic collected = zero_engine_planned_traffic(e, also);
+        zero_engine_measured_traffic(e, also, &more, &duration);
         if (memcmp(&collected, &more, sizeof more) != 0) return false;
         zero_traffic_add(&planned, 1, &collected);
         zero_traffic_add(&measured, 1, &more);
@@ -188,7 +192,7 @@ static zero_status walk_everything(zero_engine *e, const drawn *w, outcome *out)
         ZERO_TRY(step(e, w, 2, false, out));
         out->skipped = e->skipped;
     }
-    ZERO_TRY(test_generate_text(e, &how, 1, WORDS, out->text));
+    if (!w->is_piped) ZERO_TRY(test_generate_text(e, &how, 1, WORDS, out->text));
     out->has_cache = zero_schedule_has_cache(&e->schedule);
     ZERO_TRY(zero_engine_evaluate(e, &source, &out->evaluated[1]));
     return w->plan.forward_only ? ZERO_OK : zero_engine_settle(e);
@@ -344,6 +348,23 @@ TEST(every_run_does_what_was_planned_and_has_the_bits_of_the_plainest)
     }
 }
 
+TEST(every_pipeline_does_what_was_planned_and_has_the_bits_of_the_plainest)
+{
+    job *j = *state;
+    for (int64_t i = 0; i < j->rounds.count / 4; i++) {
+        dice d = {.rng = {j->rounds.seed + 1, ZERO_RNG_TEST, 0, (uint64_t)i, 0}};
+        drawn w = {.number = i, .slices = 1, .is_piped = true};
+        zero_comm *comm = &j->piped[1 + roll(&d, DEGREES - 1)];
+        draw_shape(&d, 1, (zero_type)(i % 3), &w.whole);
+        if (comm->size > 0 && zero_comm_pipe(comm)->size <= w.whole.n_units - 2) {
+            draw_plan(&d, &w.whole, comm, &w);
+            draw_stages(&d, &w);
+            check(j, comm, &w);
+        }
+        zero_model_destroy(&w.whole);
+    }
+}
+
 static size_t needed_in_stage(zero_plan_input plan, int stage)
 {
     plan.stage = stage;
@@ -392,7 +413,7 @@ static void open_group(job *j, int k, int tp, int shard)
     zero_comm *comm = &j->comm[k][tp - 1][shard];
     if (test_size % tp != 0 || (shards > 0 && (n % shards != 0 || n == shards))) return;
     test_split(test_size, k < test_size ? k + 1 : 1, comm);
-    all_ok(zero_comm_divide(comm, tp, shards));
+    all_ok(zero_comm_divide(comm, tp, shards, 1));
 }
 
 /* Sizes that do not divide the ranks have no group. */
@@ -402,6 +423,11 @@ static void open_groups(job *j)
         for (int tp = 1; tp <= DEGREES; tp++)
             for (int shard = 0; shard < SHARDS; shard++) open_group(j, k, tp, shard);
     for (int n = 1; n <= test_size; n++) test_split(n, 1, &j->first[n]);
+    for (int P = 2; P <= DEGREES; P++) {
+        if (test_size % P > 0) continue;
+        test_split(test_size, P % 2 + 1, &j->piped[P - 1]);
+        all_ok(zero_comm_divide(&j->piped[P - 1], 1, 0, P));
+    }
 }
 
 static void close_groups(job *j)
@@ -409,6 +435,7 @@ static void close_groups(job *j)
     for (int k = 0; k < NODES * DEGREES * SHARDS; k++)
         zero_comm_destroy(&j->comm[0][0][0] + k);
     for (int n = 1; n <= test_size; n++) zero_comm_destroy(&j->first[n]);
+    for (int P = 1; P <= DEGREES; P++) zero_comm_destroy(&j->piped[P - 1]);
 }
 
 int main(int argc, char **argv)

@@ -30,37 +30,45 @@ TEST(blocks_are_dealt_evenly)
 
 /* ---- programs ---- */
 
-/* The microbatches of all instructions of one kind, in order. */
-static int list(const zero_pipeline *p, int s, zero_op op, int *microbatches)
+static const zero_pipe_message *message_of(const zero_pipeline *p, int s,
+                                           const zero_instruction *i)
+{
+    return &p->stages[s].schedule.messages[i->join];
+}
+
+/* The microbatches of all messages of one content, in order. */
+static int list(const zero_pipeline *p, int s, zero_op op, zero_pipe_content content,
+                int *microbatches)
 {
     int n = 0;
-    for (int at = 0; at < step_of(p, s)->length; at++)
-        if (step_of(p, s)->code[at].op == op)
-            microbatches[n++] = step_of(p, s)->code[at].microbatch;
+    for (int at = 0; at < step_of(p, s)->length; at++) {
+        const zero_instruction *i = &step_of(p, s)->code[at];
+        if (i->op == op && message_of(p, s, i)->content == content)
+            microbatches[n++] = i->microbatch;
+    }
     return n;
 }
 
-static void check_same(const zero_pipeline *p, int from, zero_op sends, int to,
-                       zero_op receives)
+static void check_same(const zero_pipeline *p, zero_pipe_content content, int from, int to)
 {
     int sent[64], received[64];
-    int n = list(p, from, sends, sent);
+    int n = list(p, from, ZERO_OP_SEND, content, sent);
     assert_int_equal(n, p->plan.accumulation);
-    assert_int_equal(list(p, to, receives, received), n);
+    assert_int_equal(list(p, to, ZERO_OP_RECEIVE, content, received), n);
     assert_memory_equal(sent, received, (size_t)n * sizeof *sent);
+    for (int k = 0; k < n; k++) assert_int_equal(sent[k], k);
 }
 
 static void check_messages(const zero_pipeline *p)
 {
     int list_of[64], P = p->n_stages;
     for (int s = 0; s + 1 < P; s++) {
-        check_same(p, s, ZERO_OP_SEND, s + 1, ZERO_OP_RECEIVE);
-        check_same(p, s + 1, ZERO_OP_SEND_GRAD, s, ZERO_OP_RECEIVE_GRAD);
+        check_same(p, ZERO_PIPE_OUTPUT, s, s + 1);
+        check_same(p, ZERO_PIPE_GRADIENT, s + 1, s);
     }
-    assert_int_equal(list(p, 0, ZERO_OP_RECEIVE, list_of), 0);
-    assert_int_equal(list(p, 0, ZERO_OP_SEND_GRAD, list_of), 0);
-    assert_int_equal(list(p, P - 1, ZERO_OP_RECEIVE_GRAD, list_of), 0);
-    assert_int_equal(list(p, P - 1, ZERO_OP_SEND, list_of), 0);
+    if (P > 1) check_same(p, ZERO_PIPE_FIRST, 0, P - 1);
+    assert_int_equal(list(p, 0, ZERO_OP_RECEIVE, ZERO_PIPE_OUTPUT, list_of), 0);
+    assert_int_equal(list(p, P - 1, ZERO_OP_RECEIVE, ZERO_PIPE_GRADIENT, list_of), 0);
 }
 
 TEST(every_receive_has_its_send)
@@ -69,7 +77,7 @@ TEST(every_receive_has_its_send)
 }
 
 /* The state of a microbatch on a stage. */
-enum { NOTHING, LOADED, RECEIVED, COMPUTED, SENT, RETURNED, DERIVED, ENDED };
+enum { NOTHING, LOADED, RECEIVED, COMPUTED, SENT, RETURNED, DERIVED, ENDED, CAME, DONE };
 
 static void step_on(int *state, int from, int to)
 {
@@ -80,35 +88,45 @@ static void step_on(int *state, int from, int to)
 static void check_instruction(const zero_pipeline *p, int s, const zero_instruction *i,
                               int *states)
 {
-    bool first = s == 0, last = s == p->n_stages - 1;
+    const bool first = s == 0, last = s == p->n_stages - 1, alone = first && last;
     const zero_pipeline_place *at = &p->stages[s].schedule.pipe;
     int *m = &states[i->microbatch];
+    const zero_pipe_content content =
+        i->join >= 0 ? message_of(p, s, i)->content : ZERO_PIPE_CONTENTS;
     switch (i->op) {
     case ZERO_OP_LOAD: step_on(m, NOTHING, LOADED); break;
-    case ZERO_OP_RECEIVE: step_on(m, last ? LOADED : NOTHING, RECEIVED); break;
     case ZERO_OP_FORWARD:
         if (i->unit == at->first_unit) step_on(m, first ? LOADED : RECEIVED, COMPUTED);
         assert_int_equal(*m, COMPUTED);
         break;
-    case ZERO_OP_SEND: step_on(m, COMPUTED, SENT); break;
-    case ZERO_OP_RECEIVE_GRAD: step_on(m, SENT, RETURNED); break;
     case ZERO_OP_BACKWARD:
+        if (i->unit == 0 && !alone) {
+            assert_true(last);
+            step_on(m, CAME, DONE);
+            break;
+        }
         if (i->unit == at->end_unit - 1) step_on(m, last ? COMPUTED : RETURNED, DERIVED);
         assert_int_equal(*m, DERIVED);
         break;
-    case ZERO_OP_SEND_GRAD: step_on(m, DERIVED, ENDED); break;
-    case ZERO_OP_REDUCE:
-    case ZERO_OP_TIE:
+    case ZERO_OP_RECEIVE_WAIT:
+        if (content == ZERO_PIPE_OUTPUT) step_on(m, last ? LOADED : NOTHING, RECEIVED);
+        if (content == ZERO_PIPE_GRADIENT) step_on(m, SENT, RETURNED);
+        if (content == ZERO_PIPE_FIRST) step_on(m, ENDED, CAME);
+        break;
+    case ZERO_OP_SEND:
+        if (content == ZERO_PIPE_OUTPUT) step_on(m, COMPUTED, SENT);
+        if (content == ZERO_PIPE_GRADIENT) step_on(m, DERIVED, ENDED);
+        if (content == ZERO_PIPE_FIRST) step_on(m, DERIVED, ENDED);
+        break;
     case ZERO_OP_UPDATE:
         for (int k = 0; k < p->plan.accumulation; k++)
-            assert_int_equal(states[k], first ? DERIVED : ENDED);
+            assert_int_equal(states[k], alone ? DERIVED : last ? DONE : ENDED);
         break;
     default: break;
     }
 }
 
-/* Each microbatch takes the same way through a stage, and gradients are final before
- * they are reduced. */
+/* Each microbatch takes the same way through a stage, and no group is updated before. */
 static void check_order(const zero_pipeline *p)
 {
     for (int s = 0; s < p->n_stages; s++) {
@@ -152,48 +170,52 @@ TEST(every_sum_has_each_microbatch_once)
     for_all(check_sums_of);
 }
 
+/* Each group has its gradient and its states in one stage; of the embedding, which the first
+ * and the last unit read, that is the last one, and stage 0 gets the parameters. */
 static void check_groups(const zero_pipeline *p)
 {
     const zero_model *model = p->plan.model;
+    int updates[LAYERS + 2] = {0}, reductions[LAYERS + 2] = {0};
+    const bool is_cut = p->n_stages > 1;
     for (int s = 0; s < p->n_stages; s++) {
-        int n[ZERO_OP_KINDS][LAYERS + 2] = {{0}};
-        const zero_pipeline_place *place = &p->stages[s].schedule.pipe;
+        int sends = 0, receives = 0;
         for (int at = 0; at < step_of(p, s)->length; at++) {
             const zero_instruction *i = &step_of(p, s)->code[at];
-            if (i->group >= 0) n[i->op][i->group]++;
+            if (i->op == ZERO_OP_UPDATE) {
+                updates[i->group]++;
+                assert_int_equal(p->stages[s].schedule.groups[i->group].stage, s);
+            }
+            if (i->op == ZERO_OP_REDUCE) reductions[i->group]++;
+            if (i->op == ZERO_OP_UPDATE || i->group < 0 || i->join < 0) continue;
+            assert_string_equal(model->groups[i->group].name, "embedding");
+            assert_int_equal(message_of(p, s, i)->content, ZERO_PIPE_PARAMETERS);
+            sends += i->op == ZERO_OP_SEND && updates[i->group] == 1;
+            receives += i->op == ZERO_OP_RECEIVE;
         }
-        for (int g = 0; g < model->n_groups; g++) {
-            bool holds = false;
-            for (int u = place->first_unit; u < place->end_unit; u++)
-                for (int k = 0; k < model->units[u].n_groups; k++)
-                    holds = holds || model->units[u].groups[k] == g;
-            assert_int_equal(n[ZERO_OP_UPDATE][g], holds);
-            assert_int_equal(n[ZERO_OP_REDUCE][g], holds);
-            assert_int_equal(n[ZERO_OP_TIE][g], holds && p->holders[g] > 1);
-        }
+        assert_int_equal(sends, is_cut && s == p->n_stages - 1);
+        assert_int_equal(receives, is_cut && s == 0);
+    }
+    for (int g = 0; g < model->n_groups; g++) {
+        assert_int_equal(updates[g], 1);
+        assert_int_equal(reductions[g], 1);
     }
 }
 
-/* The embedding, which the first and the last unit read, is held by both stages. */
-TEST(tied_groups_meet)
+TEST(every_group_is_updated_in_one_stage)
+{
+    for_all(check_groups);
+}
+
+/* Only the first unit's gradient can be made elsewhere. */
+TEST(other_shared_groups_are_refused)
 {
     zero_model model;
     zero_pipeline p;
-    for_all(check_groups);
     describe(&model);
-    for (int P = 1; P <= 3; P++) {
-        pipeline_input in = input(&model, P, 2, 1);
-        make(&p, ZERO_PIPELINE_1F1B, &in);
-        int shared = 0;
-        for (int g = 0; g < model.n_groups; g++) {
-            bool is_tied = p.holders[g] == 2;
-            shared += is_tied;
-            assert_true(is_tied ? strcmp(model.groups[g].name, "embedding") == 0
-                                : p.holders[g] == 1);
-        }
-        assert_int_equal(shared, P > 1);
-        zero_pipeline_destroy(&p);
-    }
+    pipeline_input in = input(&model, 2, 2, 1);
+    model.units[2].groups[0] = model.units[LAYERS].groups[0];
+    assert_fails(zero_pipeline_make(&p, ZERO_PIPELINE_1F1B, &in.plan, 2), ZERO_ERR_INVALID,
+                 "shares group");
     zero_model_destroy(&model);
 }
 
@@ -234,7 +256,7 @@ static zero_pipeline_time walk(const zero_pipeline *p, const double *forward,
     }
     for (int s = 0; s < p->n_stages; s++)
         flops[s == 0 ? 1 : p->stages[s].schedule.pipe.first_unit] = forward[s];
-    zero_status st = zero_pipeline_walk(p, machine, &t);
+    zero_status st = zero_pipeline_walk((zero_pipeline *)p, machine, &t);
     for (int u = 0; u < n; u++) all[u].sizes = sizes[u];
     assert_ok(st);
     return t;
@@ -260,7 +282,8 @@ TEST(the_bubble_is_that_of_the_formula)
     for_all(check_bubble);
 }
 
-/* One microbatch: two messages for each boundary, one after another. */
+/* One microbatch: two messages for each boundary, one after another, then that of the
+ * embedding's gradient, and its parameters after the update. */
 TEST(messages_take_their_time)
 {
     const zero_plan_machine slow = {.latency = 0.5, .bandwidth = 1024.0, .flops = 1.0};
@@ -275,52 +298,11 @@ TEST(messages_take_their_time)
         make(&p, ZERO_PIPELINE_1F1B, &in);
         for (int s = 0; s < P; s++) computed += 3.0 * forward[s];
         zero_pipeline_time t = walk(&p, forward, &slow);
-        assert_true(t.passes == computed + 2 * (P - 1) * message);
-        double tie = P > 1 ? 1.0 + (double)p.stages[0].ledger.tied_sent / 1024.0 : 0.0;
-        assert_true(t.step == t.passes + tie);
+        assert_true(t.passes == computed + (P > 1) * (2 * P - 1) * message);
+        double update = 0.5 + (double)p.stages[P - 1].ledger.tied_sent / 1024.0;
+        assert_true(t.step == t.passes + (P > 1) * update);
         zero_pipeline_destroy(&p);
     }
-    zero_model_destroy(&model);
-}
-
-/* The reductions of a stage begin when its last pass has ended. */
-TEST(reductions_come_last)
-{
-    const zero_plan_machine slow = {.latency = 0.25, .bandwidth = 4096.0, .flops = 1.0};
-    zero_model model;
-    zero_pipeline p;
-    describe(&model);
-    pipeline_input in = input(&model, 1, 3, 4);
-    make(&p, ZERO_PIPELINE_GPIPE, &in);
-    zero_pipeline_time t = walk(&p, (double[]){1.0}, &slow);
-    double reduced =
-        model.n_groups * 6 * 0.25 + (double)p.stages[0].ledger.reduced_sent / 4096;
-    assert_true(t.passes == 9.0 && fabs(t.step - 9.0 - reduced) < 1e-9 && t.idle == 0.0);
-    zero_pipeline_destroy(&p);
-    zero_model_destroy(&model);
-}
-
-/* Both stages meet when the first one has reduced the groups that it alone has. */
-TEST(a_tied_gradient_waits_for_the_first_stage)
-{
-    const zero_plan_machine slow = {.latency = 0.0, .bandwidth = 4096.0, .flops = 1.0};
-    zero_model model;
-    zero_pipeline p;
-    describe(&model);
-    pipeline_input in = input(&model, 2, 4, 2);
-    make(&p, ZERO_PIPELINE_1F1B, &in);
-    zero_pipeline_time t = walk(&p, (double[]){1e6, 1e6}, &slow);
-    const zero_pipe_ledger *l = &p.stages[0].ledger;
-    double sent = (double)(l->reduced_sent + l->tied_sent);
-    assert_true(fabs(t.step - t.passes - sent / 4096.0) < 1e-6);
-    for (int s = 0; s < 2; s++) {
-        const zero_program *step = step_of(&p, s);
-        int at = find(step, ZERO_OP_TIE, 0);
-        assert_int_equal(step->code[at + 1].op, ZERO_OP_REDUCE);
-        assert_int_equal(step->code[at + 1].group, step->code[at].group);
-        assert_true(find(step, ZERO_OP_UPDATE, 0) > at);
-    }
-    zero_pipeline_destroy(&p);
     zero_model_destroy(&model);
 }
 
@@ -350,17 +332,11 @@ TEST(costs_are_those_of_a_plan)
 
 /* ---- programs that cannot end ---- */
 
-static void swap(zero_program *p, int a, int b)
-{
-    zero_instruction kept = p->code[a];
-    p->code[a] = p->code[b];
-    p->code[b] = kept;
-}
-
 static void check_refused(zero_pipeline *p, const char *text)
 {
     zero_pipeline_time t;
     assert_fails(zero_pipeline_walk(p, &no_network, &t), ZERO_ERR_INVALID, text);
+    zero_pipeline_destroy(p);
 }
 
 TEST(a_walk_finds_what_waits_for_ever)
@@ -373,26 +349,21 @@ TEST(a_walk_finds_what_waits_for_ever)
         /* The last stage wants the second microbatch first. */
         make(&p, (zero_pipeline_kind)kind, &in);
         zero_program *last = step_of(&p, 2);
-        swap(last, find(last, ZERO_OP_RECEIVE, 0), find(last, ZERO_OP_RECEIVE, 1));
-        check_refused(&p, "stage 2: RECEIVE expects microbatch 1, but 0 arrives");
-        zero_pipeline_destroy(&p);
-        /* The second stage wants a gradient before it has sent anything. */
+        last->code[find(last, ZERO_OP_RECEIVE, 0)].microbatch = 1;
+        check_refused(&p, "meets microbatch");
+        /* The second stage ends before it has sent anything. */
         make(&p, (zero_pipeline_kind)kind, &in);
-        zero_program *middle = step_of(&p, 1);
-        swap(middle, find(middle, ZERO_OP_SEND, 0), find(middle, ZERO_OP_RECEIVE_GRAD, 0));
+        step_of(&p, 1)->length = find(step_of(&p, 1), ZERO_OP_SEND, 0);
         check_refused(&p, "waits for ever");
-        zero_pipeline_destroy(&p);
-        /* A message that nobody receives fills the only place. */
+        /* No stage takes what the second one sends. */
         make(&p, (zero_pipeline_kind)kind, &in);
         step_of(&p, 2)->length = 0;
-        check_refused(&p, kind == ZERO_PIPELINE_GPIPE ? "SEND_WAIT of microbatch 2"
-                                                      : "RECEIVE_GRAD of microbatch 0");
-        zero_pipeline_destroy(&p);
-        /* The last stage never adds up the tied gradient. */
+        check_refused(&p, "waits for ever");
+        /* The last stage never sends the parameters of the embedding. */
         make(&p, (zero_pipeline_kind)kind, &in);
-        step_of(&p, 2)->length = find(step_of(&p, 2), ZERO_OP_TIE, 0);
-        check_refused(&p, "TIE");
-        zero_pipeline_destroy(&p);
+        last = step_of(&p, 2);
+        last->length = find(last, ZERO_OP_UPDATE, 0);
+        check_refused(&p, "stage 0 waits for ever");
     }
     zero_model_destroy(&model);
 }

@@ -167,7 +167,7 @@ static void train(struct golden *g, const zero_backend *backend, int tp, int sli
     zero_comm world;
     zero_model part;
     all_ok(zero_comm_world(&world));
-    all_ok(zero_comm_divide(&world, tp, 0));
+    all_ok(zero_comm_divide(&world, tp, 0, 1));
     zero_share share = {tp, test_rank % tp, slices};
     all_ok(zero_model_share(&g->model, share, &part));
     train_in(g, backend, &world, &part);

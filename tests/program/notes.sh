@@ -99,6 +99,8 @@ tp 2
 tp-slices 2
 partition-activations on
 tp-across-nodes on
+pp 2
+pp-schedule gpipe
 shard-ranks 1
 node-parameters on
 threads 2

@@ -35,8 +35,8 @@ message=$((12 * 32 * 48 * 4))
 equals activations "$(values activation_bytes_sent)" \
     "$message $message 0 $message $message 0 "
 equals gradients "$(values gradient_bytes_sent)" "0 $message $message 0 $message $message "
-tied=$(((132 * 48 + 127) / 128 * 128 * 4)) # sums of the embedding, padded for two ranks
-equals tied "$(values tied_bytes_sent)" "$tied 0 $tied $tied 0 $tied "
+tied=$(((132 * 48 + 127) / 128 * 128 * 4)) # the embedding's parameters, padded for two ranks
+equals tied "$(values tied_bytes_sent)" "$message 0 $tied $message 0 $tied "
 
 # The stages of ZeRO beside pipelines are those without them.
 tr -d '\n' <out | grep -o '"peak": *{ *"bytes": *[0-9]*' >beside
@@ -50,7 +50,7 @@ same beside alone 'peaks of stages'
 runs 0 plan $shape $batch --ranks 6 --pipeline 3 --rank 5 --show-schedule
 narrow 100 out
 for word in 'gpipe, stage 2 of 3' '1f1b, stage 2 of 3' 'RECEIVE         block 3' 'FORWARD         block 4' \
-    'TIE             embedding' 'peak'; do
+    'SEND            embedding' 'peak'; do
     says "$word" out
 done
 # The last stage of 1F1B ends each microbatch before the next one.

@@ -1,4 +1,4 @@
-# Tensor parallelism: the plan gives the traffic and the peak of memory that a run then measures.
+# Tensor parallelism and pipelines: the plan gives the traffic and the peak of memory that a run then measures.
 . "$(dirname "$0")/common.sh"
 shape="--layers 2 --hidden 48 --seq 16 --data stories:16K --tokenizer byte --global-batch 4
     --eval-every 0 --sample 0"
@@ -27,7 +27,7 @@ agrees() {
     : >out
     "$checker" step plan.json steps2.jsonl steps3.jsonl >moved 2>checked ||
         complain "$words: $(cat checked)"
-    for op in reduce gather join collect control; do
+    for op in reduce gather join collect send receive control; do
         # One rank per TP group joins nothing, and wholes are not collected.
         grep -q "\"$op\"" plan.json run3.json || continue
         for key in bytes_sent bytes_received messages_sent; do
@@ -60,6 +60,8 @@ agrees 4 1 --heads 4 --tp 2 --recompute --partition-activations
 [ "$(of collect bytes_sent run3.json)" = 0 ] || complain "$words: COLLECT moves bytes"
 says 'once in the node' run.out
 agrees 2 1 --heads 4 --tp-slices 4 --stage 3
+agrees 4 2 --heads 4 --pp 2 --stage 1
+agrees 2 1 --heads 4 --pp 2 --pp-schedule gpipe --micro-batch 1 --recompute --dtype bf16
 
 # The head of the run and its end say what is shared.
 # shellcheck disable=SC2086 # words

@@ -270,9 +270,8 @@ TEST(every_wait_waits)
 {
     for (int op = 0; op < ZERO_OP_KINDS; op++) {
         zero_op_row work = zero_ops[op];
-        bool waits = work.kind == ZERO_WORK_EXCHANGE_WAIT ||
-                     work.kind == ZERO_WORK_TRANSFER_WAIT ||
-                     work.kind == ZERO_WORK_SEND_WAIT;
+        bool waits =
+            work.kind == ZERO_WORK_EXCHANGE_WAIT || work.kind == ZERO_WORK_TRANSFER_WAIT;
         assert_int_equal(waits, strstr(zero_op_name((zero_op)op), "_WAIT") != NULL);
         if (work.kind != ZERO_WORK_EXCHANGE_WAIT) continue;
         zero_op_row begin = zero_ops[work.begun_by];

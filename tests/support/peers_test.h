@@ -22,6 +22,7 @@ static inline zero_peer_bytes peers_of(zero_comm *comm)
     add_peers(zero_comm_shard(comm), &sum);
     add_peers(zero_comm_replicas(comm), &sum);
     add_peers(zero_comm_tp(comm), &sum);
+    add_peers(zero_comm_pipe(comm), &sum);
     return sum;
 }
 
@@ -41,8 +42,9 @@ static inline bool check_rows(const zero_engine *e)
     zero_comm *comm = e->runner.comm;
     int64_t row = 0, column = 0;
     zero_traffic sum = {0};
-    const zero_op ops[] = {ZERO_OP_REDUCE, ZERO_OP_ALL_REDUCE, ZERO_OP_GATHER, ZERO_OP_JOIN,
-                           ZERO_OP_COLLECT};
+    const zero_op ops[] = {ZERO_OP_REDUCE, ZERO_OP_ALL_REDUCE, ZERO_OP_GATHER,
+                           ZERO_OP_JOIN,   ZERO_OP_COLLECT,    ZERO_OP_SEND,
+                           ZERO_OP_RECEIVE};
     for (size_t k = 0; k < COUNT(ops); k++) {
         zero_traffic one = zero_engine_planned_traffic(e, ops[k]);
         zero_traffic_add(&sum, 1, &one);

@@ -28,6 +28,7 @@ typedef struct {
     double clip;
     bool skips;     /* step 1, whose gradient overflows */
     int64_t number; /* of the round */
+    bool is_piped;  /* it generates no text */
 } drawn;
 
 /* A GPT-2 in half of the cases. */
@@ -184,6 +185,22 @@ static inline void draw_plan(dice *d, const zero_model *model, zero_comm *comm, 
     int64_t more = roll(d, 1000);
     if (roll(d, 3) > 0 && model->n_params < ZERO_OFFLOAD_BLOCK)
         w->plan.bucket = common_least_bucket(w->plan) + more;
+}
+
+/* Of these settings, those that a pipeline can have, and its own. */
+static inline void draw_stages(dice *d, drawn *w)
+{
+    zero_plan_input *plan = &w->plan;
+    plan->stage %= 2;
+    plan->pp_schedule = (zero_pipeline_kind)roll(d, ZERO_PIPELINE_KINDS);
+    plan->partition = ZERO_PARTITION_SLICE;
+    plan->offload = ZERO_OFFLOAD_OFF;
+    plan->check_replicas = 0;
+    plan->check_memory = plan->device = plan->node_parameters = false;
+    plan->offload_host = plan->offload_parameters = plan->offload_activations = false;
+    plan->texts = plan->delayed_from = 0;
+    plan->bucket = 1 << 20;
+    if (w->backend == &zero_backend_fake) w->backend = &zero_backend_cpu;
 }
 
 /* Random words, different for every sample and step. */

@@ -192,10 +192,13 @@ static inline void check_sound(void)
 }
 
 static const zero_state_layout layouts[] = {
-    {ZERO_PARTITION_SLICE, 4, 2, 4, 0}, {ZERO_PARTITION_SLICE, 1, 1, 1, 0},
-    {ZERO_PARTITION_OWNER, 4, 4, 4, 0}, {ZERO_PARTITION_SLICE, 3, 3, 6, 0},
-    {ZERO_PARTITION_OWNER, 6, 2, 2, 0}, {ZERO_PARTITION_SLICE, 3, 1, 1, 0},
-    {ZERO_PARTITION_SLICE, 2, 1, 8, 0},
+    {ZERO_PARTITION_SLICE, 4, 2, 4, 0, 1, NULL},
+    {ZERO_PARTITION_SLICE, 1, 1, 1, 0, 1, NULL},
+    {ZERO_PARTITION_OWNER, 4, 4, 4, 0, 1, NULL},
+    {ZERO_PARTITION_SLICE, 3, 3, 6, 0, 1, NULL},
+    {ZERO_PARTITION_OWNER, 6, 2, 2, 0, 1, NULL},
+    {ZERO_PARTITION_SLICE, 3, 1, 1, 0, 1, NULL},
+    {ZERO_PARTITION_SLICE, 2, 1, 8, 0, 1, NULL},
 };
 
 /* Where a text begins within bytes[len]; NULL: nowhere. */

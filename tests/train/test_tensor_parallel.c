@@ -92,11 +92,29 @@ TEST(a_rank_has_a_place_in_both_groups)
     assert_ok(zero_layout_init_blocks(&world, 12, 3));
     for (int rank = 0; rank < 12; rank++) {
         zero_tp_place place;
-        assert_ok(zero_tp_find_place(&tp, &world, rank, &place));
+        assert_ok(zero_tp_find_place(&tp, 1, &world, rank, &place));
         assert_true(place.n_ranks == 6 && place.rank == rank / 2);
         assert_true(place.group.size == 2 && place.group.n_nodes == 1);
         assert_true(place.data.size == 6 && place.data.n_nodes == 3);
         for (int d = 0; d < 6; d++) assert_int_equal(place.data.node_of[d], d / 2);
+        zero_tp_place_destroy(&place);
+    }
+    zero_layout_destroy(&world);
+}
+
+/* rank = s*N + d */
+TEST(a_rank_of_a_pipeline_has_its_stage)
+{
+    zero_layout world;
+    zero_tp tp = {.ranks = 1, .slices = 1};
+    assert_ok(zero_layout_init_blocks(&world, 12, 4));
+    for (int rank = 0; rank < 12; rank++) {
+        zero_tp_place place;
+        assert_ok(zero_tp_find_place(&tp, 3, &world, rank, &place));
+        assert_true(place.n_ranks == 4 && place.rank == rank % 4 &&
+                    place.stage == rank / 4);
+        assert_true(place.data.size == 4 && place.stages.size == 3);
+        assert_int_equal(place.stages.n_nodes, 3);
         zero_tp_place_destroy(&place);
     }
     zero_layout_destroy(&world);
