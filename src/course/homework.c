@@ -19,8 +19,9 @@ extern const zero_embedded zero_homework_texts[], zero_homework_files[],
 
 /* Command lines, of the shell. */
 #define COMPILE \
-    "exec %s -std=gnu11 -O1 -g -w -Dmalloc=hw_malloc -Dcalloc=hw_calloc " \
-    "-Drealloc=hw_realloc -Dfree=hw_free -orank rank.c student.c -lm"
+    "exec %s -std=gnu11 -O1 -g -Werror=implicit-function-declaration " \
+    "-Dmalloc=hw_malloc -Dcalloc=hw_calloc -Drealloc=hw_realloc -Dfree=hw_free -orank " \
+    "rank.c student.c -lm"
 #define FIND_PYTHON \
     "exec %s -c 'import sys; assert sys.version_info >= (3, 9); print(sys.executable, " \
     "end=\"\")'"
@@ -218,7 +219,8 @@ static zero_status explain(const zero_homework *h, json_t *facts, json_t *verdic
     for (int i = 0; i < ZERO_COUNT(numbers); i++)
         if (!json_object_get(facts, numbers[i]))
             json_object_set_new(facts, numbers[i], json_integer(-1));
-    ZERO_TRY(find_mistake(name, zero_section(h->exercise, "mistakes"), facts, &why));
+    if (json_object_get(facts, "N")) /* else it was never called */
+        ZERO_TRY(find_mistake(name, zero_section(h->exercise, "mistakes"), facts, &why));
     if (!why) {
         json_auto_t *common =
             zero_exercise_sections(COMMON, zero_embedded_text(zero_homework_texts, COMMON));

@@ -50,6 +50,11 @@ for number in $EXERCISES; do
                 complain "exercise $number, $name: expected '$words': $(cat line)"
         fi
     done <expected
+    # Sentences of any exercise can be looked for where nothing was called.
+    echo 'int my_' >broken.c
+    run 0 homework check "${number#0}" broken.c
+    exits 1
+    says 'It does not compile' out
     # One check, in time.
     one=$(awk -F'\t' '$2 == "right" {print $1; exit}' expected)
     times >times
