@@ -15,7 +15,8 @@ STEPS, LR, DECAY, EPS = 20, 0.02, 0.1, 1e-8
 # name, rows, columns, whether it decays, whether it is between layers, whether it is stored [out, in]
 TENSORS = [("table", 10, 8, True, False, False), ("gain", 1, 12, False, False, False),
            ("wide", 12, 20, True, True, False), ("tall", 20, 12, True, True, False),
-           ("turned", 20, 12, True, True, True), ("square", 16, 16, True, True, False)]
+           ("turned", 20, 12, True, True, True), ("square", 16, 16, True, True, False),
+           ("bias", 1, 12, False, False, False)]
 # the optimizer, beta1, beta2, the scale of Muon
 RUNS = [("adamw", 0.9, 0.95, "rms"), ("lion", 0.9, 0.99, "rms"), ("sgd", 0.9, 0.95, "rms"),
         ("muon", 0.95, 0.95, "rms"), ("muon", 0.95, 0.95, "original")]

@@ -9,7 +9,7 @@
 #include "math/threads.h"
 #include "sharding/update.h"
 
-enum { STEPS = 20, TENSORS = 6, ALL = 80 + 12 + 3 * 240 + 256, ROOM = 4096 };
+enum { STEPS = 20, TENSORS = 7, ALL = 80 + 12 + 3 * 240 + 256 + 12, ROOM = 4096 };
 
 static zero_tensor tensors[TENSORS] = {
     {.name = "table", .rows = 10, .cols = 8, .decays = true},
@@ -23,6 +23,7 @@ static zero_tensor tensors[TENSORS] = {
      .is_hidden = true,
      .out_in = true},
     {.name = "square", .rows = 16, .cols = 16, .decays = true, .is_hidden = true},
+    {.name = "bias", .rows = 1, .cols = 12},
 };
 static zero_group group = {.n_tensors = TENSORS, .n_params = ALL};
 static const zero_model model = {.tensors = tensors,
@@ -132,6 +133,18 @@ static void run(trial *t, int r, int n, uint64_t *changed)
                  t->param);
     for (int at = 0; at < n; at++) step(t, r, optimizer, at, &math, changed);
     if (t->backend->close) t->backend->close(&math);
+}
+
+/* Muon's variance is of the tensors that AdamW moves, one after the other. */
+TEST(a_state_that_matrices_do_without_takes_no_room)
+{
+    static trial t;
+    set_up();
+    t = (trial){.backend = &zero_backend_cpu, .type = ZERO_FP32, .threads = 1};
+    run(&t, 3, 1, NULL);
+    for (int64_t i = 0; i < ALL; i++)
+        if (!(i < 80 + 12 + 12) && t.variance[i] != 0.0f) fail_msg("element %d", (int)i);
+    assert_true(t.variance[80 + 12] != 0.0f);
 }
 
 static void read_golden(float golden[COUNT(runs)][ALL])
