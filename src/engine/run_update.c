@@ -226,6 +226,10 @@ zero_status zero_run_update(zero_walk *w, const zero_instruction *i)
             clear_padding(w, i, view.param);
         }
     }
+    if (i->on_host && state.room) {
+        w->r->host.scratch = state.room;
+        state.room += zero_math_scratch() * zero_max(w->plan->threads, 1);
+    }
     if (!state.master) { /* fp32: the parameter is its own master */
         state.master = state.param;
         state.param = NULL;

@@ -97,10 +97,12 @@ static zero_instruction *write_states(zero_writer *w, zero_op op, int g)
     return i;
 }
 
-/* Beside a device an update may run ahead of the walk, so its room is its own. */
+/* Beside a device an update may run ahead of the walk, so its room is its own, and begins
+ * with the scratch of the host's threads. */
 static int update_room(zero_writer *w, int g, zero_range range)
 {
     const bool on_host = zero_plan_updates_beside(w->in);
+    const int64_t scratch = zero_math_scratch() * zero_max(w->in->threads, 1);
     int64_t most = zero_update_room(w->in->optimizer, w->model, g, range);
     if (most == 0) return ZERO_NO_BUFFER;
     if (!on_host)
@@ -111,7 +113,7 @@ static int update_room(zero_writer *w, int g, zero_range range)
                                                zero_states_held(w->s, k)));
     if (w->s->update_room == ZERO_NO_BUFFER)
         w->s->update_room = zero_schedule_hold(w->s, ZERO_CLASS_WORKSPACE, ZERO_SPACE_HOST,
-                                               (size_t)most * sizeof(float));
+                                               (size_t)(most + scratch) * sizeof(float));
     return w->s->update_room;
 }
 

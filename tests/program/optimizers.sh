@@ -33,7 +33,7 @@ for optimizer in muon lion sgd; do
             agrees "$one" 3 $how --global-batch 3 --stage $stage --partition owner
         done
         agrees "$one" 3 $how --global-batch 3 --stage 0 --partition owner --threads 2
-        [ $optimizer = muon ] || agrees "$one" 3 $how --global-batch 3 --stage 3 --check-memory
+        agrees "$one" 3 $how --global-batch 3 --stage 3 --partition owner --check-memory --check-replicas 1
     done
     # Accumulation: the same bits on 1, 2 and 4 ranks, at every stage.
     how="--optimizer $optimizer --dtype bf16 --reproducible --global-batch 8 --micro-batch 1"
@@ -62,6 +62,19 @@ how="--optimizer muon --dtype bf16 --muon-type bf16 --global-batch 3 --hidden 64
 one=$(digest 3 $how)
 agrees "$one" 3 $how --stage 2 --partition owner --threads 2
 refuses 2 'only a run in bf16' 0 train $run --optimizer muon --muon-type bf16
+
+# Beside a device the host's CPU updates: the fake one has the CPU's bits.
+if "$zero" info --json | grep -q '"fake"'; then
+    how="--dtype bf16 --activations fp32 --global-batch 3"
+    for optimizer in muon lion; do
+        one=$(digest 3 $how --optimizer $optimizer)
+        for when in lazy end; do
+            agrees "$one" 3 $how --optimizer $optimizer --device fake --offload host --offload-when $when \
+                --stage 2 --partition owner --threads 2
+        done
+        refuses 2 'a device has a kernel of adamw alone' 0 train $run --optimizer $optimizer --device fake
+    done
+fi
 
 # What Muon needs is told, with its price.
 muon="train $run --optimizer muon --steps 1"
