@@ -171,8 +171,9 @@ zero_status zero_run_message(zero_walk *w, const zero_instruction *i)
     void *data = zero_use_range(w, i, i->op == ZERO_OP_SEND ? i->in : i->buffer);
     ZERO_TRY(w->r->backend->sync(&w->r->math)); /* MPI reads what it wrote */
     x->ops[0].label = zero_walk_label(w, i);
-    return zero_collective_begin_as(
-        &x->ops[0], x->begun++ * ZERO_PIPE_CONTENTS + m->content, data, data, NULL);
+    const int64_t number = x->begun++ * ZERO_PIPE_CONTENTS + m->content;
+    return zero_collective_begin_as(&x->ops[0], number * w->r->pipe->size + m->from, data,
+                                    data, NULL);
 }
 
 /* The collective uses its buffers until here. */

@@ -61,6 +61,13 @@ for key in bytes_sent messages_sent bytes_received messages_received; do
         [ "$(of $op planned_$key m4)" = "$(of $op $key m4)" ] || complain "$op, $key: not as planned"
     done
 done
+# A trace has the spans of all stages, each by its own program.
+# shellcheck disable=SC2086 # words
+runs 4 train $model $run --pp 4 --trace t.json
+is_trace t.json
+runs 0 report --trace t.json
+says 'began last' out
+grep -q '"RECEIVE_WAIT' t.json || complain 'no span of RECEIVE_WAIT'
 # Stage 0 sends an output, and the gradient of the embedding's, for each microbatch; two evaluations
 # of one batch send outputs alone. It gets parameters at the start and after each step.
 message=$((16 * 32 * 4))
@@ -124,8 +131,6 @@ refuses 2 '--pp 2 with --tp' 4 train $model --pp 2 --tp 2
 refuses 2 '--pp 2 with --shard-ranks' 4 train $model --pp 2 --shard-ranks 1
 refuses 2 '--pp 2 with --partition owner' 2 train $model --pp 2 --partition owner
 refuses 2 '--pp 2 with --offload' 2 train $model --pp 2 --offload .
-for option in --trace --record; do
-    refuses 2 "--pp 2 with $option: pipelines do not have it yet" 0 train $model --pp 2 $option file
-done
+refuses 2 '--pp 2 with --record: pipelines do not have it yet' 0 train $model --pp 2 --record file
 refuses 2 '--pp 2 with --sample' 0 train $model --pp 2 --sample 5
 finish
