@@ -56,8 +56,8 @@ seconds_of_loading() {
     rm -f "$work"/reads.*
     mpirun -n 4 --map-by :OVERSUBSCRIBE --bind-to none sh -c '
         reads=$1; shift; "$@"; sed -n "s/^rchar: //p" /proc/$$/io >"$reads.$$"' sh "$work/reads" \
-        "$program" train --resume --checkpoint "$work/save" --stage "$1" --eval-every 0 --sample 0 \
-        2>"$work/err" | sed -n 's/^  resumed .* loaded in \([0-9.]*\) s$/\1/p' | grep . ||
+        "$program" train --resume --checkpoint "$work/save" --stage "$1" --global-batch 4 --eval-every 0 \
+        --sample 0 2>"$work/err" | sed -n 's/^  resumed .* loaded in \([0-9.]*\) s$/\1/p' | grep . ||
         { cat "$work/err" >&2; exit 1; }
 }
 

@@ -43,6 +43,10 @@ bool zero_run_options_is_as_ever(const char *name, const char *value)
                   {"partition-activations", "off"},
                   {"node-parameters", "off"},
                   {"optimizer", "adamw"},
+                  {"muon-scale", "rms"},
+                  {"muon-type", "fp32"},
+                  {"pp", "1"},
+                  {"pp-schedule", "1f1b"},
                   {"delayed-update", "0"}};
     for (int k = 0; k < ZERO_COUNT(before); k++)
         if (strcmp(before[k].name, name) == 0) return strcmp(before[k].value, value) == 0;

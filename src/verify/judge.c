@@ -334,7 +334,7 @@ static void judge_row(zero_judge *j, const zero_judge_piece *p, const struct tri
     const bool is_shifted = other && other->shift != 0;
     bool is_wrong = is_shifted;
     double ratio;
-    for (int64_t i = at; !is_shifted && i < end; i++) {
+    for (int64_t i = at; !(other && is_wrong) && i < end; i++) {
         number n = number_at(j, p, t, i);
         n.clip = trial->right.theory->clip;
         const verdict r = judge(&trial->right, &n);

@@ -137,7 +137,7 @@ TEST(defaults_of_later_options_are_what_older_runs_did)
         assert_false(zero_run_options_is_as_ever(key, "on"));
         later++;
     }
-    assert_int_equal(later, 9);
+    assert_int_equal(later, 14);
     assert_false(zero_run_options_is_as_ever("recompute", "off"));
     json_decref(now);
 }
