@@ -16,9 +16,8 @@
  *
  * Memory per rank beyond the program's arrays, with S = 64 floor(n / 64N): 8 (S + 64) bytes
  * of AdamW's states (the others have half of them), with 16-bit types 4 (S + 64) more of
- * fp32 masters, so about 12 n/N (fp32: 8
- * n/N); some 4 MiB to stage messages (up to 8192 ranks; "mpi": S elements); and 128 N
- * elements for the rest.
+ * fp32 masters, so about 12 n/N (fp32: 8 n/N); some 4 MiB to stage messages (up to 8192
+ * ranks; "mpi": S elements); and 128 N elements for the rest.
  *
  * It computes on the host, in the program's arrays: there is no device, unlike in
  * zero/train.h.

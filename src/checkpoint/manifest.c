@@ -39,8 +39,8 @@ static bool is_plain(const char *text)
     return true;
 }
 
-/* Of a pipeline a tensor's last member is the stage that has it. Of an optimizer that moves
- * matrices as a whole the one before says, as 1, that this is one. */
+/* If an optimizer moves whole matrices, one more number says whether the tensor is one: 0
+ * or 1. In a pipeline the last number is the stage that has the tensor. */
 static zero_status take_tensor(const char *path, const json_t *value, int i,
                                const zero_state_layout *layout, zero_tensor *t, int *stage)
 {

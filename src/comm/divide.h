@@ -13,8 +13,8 @@
  *                        shard j, by k
  *
  * There are TP groups if T > 1, and pipeline groups if P > 1; without both the whole is the
- * ZeRO group. There are shard groups
- * and replica groups with hybrid sharding, R < N; else the ZeRO group is the shard group.
+ * ZeRO group. There are shard groups and replica groups with hybrid sharding, R < N; else
+ * the ZeRO group is the shard group.
  *
  * Each group has windows, sequence numbers and traffic counters of its own. The family
  * shares one watchdog, check, progress thread, deadline and patience, all started on the

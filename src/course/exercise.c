@@ -42,7 +42,7 @@ bool zero_next_line(const char **text, char *line, size_t size)
 
 static const char *const fills[ZERO_FILLS] = {"nan", "sum", "digits", "random", "same"};
 
-/* The place of a word among n; n if it is none of them. */
+/* The index of a word in a list of n; n if it is not there. */
 static int place_of(const char *word, int n, const char *const *words)
 {
     int i = 0;

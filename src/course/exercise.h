@@ -3,7 +3,7 @@
 
 #include "course/judge.h"
 
-/* What is in a buffer before the call. */
+/* The numbers that a buffer begins with. */
 typedef enum {
     ZERO_FILL_NAN,
     ZERO_FILL_SUM, /* nan, where a sum of digits is expected */

@@ -101,7 +101,7 @@ static zero_status make_program(const zero_homework *h, const zero_jail *jail, b
 
 /* ---- grading ---- */
 
-/* What a digit sum lacks, or has twice. */
+/* Finds the rank whose numbers a sum of digits lacks, or has twice. */
 static void read_digits(json_t *facts, double got, double expected, int rank)
 {
     int64_t g = (int64_t)got, e = (int64_t)expected;

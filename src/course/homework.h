@@ -11,18 +11,20 @@
  *   buffers     NAME  ROLE  FILL  LENGTH, a line each. ROLE: `in`; `out` and `both`, whose
  *               bits are compared; `hidden` from the student, for what is given. FILL: nan;
  *               digits: rank r has 1, 2 or 3 times 8^r, so a sum tells whose numbers are in
- *               it, and nan where such a sum is expected: sum; random; same on all ranks. LENGTH over N, rank, the numbers, and
- *               `piece`, the length of the rank's piece of n
- *   limits      a spec of closed forms over N, the numbers and the facts of the `reference`: the
- *               most that a right solution needs of bytes, messages, rounds, memory, ... (judge.h)
+ *               it; sum: nan, where such a sum is expected; random; same: on all ranks.
+ *               LENGTH over N, rank, the numbers, and `piece`, the length of the rank's
+ *               piece of n
+ *   limits      a spec of closed forms over N, the numbers and the facts of the
+ *               `reference`: the most that a right solution needs of bytes, messages,
+ *               rounds, memory, ... (judge.h)
  *   reference   a solution in C, whose results are the right ones
  *   mistakes    a condition over the facts of a call, and indented below it what is wrong:
  *               the first that holds is said. common.homework has those of all exercises
  *
- * The facts of a call: the judge's; N and its numbers; `most`, the limits; `passed`, how many
- * world sizes went well before; where bits differ, fault == "bits" with buffer, index, got,
- * expected, wrong, of; unset: nothing was written there; of_rank: this is the result of
- * another rank; alone: the rank's own numbers only; lacks, twice: a rank whose numbers are
+ * The facts of a call: the judge's; N and its numbers; `most`, the limits; `passed`, how
+ * many world sizes went well before; where bits differ, fault == "bits" with buffer, index,
+ * got, expected, wrong, of; unset: nothing was written there; of_rank: this is the result
+ * of another rank; alone: the rank's own numbers only; lacks, twice: a rank whose numbers are
  * not, or twice, in the sum; where a limit is passed, fault == "limit" with limit, used,
  * allowed. */
 #pragma once

@@ -115,7 +115,7 @@ static const int forbidden[] = {
 #define IF(test, value, skip) BPF_JUMP(BPF_JMP | (test) | BPF_K, (value), 0, (skip))
 #define WRITES                (O_WRONLY | O_RDWR | O_CREAT | O_TRUNC | O_APPEND)
 
-/* Of a call whose argument decides: answers if it is this call, else goes on. */
+/* The filter's lines for a call that one of its arguments allows or forbids. */
 #define CHECKED(call, argument, test, value, yes, no) \
     IF(BPF_JEQ, (call), 4), LOAD(args[argument]), IF(test, (value), 1), ANSWER(yes), \
         ANSWER(no)
@@ -327,6 +327,6 @@ char *zero_jail_take_said(const zero_jail *jail)
     if (text && pread(jail->log, text, SAID, size > SAID ? size - SAID : 0) < 0) *text = 0;
     for (int i = 0; text && i < SAID && text[i]; i++)
         if (text[i] == '\r') text[i] = '\n';
-    if (ftruncate(jail->log, 0) != 0) *text = '\0';
+    if (ftruncate(jail->log, 0) != 0 && text) *text = '\0';
     return text;
 }

@@ -27,7 +27,7 @@ void zero_jail_close(zero_jail *jail); /* accepts a zeroed one */
 /* Writes a file into its directory. */
 ZERO_NODISCARD zero_status zero_jail_write(const zero_jail *jail, const char *name,
                                            const char *text);
-/* What its processes have printed last, since the last call, for free(). */
+/* The last 2000 bytes that its processes have printed since the last call; free() them. */
 char *zero_jail_take_said(const zero_jail *jail);
 
 /* Runs a command that is not closed, such as a compiler, to its end, for at most `seconds`.

@@ -20,7 +20,7 @@
 #define MOST_SENT    20000               /* messages of a call */
 #define MOST_QUEUED  ((int64_t)64 << 20) /* bytes of them on their way */
 
-/* What ranks ask, as homework/rank.c.txt and homework.py.txt know it. */
+/* Requests of ranks; homework/rank.c.txt and homework.py.txt have the same numbers. */
 enum { SEND = 1, RECV, WORK, COUNT, DONE, FAULT };
 
 static const char *const counted[] = {"read",       "reduce_scatters", "all_gathers",

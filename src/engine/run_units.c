@@ -80,7 +80,7 @@ static zero_call make_call(zero_walk *w, const zero_instruction *i)
 {
     const zero_runner *r = w->r;
     char *tokens = zero_use(w, i->tokens); /* the batch points there */
-    /* Of a pipeline several microbatches are between their LOAD and their BACKWARD. */
+    /* In a pipeline other microbatches have been loaded since this one's LOAD. */
     if (r->pipe) set_batch(w, i, tokens);
     char *cache = zero_use(w, i->cache);
     if (cache) /* the part of the program's first text */

@@ -5,11 +5,11 @@
  *     X = u / |u|, then five times X = a X + (b A + c A A) X,  A = X X'   (Newton-Schulz)
  *     w = w - lr decay w - lr scale X
  *
- * The iterations take singular values near 1, in products of fp32, or
- * of bf16 factors whose sums are fp32. Where a matrix has
- * more rows than columns A is X' X, so A is the smaller of the two. Source: Jordan et al.
- * 2024, "Muon: an optimizer for hidden layers in neural networks"; the scale of an update
- * like AdamW's: Liu et al. 2025, arXiv:2502.16982, section 2.2. */
+ * The iterations take singular values near 1, in products of fp32, or of bf16 factors whose
+ * sums are fp32. Where a matrix has more rows than columns A is X' X, so A is the smaller
+ * of the two. Source: Jordan et al. 2024, "Muon: an optimizer for hidden layers in neural
+ * networks"; the scale of an update like AdamW's: Liu et al. 2025, arXiv:2502.16982,
+ * section 2.2. */
 #include "math/rules.h"
 
 #include "base/fail.h"
@@ -144,6 +144,15 @@ const char *zero_muon_scale_name_at(int scale)
 {
     static const char *const names[] = {"rms", "original"};
     return scale < ZERO_COUNT(names) ? names[scale] : NULL;
+}
+
+zero_status zero_muon_scale_read(const char *name, zero_muon_scale *scale)
+{
+    *scale = ZERO_MUON_RMS;
+    if (!name || strcmp(name, zero_muon_scale_name_at(ZERO_MUON_RMS)) == 0) return ZERO_OK;
+    *scale = ZERO_MUON_ORIGINAL;
+    if (strcmp(name, zero_muon_scale_name_at(ZERO_MUON_ORIGINAL)) == 0) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID, "muon_scale '%s': expected rms or original", name);
 }
 
 void zero_muon_update(const zero_backend *backend, const zero_math *math,

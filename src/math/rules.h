@@ -62,6 +62,8 @@ void zero_rule_update(int optimizer, const zero_backend *backend, const zero_mat
 /* The same of parameters that move as a whole. room[zero_muon_room()] floats. */
 typedef enum { ZERO_MUON_RMS, ZERO_MUON_ORIGINAL } zero_muon_scale;
 const char *zero_muon_scale_name_at(int scale); /* "rms"; NULL past the last */
+/* Of a library's argument, as zero_rule_read(). */
+ZERO_NODISCARD zero_status zero_muon_scale_read(const char *name, zero_muon_scale *scale);
 typedef struct {
     zero_muon_scale scale;
     zero_type factors; /* of the iterations' products: fp32 or bf16 */

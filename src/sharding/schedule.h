@@ -173,7 +173,7 @@ typedef struct {
     zero_traffic traffic; /* of this rank, each time */
 } zero_join_exchange;
 
-/* What a pipeline stage sends to another one (writer_pipeline.c). */
+/* The kinds of messages between pipeline stages (writer_pipeline.c). */
 typedef enum {
     ZERO_PIPE_OUTPUT,     /* of its last unit, to the next stage */
     ZERO_PIPE_GRADIENT,   /* of its input, to the stage before */

@@ -17,7 +17,7 @@ typedef struct {
     const void *grad;
     void *param; /* 16-bit types: receives the rounded master; fp32: NULL */
     float *master;
-    /* Of the elements that keep them, one after the other. */
+    /* A tensor that keeps no such state is left out of its array. */
     float *state[ZERO_MOST_STATES];
     /* NULL, or where the update notes a parameter that was not its master, rounded
      * (math/backend.h). */

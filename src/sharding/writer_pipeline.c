@@ -69,7 +69,7 @@ static zero_instruction *write_message(zero_writer *w, zero_op op,
     return i;
 }
 
-/* Of unit u's output, or its gradient. */
+/* Begins to send, or to receive, unit u's output or its gradient. */
 static void begin(struct stage *p, zero_op op, zero_pipe_content content, int peer, int u,
                   int buffer)
 {

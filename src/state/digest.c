@@ -69,7 +69,7 @@ static float *shared_block(const zero_digest_work *d, int array, zero_range bloc
     return d->ends + (end * ARRAYS + array) * ZERO_DIGEST_BLOCK;
 }
 
-/* Of those that have the present tensor. */
+/* The first rank that has the present tensor: the stages of a pipeline have others. */
 static int first_rank(const zero_digest_work *d)
 {
     const zero_digest_source *s = &d->source;

@@ -136,10 +136,7 @@ zero_status zero_trainer_read_spec(const zero_trainer_spec *spec, zero_comm *com
                  "partition '%s': expected 'slice' or 'owner'", scheme);
     e->plan.partition = is_owner ? ZERO_PARTITION_OWNER : ZERO_PARTITION_SLICE;
     ZERO_TRY(zero_rule_read(spec->optimizer, &e->plan.optimizer));
-    const char *scale = spec->muon_scale ? spec->muon_scale : zero_muon_scale_name_at(0);
-    e->plan.muon_scale = strcmp(scale, zero_muon_scale_name_at(1)) == 0;
-    ZERO_FAIL_IF(strcmp(scale, zero_muon_scale_name_at(e->plan.muon_scale)) != 0,
-                 ZERO_ERR_INVALID, "muon_scale '%s': expected rms or original", scale);
+    ZERO_TRY(zero_muon_scale_read(spec->muon_scale, &e->plan.muon_scale));
     ZERO_TRY(read_offload(spec, e));
     ZERO_TRY(read_collectives(spec, comm, e));
     /* On a device its backend computes, and no other. */

@@ -28,7 +28,7 @@ zero_status zero_judge_own(zero_judge *j, zero_judge_work *fn, void *arg)
     return zero_agree_after_files(j->e->runner.comm, st);
 }
 
-/* What others have found is put to it. */
+/* Adds what another rank or thread has found of the same tensor. */
 static void combine(zero_found *to, const zero_found *from)
 {
     const zero_found was = *to;

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE /* asprintf */
-/* What lessons and homework say, beside the paper: course/paper.txt. */
+/* Lessons and homework quote the paper rightly: the rows of course/paper.txt. */
 
 #include "support/table.h"
 

@@ -73,6 +73,11 @@ exits 1
 says "the step is wrong" err
 says "wrong       " out
 
+# Threads judge rows in turns, and find the same.
+"$zero" verify bad.safetensors --json 2>err | grep -v '"resident":' >alone
+"$zero" verify bad.safetensors --json --threads 3 2>err | grep -v '"resident":\|"planned":' >together
+grep -v '"planned":' alone >one && same one together "what 1 and 3 threads find"
+
 # The broken step of lesson 16.
 runs 3 train --model lesson --data lesson --backend naive --steps 2 --quiet --record step.safetensors
 LC_ALL=C sed -i 's/updates\\":1/updates\\":2/' step.safetensors

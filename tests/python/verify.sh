@@ -52,7 +52,7 @@ step 3 mode=ddp steps=1
 mv step.safetensors ddp.safetensors
 step 3 mode=fsdp2 steps=1
 "$zero" compare ddp.safetensors step.safetensors >out 2>err || complain "compare: $(cat out err)"
-says '^ddp.*differs +sharding: "ddp" . "fsdp2".* 0 different' out
+says 'ddp.safetensors: torch.*differs +sharding: "ddp" . "fsdp2".* 0 different' out
 step 3 mode=ddp
 mv step.safetensors ddp.safetensors
 step 3 mode=fsdp2 fault=eps_inside

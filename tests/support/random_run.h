@@ -187,7 +187,7 @@ static inline void draw_plan(dice *d, const zero_model *model, zero_comm *comm, 
         w->plan.bucket = common_least_bucket(w->plan) + more;
 }
 
-/* Of these settings, those that a pipeline can have, and its own. */
+/* Draws what pipelines have alone, and takes back what they cannot have. */
 static inline void draw_stages(dice *d, drawn *w)
 {
     zero_plan_input *plan = &w->plan;
