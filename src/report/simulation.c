@@ -97,16 +97,16 @@ zero_status zero_simulation_show(const zero_simulation_report *r, bool json, FIL
     for (int k = 0; k < r->plan.n; k++) {
         const zero_simulated *s = &r->results[k];
         double tokens = (double)(r->plan.config.global_batch * r->plan.shape.seq);
-        json_array_append_new(
-            stages,
-            json_pack("{s:i, s:f, s:f, s:i, s:o, s:o, s:o, s:I, s:I, s:o, s:f}", "stage",
-                      zero_plan_stage_number(&r->plan.stages[k]), "simulated_step_seconds",
-                      s->step, "simulated_tokens_per_second", tokens / s->step,
-                      "slowest_rank", s->slowest, "of_slowest_rank",
-                      rank_facts(&s->of_slowest), "mean_of_ranks", rank_facts(&s->mean),
-                      "busiest_link", link_facts(s), "messages", s->messages, "events",
-                      s->events, "alpha_beta", zero_plan_time_facts(&r->plan, &s->plan),
-                      "simulated_to_alpha_beta", s->step / s->plan.step));
+        json_t *one = json_pack(
+            "{s:i, s:f, s:f, s:i, s:o, s:o, s:o, s:I, s:I, s:o, s:f}", "stage",
+            zero_plan_stage_number(&r->plan.stages[k]), "simulated_step_seconds", s->step,
+            "simulated_tokens_per_second", tokens / s->step, "slowest_rank", s->slowest,
+            "of_slowest_rank", rank_facts(&s->of_slowest), "mean_of_ranks",
+            rank_facts(&s->mean), "busiest_link", link_facts(s), "messages", s->messages,
+            "events", s->events, "alpha_beta", zero_plan_time_facts(&r->plan, &s->plan),
+            "simulated_to_alpha_beta", s->step / s->plan.step);
+        if (zero_plan_stages(&r->plan.config.plan) > 1) put_real(one, "idle", s->idle);
+        json_array_append_new(stages, one);
     }
     json_object_set_new(object, "stages", stages);
     if (json) return zero_json_print(object, JSON_INDENT(2), out);

@@ -48,14 +48,14 @@ static zero_status add_begin(builder *b, const zero_instruction *i, zero_action 
                 return zero_fail(ZERO_ERR_NOMEM, "no memory for the collectives of a step");
             a->specs[a->n_specs++] =
                 (zero_action_spec){.spec = zero_exchange_collective(b->s, i->op, number, k),
-                                   .part = action->part};
+                                   .lane = action->lane};
         }
     }
     for (int k = 0; k < x->n; k++) a->specs[x->first + k].begins++;
     x->is_begun = true;
-    x->call = a->n_calls[action->part];
-    x->nth = a->n_begins[action->part]++;
-    a->n_calls[action->part] += x->n;
+    x->call = a->n_calls[action->lane];
+    x->nth = a->n_begins[action->lane]++;
+    a->n_calls[action->lane] += x->n;
     return ZERO_OK;
 }
 
@@ -67,7 +67,7 @@ static void set_exchange(const builder *b, zero_action *action)
     action->n_calls = x->n;
     action->call = x->call;
     action->nth = x->nth;
-    action->is_chain = action->part != ZERO_SHARD_GROUP && x->n > 1;
+    action->is_chain = action->lane != ZERO_SHARD_GROUP && x->n > 1;
 }
 
 /* ---- other instructions ---- */
@@ -100,13 +100,22 @@ static void add_agreement(const builder *b, const zero_instruction *i, zero_acti
     }
 }
 
+static int lane_of(const zero_schedule *s, const zero_instruction *i)
+{
+    const zero_op_row *row = &zero_ops[i->op];
+    return row->among == ZERO_PIPE_GROUP
+               ? zero_lane_of_message(s->messages[i->join].content,
+                                      row->begun_by == ZERO_OP_RECEIVE)
+               : (int)row->among;
+}
+
 static zero_status add(builder *b, const zero_instruction *i)
 {
     const zero_plan_machine *m = b->machine;
     const zero_op_row *work = &zero_ops[i->op];
     zero_action action = {.instruction = i,
                           .kind = work->kind,
-                          .part = work->among,
+                          .lane = lane_of(b->s, i),
                           .is_of_stream = zero_offload_is_of_stream(i),
                           .after = i->after};
     switch (work->kind) {

@@ -109,7 +109,7 @@ bool zero_agreement_begin(zero_agreements *a, int rank, int64_t bytes, bool gath
 zero_status zero_agreements_open(zero_agreements **agreements, zero_walkers *w)
 {
     static const char what[] = "agreements of simulated ranks";
-    const int ranks = w->ranks, tp = w->groups.tp;
+    const int ranks = w->ranks, tp = w->groups.gathering;
     ZERO_TRY(zero_new(agreements, 1, what));
     zero_agreements *a = *agreements;
     *a = (zero_agreements){.w = w, .ranks = ranks, .tp = tp};

@@ -17,14 +17,14 @@ typedef struct zero_agreements zero_agreements;
 
 struct zero_walkers;
 
-/* Of the ranks of w, rank d * tp + p, in ZeRO groups of those with the same p. Borrows w.
- * ZERO_ERR_NOMEM. */
+/* Of the ranks of w. Losses are gathered among those with the same number in their TP
+ * groups, in a pipeline among all. Borrows w. ZERO_ERR_NOMEM. */
 ZERO_NODISCARD zero_status zero_agreements_open(zero_agreements **agreements,
                                                 struct zero_walkers *w);
 void zero_agreements_close(zero_agreements *a); /* accepts NULL */
 
 /* Begins the rank's next agreement: of all ranks with `bytes` in every round, or, if it
- * gathers, of its ZeRO group, with all the bytes that have come so far. All ranks begin the
+ * gathers, of those groups, with all the bytes that have come so far. All ranks begin the
  * same ones in the same order. True if it is over at once; else zero_walkers_agreed() is
  * called. */
 bool zero_agreement_begin(zero_agreements *a, int rank, int64_t bytes, bool gathers);

@@ -195,7 +195,8 @@ static zero_call *find_call(const zero_exchange_group *g, int64_t number)
 }
 
 /* The call, made if no member has begun it; NULL: no memory. */
-static zero_call *take_call(zero_exchanges *x, zero_exchange_group *g, int64_t number)
+static zero_call *take_call(zero_exchanges *x, zero_exchange_group *g, int64_t number,
+                            const zero_collective_spec *spec)
 {
     if (number < g->next) return find_call(g, number);
     assert(number == g->next); /* members begin calls in order */
@@ -213,6 +214,7 @@ static zero_call *take_call(zero_exchanges *x, zero_exchange_group *g, int64_t n
         calloc(1, sizeof *call + (size_t)g->layout->size * sizeof *call->members);
     if (!call) return NULL;
     call->id = x->n_calls++;
+    call->n = spec->only > 0 ? 2 : g->layout->size;
     g->calls[g->next++ & (g->capacity - 1)] = call;
     return call;
 }
@@ -223,7 +225,7 @@ double zero_exchanges_begin(zero_exchanges *x, int group, int64_t number, int li
                             int member, const void *begin)
 {
     zero_exchange_group *g = x->groups[group];
-    zero_call *call = take_call(x, g, number);
+    zero_call *call = take_call(x, g, number, &x->lists.sets[lists]->spec);
     zero_part *part = call ? zero_pool_take(&x->parts) : NULL;
     x->failed = x->failed || !part;
     if (x->failed) return 0.0;
@@ -257,7 +259,7 @@ void zero_parts_end(zero_exchanges *x, zero_part *part)
     if (r->last == part) r->last = before;
     /* Calls may end in any order. */
     for (zero_call *call; (call = find_call(g, g->oldest)) != NULL; g->oldest++) {
-        if (call->n_over < g->layout->size) break;
+        if (call->n_over < call->n) break;
         free(call);
     }
     zero_pool_give(&x->parts, part);

@@ -2,62 +2,116 @@
 
 #include "base/fail.h"
 #include "base/grow.h"
+#include "base/number.h"
 #include "lists/member.h"
 
-static const zero_family_part parts[] = {ZERO_SHARD_GROUP, ZERO_REPLICA_GROUP,
-                                         ZERO_TP_GROUP};
-#define PARTS ZERO_COUNT(parts)
+static const int parts[] = {ZERO_SHARD_GROUP, ZERO_REPLICA_GROUP, ZERO_TP_GROUP};
+
+/* The group of the family that exchanges in a lane; there may be none. */
+static zero_family_part part_of(const zero_groups *g, int lane)
+{
+    if (lane >= ZERO_FAMILY_PARTS) return ZERO_PIPE_GROUP;
+    if (lane != ZERO_SHARD_GROUP || zero_division_has(&g->division, ZERO_SHARD_GROUP))
+        return (zero_family_part)lane;
+    return zero_division_has(&g->division, ZERO_DATA_GROUP) ? ZERO_DATA_GROUP : ZERO_WHOLE;
+}
+
+static zero_member member_of(const zero_groups *g, int lane, int rank)
+{
+    const zero_family_part part = part_of(g, lane);
+    return part == ZERO_WHOLE
+               ? (zero_member){.part = ZERO_WHOLE, .stride = 1, .size = g->ranks}
+               : zero_member_of(part, &g->division, rank);
+}
 
 /* ---- layouts ---- */
 
-/* The number of an equal layout of the part, or of this one, which then belongs to g. */
-static zero_status keep_layout(zero_groups *g, zero_family_part part, zero_layout *layout,
-                               int *number)
+/* The number of a group's layout, as one of its ranks sees it. */
+static zero_status find_layout(zero_groups *g, int lane, int rank, const zero_layout *world,
+                               int group, int *number)
 {
+    const int stage = rank / g->per_stage;
+    const zero_member m = member_of(g, lane, rank);
+    zero_layout layout;
+    ZERO_TRY(zero_member_layout(&m, world, &layout));
     for (int64_t k = g->n_layouts - 1; k >= 0; k--)
-        if (g->layouts[k].part == part &&
-            zero_layout_are_equal(&g->layouts[k].layout, layout)) {
-            zero_layout_destroy(layout);
+        if (g->layouts[k].lane == lane && g->layouts[k].stage == stage &&
+            zero_layout_are_equal(&g->layouts[k].layout, &layout)) {
+            zero_layout_destroy(&layout);
             *number = (int)k;
             return ZERO_OK;
         }
     if (!zero_grow(g->layouts, g->n_layouts, &g->layout_capacity)) {
-        zero_layout_destroy(layout);
+        zero_layout_destroy(&layout);
         return zero_fail(ZERO_ERR_NOMEM, "no memory for the nodes of groups");
     }
     *number = (int)g->n_layouts++;
-    g->layouts[*number] = (zero_group_layout){.layout = *layout, .part = part};
+    g->layouts[*number] =
+        (zero_group_layout){.layout = layout, .lane = lane, .stage = stage, .group = group};
     return ZERO_OK;
 }
 
 /* ---- seats ---- */
 
-static zero_status seat_part(zero_groups *g, zero_family_part part, const zero_division *d,
-                             const zero_layout *world)
+static zero_status add_seats(zero_groups *g, int lane)
 {
-    /* The group of the family that exchanges for the part; none may do. */
-    zero_family_part of = part;
-    if (part == ZERO_SHARD_GROUP && !zero_division_has(d, part))
-        of = zero_division_has(d, ZERO_DATA_GROUP) ? ZERO_DATA_GROUP : ZERO_WHOLE;
-    if (!zero_division_has(d, of)) return ZERO_OK;
-    ZERO_TRY(zero_new(&g->seats[part], g->ranks, "ranks of groups"));
+    return g->seats[lane] ? ZERO_OK
+                          : zero_new(&g->seats[lane], g->ranks, "ranks of groups");
+}
+
+/* A new group, of which a rank is a member. */
+static zero_status open_group(zero_groups *g, int lane, int rank, const zero_layout *world,
+                              zero_group_seat *seat)
+{
+    if (!zero_grow(g->first, g->n_groups, &g->group_capacity))
+        return zero_fail(ZERO_ERR_NOMEM, "no memory for groups of ranks");
+    seat->group = (int)g->n_groups;
+    ZERO_TRY(find_layout(g, lane, rank, world, seat->group, &seat->layout));
+    g->layouts[seat->layout].n_groups++;
+    seat->number = g->n[lane]++;
+    g->first[g->n_groups][0] = lane;
+    g->first[g->n_groups++][1] = rank;
+    return ZERO_OK;
+}
+
+static zero_status seat_part(zero_groups *g, int lane, const zero_layout *world)
+{
+    const zero_family_part part = part_of(g, lane);
+    if (!zero_division_has(&g->division, part)) return ZERO_OK;
+    ZERO_TRY(add_seats(g, lane));
     for (int r = 0; r < g->ranks; r++) {
-        zero_member m =
-            of == ZERO_WHOLE
-                ? (zero_member){.part = ZERO_WHOLE, .stride = 1, .size = d->size}
-                : zero_member_of(of, d, r);
-        if (m.first == r) {
-            /* Seats of all members of the group that begins at `first`. */
-            zero_layout layout;
-            int number = -1;
-            ZERO_TRY(zero_member_layout(&m, world, &layout));
-            ZERO_TRY(keep_layout(g, part, &layout, &number));
-            g->size[part] = m.size;
-            for (int i = 0; i < m.size; i++)
-                g->seats[part][zero_member_rank(&m, i)] = (zero_group_seat){
-                    .group = -1, .member = i, .number = g->n[part], .layout = number};
-            g->n[part]++;
-            g->layouts[number].n_groups++;
+        const zero_member m = member_of(g, lane, r);
+        zero_group_seat seat;
+        if (m.first != r) continue;
+        ZERO_TRY(open_group(g, lane, r, world, &seat));
+        for (seat.member = 0; seat.member < m.size; seat.member++)
+            g->seats[lane][zero_member_rank(&m, seat.member)] = seat;
+    }
+    return ZERO_OK;
+}
+
+zero_status zero_groups_add_stage(zero_groups *g, const zero_schedule *s)
+{
+    const zero_layout *world = zero_schedule_world_layout(s);
+    for (int k = 0; k < s->n_messages; k++) {
+        const zero_pipe_message *m = &s->messages[k];
+        const int lane = zero_lane_of_message(m->content, false);
+        bool is_new = m->from == s->pipe.stage;
+        for (int o = 0; o < k; o++)
+            is_new = is_new && (s->messages[o].content != m->content ||
+                                s->messages[o].from != m->from);
+        if (!is_new) continue;
+        ZERO_TRY(add_seats(g, lane));
+        ZERO_TRY(add_seats(g, lane + 1));
+        for (int r = m->from * g->per_stage; r < (m->from + 1) * g->per_stage; r++) {
+            const int to = r + (m->to - m->from) * g->per_stage;
+            zero_group_seat seat;
+            ZERO_TRY(open_group(g, lane, r, world, &seat));
+            seat.member = m->from;
+            g->seats[lane][r] = seat;
+            ZERO_TRY(find_layout(g, lane + 1, to, world, seat.group, &seat.layout));
+            seat.member = m->to;
+            g->seats[lane + 1][to] = seat;
         }
     }
     return ZERO_OK;
@@ -66,53 +120,51 @@ static zero_status seat_part(zero_groups *g, zero_family_part part, const zero_d
 zero_status zero_groups_init(zero_groups *g, const zero_schedule *s)
 {
     const zero_layout *world = zero_schedule_world_layout(s);
-    zero_division d = {
-        .size = world->size, .tp = world->size / s->input.n_ranks, .shard = s->shard.size};
-    *g = (zero_groups){.ranks = world->size, .tp = d.tp};
-    for (int k = 0; k < PARTS; k++) ZERO_TRY(seat_part(g, parts[k], &d, world));
+    const int P = s->pipe.n_stages, tp = world->size / s->input.n_ranks / P;
+    *g = (zero_groups){
+        .division = {.size = world->size, .tp = tp, .shard = s->shard.size, .pp = P},
+        .ranks = world->size,
+        .per_stage = world->size / P,
+        .gathering = P > 1 ? 1 : tp};
+    for (int k = 0; k < ZERO_COUNT(parts); k++) ZERO_TRY(seat_part(g, parts[k], world));
     return ZERO_OK;
 }
 
 void zero_groups_destroy(zero_groups *g)
 {
-    for (int k = 0; k < ZERO_FAMILY_PARTS; k++) free(g->seats[k]);
+    for (int k = 0; k < ZERO_LANES; k++) free(g->seats[k]);
     for (int64_t k = 0; k < g->n_layouts; k++) {
         zero_layout_destroy(&g->layouts[k].layout);
         free(g->layouts[k].lists);
     }
     free(g->layouts);
+    free(g->first);
     *g = (zero_groups){0};
 }
 
 /* ---- exchanges ---- */
 
-/* Adds the group of which `rank` is the first member, and the lists of its layout if it is
- * the first one that has it. */
-static zero_status add_group(zero_groups *g, zero_family_part part, int rank, int *ranks,
-                             const zero_actions *a, zero_exchanges *x)
-{
-    zero_group_seat *seats = g->seats[part];
-    zero_group_layout *of = &g->layouts[seats[rank].layout];
-    int n = 0, group;
-    for (int r = rank; r < g->ranks && n < g->size[part]; r++)
-        if (seats[r].number == seats[rank].number) ranks[n++] = r;
-    ZERO_TRY(zero_exchanges_add_group(x, ranks, &of->layout, &group));
-    for (int i = 0; i < n; i++) seats[ranks[i]].group = group;
-    if (of->lists) return ZERO_OK;
-    ZERO_TRY(zero_new(&of->lists, a->n_specs, "lists of collectives"));
-    for (int64_t k = 0; k < a->n_specs; k++)
-        if (a->specs[k].part == part)
-            ZERO_TRY(zero_exchanges_add_lists(x, group, &a->specs[k].spec, &of->lists[k]));
-    return ZERO_OK;
-}
-
-zero_status zero_groups_add(zero_groups *g, const zero_actions *a, zero_exchanges *x)
+zero_status zero_groups_add(zero_groups *g, const zero_actions *stages, zero_exchanges *x)
 {
     ZERO_FREED int *ranks = NULL;
     ZERO_TRY(zero_new(&ranks, g->ranks, "ranks of groups"));
-    for (int k = 0; k < PARTS; k++)
-        for (int r = 0; g->seats[parts[k]] && r < g->ranks; r++)
-            if (g->seats[parts[k]][r].member == 0)
-                ZERO_TRY(add_group(g, parts[k], r, ranks, a, x));
+    for (int64_t k = 0; k < g->n_groups; k++) {
+        const int lane = g->first[k][0], rank = g->first[k][1];
+        const zero_member m = member_of(g, lane, rank);
+        int group;
+        for (int i = 0; i < m.size; i++) ranks[i] = zero_member_rank(&m, i);
+        ZERO_TRY(zero_exchanges_add_group(
+            x, ranks, &g->layouts[g->seats[lane][rank].layout].layout, &group));
+        assert(group == k);
+    }
+    for (int64_t l = 0; l < g->n_layouts; l++) {
+        zero_group_layout *of = &g->layouts[l];
+        const zero_actions *a = &stages[of->stage];
+        ZERO_TRY(zero_new(&of->lists, a->n_specs, "lists of collectives"));
+        for (int64_t k = 0; k < a->n_specs; k++)
+            if (a->specs[k].lane == of->lane)
+                ZERO_TRY(zero_exchanges_add_lists(x, of->group, &a->specs[k].spec,
+                                                  &of->lists[k]));
+    }
     return ZERO_OK;
 }

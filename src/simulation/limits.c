@@ -71,7 +71,7 @@ zero_status zero_exchange_estimate(const zero_collective_spec *spec,
     if (spec->kind == ZERO_REDUCE) /* all messages end at the root */
         *messages = first.received;
     else if (spec->kind == ZERO_BROADCAST) /* a chain over ranks, or over nodes */
-        *messages = first.sent * (chain - 1);
+        *messages = first.sent * (spec->only > 0 ? 1 : chain - 1);
     else
         *messages = layout->size * zero_max(first.sent, second.sent);
     *messages += layout->size * zero_max(first.read, second.read);
@@ -130,23 +130,24 @@ static zero_status estimate(estimates *e, const zero_collective_spec *spec,
     return ZERO_OK;
 }
 
-zero_status zero_simulation_cost_of(const zero_actions *a, const zero_groups *g, int steps,
-                                    zero_simulation_cost *cost)
+zero_status zero_simulation_cost_of(const zero_actions *stages, const zero_groups *g,
+                                    int steps, zero_simulation_cost *cost)
 {
     zero_simulation_cost sum = {.bytes = g->ranks * (int64_t)IN_FLIGHT};
-    for (int at = 0; at < a->n; at++) {
-        const zero_action *i = &a->list[at];
-        int groups = i->gathers ? g->tp : 1;
+    for (int at = 0; at < stages->n; at++) {
+        const zero_action *i = &stages->list[at];
+        int groups = i->gathers ? g->gathering : 1;
         sum.messages +=
             i->n_agreements * groups * zero_agreement_messages(g->ranks / groups);
     }
     for (int64_t l = 0; l < g->n_layouts; l++) {
         const zero_group_layout *of = &g->layouts[l];
+        const zero_actions *a = &stages[of->stage];
         estimates known = {.n = 0};
         for (int64_t k = 0; k < a->n_specs; k++) {
             const zero_action_spec *s = &a->specs[k];
             int64_t messages, bytes;
-            if (s->part != of->part) continue;
+            if (s->lane != of->lane) continue;
             ZERO_TRY(estimate(&known, &s->spec, &of->layout, &messages, &bytes));
             sum.messages =
                 plus(sum.messages, times(messages, times(of->n_groups, s->begins)));

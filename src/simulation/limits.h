@@ -9,8 +9,8 @@ typedef struct {
     int64_t bytes;    /* of memory */
 } zero_simulation_cost;
 
-/* ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status zero_simulation_cost_of(const zero_actions *a,
+/* Of the stages of a pipeline, or the one of a job without. ZERO_ERR_NOMEM. */
+ZERO_NODISCARD zero_status zero_simulation_cost_of(const zero_actions *stages,
                                                    const zero_groups *g, int steps,
                                                    zero_simulation_cost *cost);
 

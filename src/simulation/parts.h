@@ -22,8 +22,8 @@ typedef struct {
 } zero_call_member;
 
 typedef struct {
-    uint64_t id; /* of all calls */
-    int n_over;
+    uint64_t id;                /* of all calls */
+    int n_over, n;              /* members that are over, and that take part */
     zero_call_member members[]; /* [size of the group] */
 } zero_call;
 

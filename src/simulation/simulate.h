@@ -41,7 +41,7 @@ typedef struct {
     int member;
     int step;              /* in which it was begun, from 0 */
     zero_family_part part; /* of its group */
-    int64_t call;          /* its number in the group and step, equal on all members */
+    int64_t call;          /* its number in the group and step, equal on all that do it */
     double begin, end;
 } zero_simulated_flight;
 
@@ -84,6 +84,8 @@ typedef struct {
     int slowest; /* the rank that the others wait for longest: with the least exposed + waiting */
     int as_slow; /* ranks that wait as little, to a thousandth of the step; with `slowest` */
     zero_simulated_rank of_slowest, mean;
+    double idle; /* of the time until the last pass has ended: the share without computing,
+                    averaged over the ranks; in a pipeline the bubble, and waits */
     zero_link_use busiest;
     /* In all steps. Reads in neighbours' memory count, unless links inside nodes are
      * infinitely fast. */
@@ -92,8 +94,8 @@ typedef struct {
     zero_plan_time plan; /* the same step by alpha-beta, without slow ranks */
 } zero_simulated;
 
-/* Simulates the job of which `s` is the schedule of rank 0: s->input.n_ranks times the TP
- * group's ranks. ZERO_ERR_NOMEM; ZERO_ERR_INVALID if it would take more messages or memory
+/* Simulates the job of which `s` is the schedule of rank 0: s->input.n_ranks times the
+ * ranks of a TP group times the stages of a pipeline. ZERO_ERR_NOMEM; ZERO_ERR_INVALID if it would take more messages or memory
  * than allowed, with both numbers and a remedy; ZERO_ERR_UNSUPPORTED for what cannot be
  * simulated. */
 ZERO_NODISCARD zero_status zero_simulate(const zero_schedule *s,

@@ -94,6 +94,8 @@ static zero_status make_set(zero_step_lists *l, zero_list_set *set)
     int like;
     first.root %= period(&first, layout);
     if (zero_collective_has_root(first.kind) && first.root != set->spec.root) {
+        const int away = set->spec.root - first.root, n = layout->size;
+        if (first.only > 0) first.only = (first.only - 1 + n - away) % n + 1;
         ZERO_TRY(zero_step_lists_add(l, &first, layout, &like));
         set->like = l->sets[like];
         return ZERO_OK;

@@ -38,14 +38,14 @@ void zero_walker_emit(const zero_walkers *w, int rank, const zero_action *a, dou
 
 static const zero_group_seat *seat_of(const zero_walkers *w, int rank, const zero_action *a)
 {
-    return &w->groups.seats[a->part][rank];
+    return &w->groups.seats[a->lane][rank];
 }
 
 static double *joined_of(const zero_walkers *w, int rank, const zero_action *a, int step)
 {
-    int n = w->actions[0].n_begins[a->part];
+    const int lane = zero_lane_of_groups(a->lane);
     int64_t group = seat_of(w, rank, a)->number;
-    return &w->joined[a->part][(2 * group + step % 2) * n + a->nth];
+    return &w->joined[lane][(2 * group + step % 2) * w->begins[lane] + a->nth];
 }
 
 static double begin_call(zero_walkers *w, int rank, const zero_action *a, int64_t call,
@@ -66,12 +66,12 @@ static bool call_is_over(const zero_walkers *w, int rank, const zero_action *a,
 
 static int64_t first_call(const zero_walkers *w, int rank, const zero_action *a, int step)
 {
-    return (int64_t)step * zero_walker_actions(w, rank)->n_calls[a->part] + a->call;
+    return (int64_t)step * zero_walker_actions(w, rank)->n_calls[a->lane] + a->call;
 }
 
 static zero_chain *chain_of(zero_walker *k, const zero_action *a)
 {
-    return &k->chains[a->part == ZERO_REPLICA_GROUP];
+    return &k->chains[a->lane == ZERO_REPLICA_GROUP];
 }
 
 double zero_walker_begin_exchange(zero_walkers *w, int rank, const zero_action *a)
@@ -127,17 +127,20 @@ void zero_walker_exchange_ended(void *walkers, const zero_exchange_end *end)
     const zero_simulate_input *in = w->input;
     const zero_action *a = end->begin;
     const zero_group_seat *seat = seat_of(w, end->rank, a);
-    int n = zero_walker_actions(w, end->rank)->n_calls[a->part];
+    int n = zero_walker_actions(w, end->rank)->n_calls[a->lane];
     if (!in->flight || w->list[end->rank].step < in->steps - 1) return;
     int64_t call = end->call % n; /* in its step */
+    const int64_t spec = a->first_spec + call - a->call;
+    if (a->lane >= ZERO_FAMILY_PARTS) /* lanes of messages share the pipeline group */
+        call = (call * ZERO_LANES + zero_lane_of_groups(a->lane)) * w->ranks + seat->number;
     zero_simulated_flight flight = {
         .rank = end->rank,
         .instruction = a->instruction,
-        .spec = &w->actions->specs[a->first_spec + call - a->call].spec,
+        .spec = &zero_walker_actions(w, end->rank)->specs[spec].spec,
         .layout = &w->groups.layouts[seat->layout].layout,
         .member = seat->member,
         .step = (int)(end->call / n),
-        .part = a->part,
+        .part = zero_ops[a->instruction->op].among,
         .call = call,
         .begin = end->begun - w->origin,
         .end = end->ended - w->origin};

@@ -53,21 +53,26 @@ typedef struct zero_walkers {
     const zero_schedule *s;           /* borrowed: rank 0's */
     const zero_simulate_input *input; /* borrowed */
     zero_groups groups;
-    int n_programs;           /* 1: all ranks have the first; or one for each ZeRO rank */
+    int per_program; /* ranks that have one: all; of a pipeline stage; of a TP group */
+    int n_programs;
     zero_actions *actions;    /* [n_programs] */
     zero_schedule *schedules; /* [n_programs]; owned. The first is empty: it is `s` */
+    zero_layout *data;        /* [pipeline stages]: the nodes of their ZeRO groups; owned */
     zero_events events;
     zero_exchanges *exchanges;
     int ranks;
     zero_walker *list; /* [ranks] */
-    /* [groups][2 steps][begins of a step]: when the last member so far began an exchange */
-    double *joined[ZERO_FAMILY_PARTS];
+    /* Of a lane of groups: exchanges that a group begins in a step, at most, and [groups][2
+     * steps][begins]: when the last member so far began one. */
+    int begins[ZERO_LANES];
+    double *joined[ZERO_LANES];
     zero_agreements *agreements;
     int files;             /* numbers of a rank's transfers */
     bool *moves;           /* [ranks][files]: in flight; NULL: no transfers take time */
     int ended;             /* ranks that have done all steps */
     bool is_reported;      /* a rank has begun the last step */
     double origin;         /* when the first rank did */
+    double last_pass;      /* when the last one that computed in it has ended */
     bool has_ended;        /* all ranks have */
     zero_link_use busiest; /* then */
 } zero_walkers;
@@ -86,7 +91,7 @@ ZERO_NODISCARD zero_status zero_walkers_run(zero_walkers *w);
 
 static inline const zero_actions *zero_walker_actions(const zero_walkers *w, int rank)
 {
-    return &w->actions[w->n_programs > 1 ? rank / w->groups.tp : 0];
+    return &w->actions[rank / w->per_program];
 }
 
 /* The action at which the rank is. */
@@ -105,7 +110,7 @@ void zero_walker_order_look(zero_walkers *w, int rank);
 void zero_walker_emit(const zero_walkers *w, int rank, const zero_action *a, double began,
                       double waited);
 
-/* ---- REDUCE, ALL_REDUCE, GATHER, JOIN and COLLECT ---- */
+/* ---- exchanges ---- */
 
 /* Begins the collectives of an action, of a chain the first. Returns seconds of
  * arithmetic. */

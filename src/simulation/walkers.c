@@ -195,6 +195,8 @@ static void rank_happens(zero_walkers *w, int rank)
     } else if (k->state == ZERO_WALKER_COMPUTES && w->events.now >= k->until) {
         k->spent.compute += k->seconds;
         k->spent.sums += k->sums;
+        if (k->seconds > 0.0 && k->step == w->input->steps - 1)
+            w->last_pass = w->events.now;
         pass(w, rank);
         act(w, rank);
     } else if (k->state == ZERO_WALKER_COMPUTES && w->events.now >= k->due) {

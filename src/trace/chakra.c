@@ -105,10 +105,14 @@ typedef struct {
     writer w;
     const zero_schedule *s;
     zero_actions actions;
-    int32_t *sent, *received; /* [ranks of the world]: messages so far, which are tags */
-    uint64_t *node_of;        /* [actions.n]: the last node of an action */
-    uint64_t *end_of;         /* [actions.n_specs]: of the exchange that begins there */
-    uint64_t *end_of_file;    /* [actions.n_files] */
+    /* [contents][ranks]: messages so far, which are tags. Those between stages are counted
+     * by content: both ends do not begin them all in one order. */
+    int32_t *sent, *received;
+    int content, contents; /* of the collective; without such messages 0 of 1 */
+    int ranks;             /* of the world */
+    uint64_t *node_of;     /* [actions.n]: the last node of an action */
+    uint64_t *end_of;      /* [actions.n_specs]: of the exchange that begins there */
+    uint64_t *end_of_file; /* [actions.n_files] */
     int rank;
     double rate; /* flops per second of this rank */
 } walk;
@@ -132,6 +136,7 @@ static int64_t put_step(walk *of, const zero_steps *steps, const zero_collective
         put_attribute(w, NODE_ATTRIBUTE, "from", AS_TEXT, 0, "window");
     } else {
         const int peer = zero_member_rank(member, step->peer);
+        int32_t *tags = &(sends ? of->sent : of->received)[of->content * of->ranks + peer];
         begin_node(w, sends ? COMM_SEND : COMM_RECV, name, gate);
         put_attribute(w, NODE_ATTRIBUTE, "comm_size", AS_INT64, bytes, NULL);
         put_attribute(w, NODE_ATTRIBUTE, "comm_src", AS_INT32, sends ? of->rank : peer,
@@ -139,7 +144,7 @@ static int64_t put_step(walk *of, const zero_steps *steps, const zero_collective
         put_attribute(w, NODE_ATTRIBUTE, "comm_dst", AS_INT32, sends ? peer : of->rank,
                       NULL);
         put_attribute(w, NODE_ATTRIBUTE, "comm_tag", AS_INT32,
-                      sends ? of->sent[peer]++ : of->received[peer]++, NULL);
+                      (*tags)++ * of->contents + of->content, NULL);
     }
     put_message(w);
     return (int64_t)w->id;
@@ -199,6 +204,9 @@ static zero_status put_exchange(walk *of, const zero_action *a, const char *name
                                 uint64_t after)
 {
     uint64_t ends[2] = {after, after};
+    const bool is_message = a->lane >= ZERO_FAMILY_PARTS;
+    of->contents = is_message ? ZERO_PIPE_CONTENTS : 1;
+    of->content = is_message ? (int)of->s->messages[a->instruction->join].content : 0;
     for (int k = 0; k < a->n_calls; k++) {
         const zero_collective_spec *spec = &of->actions.specs[a->first_spec + k].spec;
         ZERO_TRY(put_collective(of, a->instruction, spec, name,
@@ -232,7 +240,8 @@ static void put_transfer(walk *of, const zero_action *a, const char *name, uint6
 
 static void put_agreements(walk *of, const zero_action *a, const char *name, uint64_t *now)
 {
-    const int tp = of->s->input.model->share.ranks;
+    const bool is_pipeline = of->s->pipe.n_stages > 1; /* it gathers among all */
+    const int tp = is_pipeline ? 1 : of->s->input.model->share.ranks;
     for (int k = 0; k < a->n_agreements; k++) {
         char group[16];
         *now = begin_node(&of->w, COMM_COLL, name, *now);
@@ -288,13 +297,14 @@ static zero_status put_actions(walk *of)
     return of->w.status;
 }
 
-static zero_status write_rank(walk *of, const char *path, const char *command, int ranks,
+static zero_status write_rank(walk *of, const char *path, const char *command,
                               const zero_plan_machine *machine)
 {
     ZERO_TRY(zero_actions_init(&of->actions, of->s, machine));
     const zero_actions *a = &of->actions;
-    ZERO_TRY(zero_new(&of->sent, ranks, "messages by rank"));
-    ZERO_TRY(zero_new(&of->received, ranks, "messages by rank"));
+    const int tags = of->ranks * ZERO_PIPE_CONTENTS;
+    ZERO_TRY(zero_new(&of->sent, tags, "messages by rank"));
+    ZERO_TRY(zero_new(&of->received, tags, "messages by rank"));
     ZERO_TRY(zero_new(&of->node_of, a->n + 1, "nodes of a trace"));
     ZERO_TRY(zero_new(&of->end_of, a->n_specs + 1, "nodes of a trace"));
     ZERO_TRY(zero_new(&of->end_of_file, a->n_files + 1, "nodes of a trace"));
@@ -328,7 +338,8 @@ zero_status zero_chakra_write(const char *directory, const char *command,
     zero_storage_close(&dir);
     for (int rank = 0; rank < ranks; rank++) {
         ZERO_AT_END(zero_plan_rank_close) zero_plan_rank plan;
-        ZERO_AT_END(close_walk) walk of = {.s = &plan.schedule, .rank = rank};
+        ZERO_AT_END(close_walk)
+        walk of = {.s = &plan.schedule, .rank = rank, .ranks = ranks};
         zero_plan_machine machine = in->machine;
         char path[ZERO_STORAGE_FILE_PATH];
         ZERO_TRY(zero_plan_rank_open(
@@ -337,7 +348,7 @@ zero_status zero_chakra_write(const char *directory, const char *command,
             if (in->slow[k].rank == rank) machine.flops *= in->slow[k].factor;
         of.rate = machine.flops;
         zero_print(path, "%.1023s/zero.%d.et", directory, rank);
-        ZERO_TRY(write_rank(&of, path, command, ranks, &machine));
+        ZERO_TRY(write_rank(&of, path, command, &machine));
     }
     return ZERO_OK;
 }

@@ -5,7 +5,6 @@
 #include "lists/algorithm.h"
 #include "report/plan_program.h"
 #include "report/text.h"
-#include "sharding/compile.h"
 #include "sharding/schedule_exchange.h"
 #include "sharding/work.h"
 #include "trace/trace_file.h"
@@ -22,7 +21,7 @@ typedef struct {
     const zero_simulation_trace_input *input;
     zero_simulation_report *report;
     zero_trace_file *file;
-    program *programs; /* [data ranks], owned; of those that are traced */
+    program *programs; /* [ranks / tp], owned; of those that are traced */
     int n_programs, tp;
 } tracing;
 
@@ -47,18 +46,13 @@ static zero_status take_program(const zero_schedule *s, program *to)
     return zero_trace_live(s, ZERO_PROGRAM_STEP, &to->live);
 }
 
-static zero_status compile_program(tracing *t, int data_rank)
+static zero_status compile_program(tracing *t, int rank)
 {
-    zero_plan_input input = schedule_of(t)->input;
-    zero_schedule s;
-    if (t->programs[data_rank].live) return ZERO_OK;
-    if (data_rank == input.rank)
-        return take_program(schedule_of(t), &t->programs[data_rank]);
-    input.rank = data_rank;
-    ZERO_TRY(zero_schedule_compile(&s, &input));
-    zero_status st = take_program(&s, &t->programs[data_rank]);
-    zero_schedule_destroy(&s);
-    return st;
+    ZERO_AT_END(zero_plan_rank_close) zero_plan_rank of = {0};
+    program *to = &t->programs[rank / t->tp];
+    if (to->live) return ZERO_OK;
+    ZERO_TRY(zero_plan_rank_open(&t->report->plan, schedule_of(t)->input.stage, rank, &of));
+    return take_program(&of.schedule, to);
 }
 
 /* ---- size ---- */
@@ -129,7 +123,7 @@ static void take_flight(void *trace, const zero_simulated_flight *flight)
     zero_trace_collective(&t->report->plan.model, flight->instruction, flight->spec->kind,
                           name);
     zero_division division = {t->report->plan.layout.size, t->tp,
-                              schedule_of(t)->shard.size, 1};
+                              schedule_of(t)->shard.size, schedule_of(t)->pipe.n_stages};
     zero_trace_flight out = {
         .rank = flight->rank,
         .step = flight->step + 1,
@@ -159,13 +153,13 @@ static zero_status begin(tracing *t)
              traced);
     ZERO_TRY(zero_trace_file_check(&n, remedy));
     int ranks = t->report->plan.layout.size;
-    t->n_programs = schedule_of(t)->input.n_ranks;
-    t->tp = ranks / t->n_programs;
+    t->tp = zero_tp_ranks(&t->report->plan.config.tp);
+    t->n_programs = ranks / t->tp;
     t->programs = calloc((size_t)t->n_programs, sizeof *t->programs);
     if (!t->programs)
         return zero_fail(ZERO_ERR_NOMEM, "no memory for a trace of %d ranks", ranks);
     for (int rank = 0; rank < ranks; rank++)
-        if (is_traced(t, rank)) ZERO_TRY(compile_program(t, rank / t->tp));
+        if (is_traced(t, rank)) ZERO_TRY(compile_program(t, rank));
     const zero_layout *layout = &t->report->plan.layout;
     int64_t step = t->report->input.steps;
     zero_trace_head head = {.layout = layout,

@@ -185,6 +185,8 @@ static void check(const char *more)
         zero_plan_exchange data = zero_plan_data_of(&l);
         zero_traffic_add(&data.traffic, 1, &l.join.traffic);
         zero_traffic_add(&data.traffic, 1, &l.collect.traffic);
+        zero_traffic_add(&data.traffic, 1, &l.send.traffic);
+        zero_traffic_add(&data.traffic, 1, &l.receive.traffic);
         zero_volume planned = zero_traffic_total(&data.traffic);
         if (received + of_windows != planned.bytes_received)
             fail_msg("%s: rank %d receives %" PRId64 " + %" PRId64 ", planned %" PRId64,
@@ -217,6 +219,7 @@ TEST(bytes_of_all_ranks_are_the_ledgers_and_a_replay_ends)
         "--stage 3 --fake-nodes 2 --node-parameters",
         "--stage 3 --tp 2 --fake-nodes 2",
         "--stage 3 --offload DIR --disk 1G,1G",
+        "--pp 2 --stage 1 --fake-nodes 4 --global-batch 16 --micro-batch 1",
     };
     for (int k = 0; k < ZERO_COUNT(jobs); k++) check(jobs[k]);
 }

@@ -1,6 +1,8 @@
-/* Pipelines as programs: their order, messages and time, against closed forms. */
+/* Pipelines as programs: their order, messages and time, planned and simulated, against closed
+ * forms. */
 
 #include "sharding/compile.h"
+#include "simulation/simulate.h"
 #include "support/pipeline_test.h"
 #include "support/planned.h"
 
@@ -241,10 +243,18 @@ static zero_unit_sizes with_flops(const zero_unit *unit, int64_t B, int64_t T)
 }
 
 /* The time on a machine of 1 flop per second, if a stage's forward pass takes forward[s] seconds, all
- * in its first block. Its backward pass takes twice that, and a recomputation as long. */
+ * in its first block. Its backward pass takes twice that, and a recomputation as long. *simulated, if
+ * not NULL, is the same of a simulation. */
 static zero_pipeline_time walk(const zero_pipeline *p, const double *forward,
-                               const zero_plan_machine *machine)
+                               const zero_plan_machine *machine, zero_simulated *simulated)
 {
+    const zero_simulate_input on = {.machine = *machine,
+                                    .adapter = INFINITY,
+                                    .switch_ratio = 1.0,
+                                    .memory_bandwidth = INFINITY,
+                                    .steps = 2,
+                                    .memory_limit = INT64_MAX,
+                                    .most_messages = INT64_MAX};
     zero_pipeline_time t;
     zero_unit *all = (zero_unit *)p->plan.model->units;
     int n = p->plan.model->n_units;
@@ -257,6 +267,8 @@ static zero_pipeline_time walk(const zero_pipeline *p, const double *forward,
     for (int s = 0; s < p->n_stages; s++)
         flops[s == 0 ? 1 : p->stages[s].schedule.pipe.first_unit] = forward[s];
     zero_status st = zero_pipeline_walk((zero_pipeline *)p, machine, &t);
+    if (st == ZERO_OK && simulated)
+        st = zero_simulate(&p->stages[0].schedule, &on, simulated);
     for (int u = 0; u < n; u++) all[u].sizes = sizes[u];
     assert_ok(st);
     return t;
@@ -270,7 +282,12 @@ static void check_bubble(const zero_pipeline *p)
     double formula = zero_pipeline_bubble_formula(P, m);
     assert_true(formula == (double)(P - 1) / (m + P - 1));
     for (int s = 0; s < P; s++) forward[s] = 1.0;
-    zero_pipeline_time t = walk(p, forward, &no_network);
+    zero_simulated simulated;
+    const bool simulates = m <= 5;
+    zero_pipeline_time t = walk(p, forward, &no_network, simulates ? &simulated : NULL);
+    if (simulates && simulated.step != t.step)
+        fail_msg("simulated %.17g s, planned %.17g s", simulated.step, t.step);
+    assert_true(!simulates || fabs(simulated.idle - formula) < 1e-15);
     assert_true(t.passes == all * (m + P - 1));
     assert_true(t.compute == all * m);
     assert_true(t.step == t.passes);
@@ -297,7 +314,7 @@ TEST(messages_take_their_time)
         pipeline_input in = input(&model, P, 1, 1);
         make(&p, ZERO_PIPELINE_1F1B, &in);
         for (int s = 0; s < P; s++) computed += 3.0 * forward[s];
-        zero_pipeline_time t = walk(&p, forward, &slow);
+        zero_pipeline_time t = walk(&p, forward, &slow, NULL);
         assert_true(t.passes == computed + (P > 1) * (2 * P - 1) * message);
         double update = 0.5 + (double)p.stages[P - 1].ledger.tied_sent / 1024.0;
         assert_true(t.step == t.passes + (P > 1) * update);

@@ -110,6 +110,18 @@ awk '/"(reduce|gather)": {/ { is_op = 1 } /"bytes_sent":/ && is_op { n += $2; is
     END { print n + 0 }' out >planned
 sed -n 's/.* sent //p' traced | sort -u >sent
 same planned sent 'bytes that collectives send in the plan and in the trace'
+# The stages of a pipeline, each by its own program; a message's two ends have one number.
+pipe="$gpt2 --layers 8 --pp 4 --stage 1 --micro-batch 1 --global-batch 16"
+runs 0 simulate $pipe --json --trace pipe.json
+is_trace pipe.json
+values simulated_step_seconds out >seconds
+awk 'NR == FNR { step = $1; next } $3 == "step" { print $8 / step }' seconds traced >tiles
+within 0.999999 1.000001 'seconds of spans of stages / step' <tiles
+values simulated_to_alpha_beta out | within 0.99 1.01 'simulated / alpha-beta of a pipeline'
+grep -q '"RECEIVE_WAIT block 3' pipe.json || complain "$words: no stage receives from block 3"
+runs 0 simulate $pipe
+says '4 stages of 2 ranks (1f1b)' out
+says 'the bubble alone: (P-1) / (m+P-1) = 27.3 %' out
 runs 0 simulate $gpt2 --layers 2 --stage 3 --trace trace.json --trace-ranks 2-3,5
 is_trace trace.json
 [ "$(grep -o '"thread_name".*"tid":[0-9]*000,' trace.json | sed 's/.*://; s/000,//' | tr '\n' ' ')" = '2 3 5 ' ] ||

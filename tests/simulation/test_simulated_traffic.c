@@ -145,6 +145,39 @@ TEST(so_it_is_beside_a_file)
     zero_model_destroy(&model);
 }
 
+/* Each stage has a program of its own, and equal ranks. */
+TEST(so_it_is_in_pipelines)
+{
+    zero_model model = simulate_gpt2(4, 64);
+    for (uint64_t trial = 0; trial < 64; trial += TEST_SHARE(5)) {
+        uint64_t random = trial;
+        const int P = 2 + made_draw(&random, 3), N = 1 + made_draw(&random, 3);
+        zero_plan_input input = zero_plan_input_standard(&model, N, 0);
+        input.pp = P;
+        input.pp_schedule = (zero_pipeline_kind)made_draw(&random, ZERO_PIPELINE_KINDS);
+        input.stage = made_draw(&random, 2);
+        input.check_replicas = 0;
+        input.recompute = made_draw(&random, 2);
+        input.accumulation = 1 + made_draw(&random, 5);
+        input.type = made_draw(&random, 2) ? ZERO_BF16 : ZERO_FP32;
+        simulate_job job;
+        sums all = {0, 0};
+        simulate_open(&job, input, N);
+        disturb(&job.input, &random, N * P);
+        for (input.pp_stage = 0; input.pp_stage < P; input.pp_stage++) {
+            zero_schedule s = compiled(&input);
+            const sums one = planned(&s, N * P, 1);
+            all.messages += N * one.messages;
+            all.bytes += N * one.bytes;
+            zero_schedule_destroy(&s);
+        }
+        const zero_simulated r = simulate_run(&job);
+        check_sums(&r, &all, false, trial);
+        simulate_close(&job);
+    }
+    zero_model_destroy(&model);
+}
+
 /* Replicas, and TP groups with a part of the model each. */
 TEST(so_it_is_in_groups_of_every_kind)
 {
