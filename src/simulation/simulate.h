@@ -95,9 +95,9 @@ typedef struct {
 } zero_simulated;
 
 /* Simulates the job of which `s` is the schedule of rank 0: s->input.n_ranks times the
- * ranks of a TP group times the stages of a pipeline. ZERO_ERR_NOMEM; ZERO_ERR_INVALID if it would take more messages or memory
- * than allowed, with both numbers and a remedy; ZERO_ERR_UNSUPPORTED for what cannot be
- * simulated. */
+ * ranks of a TP group times the stages of a pipeline. ZERO_ERR_NOMEM; ZERO_ERR_INVALID if
+ * it would take more messages or memory than allowed, with both numbers and a remedy;
+ * ZERO_ERR_UNSUPPORTED for what cannot be simulated. */
 ZERO_NODISCARD zero_status zero_simulate(const zero_schedule *s,
                                          const zero_simulate_input *input,
                                          zero_simulated *result);
