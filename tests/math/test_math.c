@@ -1,28 +1,12 @@
 /* What operations must be, whoever computes them: test_operations.c only compares. */
 #include "support/math_test.h"
 
+#include "math/backends.h"
+#include "math/cpu_kernels.h"
+#include "math/cpu_state.h"
+
 static const zero_backend *const cpu = &zero_backend_cpu;
 static const zero_backend *const naive = &zero_backend_naive;
-
-/* The steps one by one: bias, dropout, sum. Two samples: their masks differ. */
-TEST(branches_are_a_bias_a_mask_and_a_sum)
-{
-    const int64_t T = 7, cols = 257, n = 2 * T * cols;
-    zero_math math = test_opened(naive);
-    const float *residual = test_floats(*state, n), *bias = test_floats(*state, cols);
-    for (int p = 0; p < 2; p++) {
-        const zero_dropout d = {{.seed = 5, .purpose = ZERO_RNG_TEST, .sample = 3},
-                                0.3f * (float)p};
-        float *x = test_floats(*state, n), *steps = test_copy(*state, n, x);
-        const zero_branch b = {d, 2, T, cols, ZERO_FP32, ZERO_FP32, bias, residual, x, x};
-        naive->add_branch(&math, &b);
-        naive->add_bias(
-            &math, &(zero_bias){.rows = 2 * T, .cols = cols, .bias = bias, .x = steps});
-        naive->dropout(&math, &d, ZERO_FP32, 2, T * cols, steps, steps);
-        for (int64_t i = 0; i < n; i++) steps[i] = residual[i] + steps[i];
-        assert_same(n, x, steps);
-    }
-}
 
 TEST(gelu_is_right_far_from_zero)
 {
@@ -102,28 +86,6 @@ TEST(the_exponential_is_exact_to_single_precision)
     assert_true(worst < 2.5e-7); /* the exponential 1e-7, sum and quotient 6e-8 each */
 }
 
-TEST(rows_without_a_target_have_neither_loss_nor_gradient)
-{
-    const zero_backend *const both[] = {cpu, naive};
-    for (int k = 0; k < 2; k++)
-        for (int graded = 0; graded < 2; graded++) {
-            zero_math math = test_opened(both[k]);
-            float logits[3 * 40] = {0}, loss[3] = {7.0f, 7.0f, 7.0f};
-            for (int i = 0; i < 120; i++) logits[i] = (float)(i % 7);
-            both[k]->cross_entropy(
-                &math, &(zero_cross_entropy){.rows = 3,
-                                             .V = 40,
-                                             .targets = (const int32_t[]){2, -1, 39},
-                                             .dscale = (float)graded,
-                                             .logits = logits,
-                                             .loss = loss});
-            assert_true(loss[0] > 1.0f && loss[1] == 0.0f && loss[2] > 1.0f);
-            for (int i = 0; i < 40; i++)
-                assert_true(logits[40 + i] == (graded ? 0.0f : (float)((40 + i) % 7)));
-            assert_true(!graded || (logits[0] != 0.0f && logits[119] < 0.0f));
-        }
-}
-
 TEST(losses_and_activations_keep_nan_and_infinity)
 {
     const zero_backend *const both[] = {cpu, naive};
@@ -168,4 +130,48 @@ TEST(losses_and_activations_keep_nan_and_infinity)
                                                             .loss = loss});
         assert_true(isnan(loss[0]) || isinf(loss[0]));
     }
+}
+
+/* A denormal number costs 20 times the time of another, in each step of the rest of the run. */
+TEST(moments_without_gradients_become_zero_and_are_never_denormal)
+{
+    enum { N = 37 };
+    zero_adamw h = test_recipe();
+    const zero_math math = test_opened(naive);
+    const float grad[N] = {0};
+    float *x[3];
+    for (int k = 0; k < 3; k++) x[k] = test_floats(*state, N);
+    for (int i = 0; i < N; i++) x[2][i] *= x[2][i]; /* second moments are not negative */
+    for (h.step = 1; h.step <= 3000; h.step++) {
+        naive->adamw(&math, &h,
+                     &(zero_adamw_arrays){
+                         .n = N, .grad = grad, .master = x[0], .m = x[1], .v = x[2]});
+        for (int i = 0; i < 2 * N; i++)
+            assert_true(fpclassify(x[1 + i / N][i % N]) != FP_SUBNORMAL);
+    }
+    for (int i = 0; i < 2 * N; i++) assert_true(x[1 + i / N][i % N] == 0.0f);
+}
+
+/* 1 048 576 angles: four models' frequencies, positions up to 131 071. */
+TEST(angles_are_exact_but_for_their_rounding)
+{
+    static const double thetas[] = {1e4, 5e5, 1e6, 1.3e5};
+    static const int64_t starts[] = {0, 7168, 130048, 65536};
+    const zero_cpu_kernels *kernels;
+    float frequency[64], cosine[64], sine[64];
+    for (int level = 0; (kernels = zero_cpu_kernels_at(level)); level++)
+        for (int m = 0; m < 4; m++) {
+            for (int i = 0; i < 64; i++)
+                frequency[i] =
+                    1.0f / (float)pow(thetas[m], (double)((float)(2 * i) / 128.0f));
+            for (int64_t t = starts[0]; t < 4096; t++) {
+                const int64_t at = starts[t / 1024] + t % 1024;
+                kernels->angles(64, (float)at, frequency, cosine, sine);
+                for (int i = 0; i < 64; i++) {
+                    const double angle = (double)((float)at * frequency[i]);
+                    assert_true(cosine[i] == (float)cos(angle));
+                    assert_true(sine[i] == (float)sin(angle));
+                }
+            }
+        }
 }

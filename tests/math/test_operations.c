@@ -4,6 +4,7 @@
  * once. */
 #include "support/calls.h"
 #include "support/share.h"
+#include "support/table.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -22,6 +23,9 @@
 #define IN_BF16   (1.0 / 64)
 
 #define MOST_SITES 40
+
+/* At, below and above whole registers, tiles, panels, blocks and pieces. */
+#define SIZES "math/sizes.txt"
 
 static const zero_type types[] = {ZERO_FP32, ZERO_BF16, ZERO_FP16};
 
@@ -113,21 +117,16 @@ static void check_at(sites *s, const operation *op, const shape *of)
     drop_call(&given);
 }
 
-/* B, T, C, H, K, V: at, below and above whole registers, tiles and pieces. */
-static const int64_t sizes_of_all[][6] = {
-    {1, 1, 1, 1, 1, 1},    {2, 3, 15, 3, 1, 19},  {1, 5, 16, 2, 2, 7},
-    {3, 2, 33, 3, 3, 64},  {1, 2, 64, 4, 2, 13},  {2, 3, 257, 1, 1, 60},
-    {1, 2, 1025, 5, 5, 9}, {1, 64, 48, 6, 2, 40}, {1, 131, 36, 2, 1, 3},
-};
-
 static shape shape_of(const int64_t *size, zero_type type, int variant)
 {
+    static const int64_t past[] = {2, 0, 7}; /* of three texts */
     shape s = {.B = size[0], .T = size[1], .C = size[2], .H = size[3], .K = size[4]};
     s.V = size[5], s.numbers = type;
     s.in_place = s.accumulate = variant & 1, s.is_odd = variant & 2, s.drops = variant & 4;
     s.lacks = variant % 3 == 1, s.shift = variant % 4 == 1 || variant % 4 == 2;
     s.ways = (variant * 5 + (int)type) % WAYS;
     if (variant % 3 == 2 && s.V > 4) s.first = s.V / 4, s.words = s.V / 2;
+    if (variant % 4 == 3 && s.B < 4) s.past = past;
     s.slices = type != ZERO_FP32 && !s.accumulate; /* BLAS has bits of its own */
     return s;
 }
@@ -135,11 +134,12 @@ static shape shape_of(const int64_t *size, zero_type type, int variant)
 TEST(every_instruction_set_has_the_same_bits_near_the_oracles)
 {
     sites s = instruction_sets(*state);
-    for (int i = 0; i < n_operations; i++)
-        for (size_t k = 0; k < COUNT(sizes_of_all); k++)
+    int64_t size[6];
+    for (test_table table = table_open(SIZES); table_numbers(&table, "all", 6, size);)
+        for (int i = 0; i < n_operations; i++)
             for (size_t t = 0; t < COUNT(types); t++)
                 for (int variant = 0; variant < 8; variant += TEST_SHARE(3)) {
-                    const shape of = shape_of(sizes_of_all[k], types[t], variant);
+                    const shape of = shape_of(size, types[t], variant);
                     check_at(&s, &operations[i], &of);
                 }
 }
@@ -178,44 +178,44 @@ TEST(longer_rows_and_ranges_agree_too)
                 }
 }
 
-/* On 16 bits, with parameters that are not their masters, rounded. */
-TEST(the_optimizer_tells_of_changed_parameters)
+static const char flat[] = "clear adamw round accumulate sum_squares exact_squares dropout";
+
+/* Of numbers that the type has not, with parameters that are not their masters, rounded. */
+TEST(flat_ranges_of_16_bits_agree)
 {
     static const int64_t lengths[] = {0, 1, 2, 7, 15, 16, 17, 61, 257, 1031, 4097, 70001};
     sites s = instruction_sets(*state);
-    for (size_t k = 0; k < COUNT(lengths); k++)
-        for (int way = 0; way < 6; way++) {
-            const shape of = {.B = 1,
-                              .T = 1,
-                              .C = lengths[k],
-                              .type = types[1 + way % 2],
-                              .tells = way / 2,
-                              .is_odd = k % 2};
-            check_at(&s, operation_named("adamw"), &of);
-        }
+    for (int i = 0; i < n_operations; i++)
+        for (size_t k = 0; k < COUNT(lengths) && is_among(flat, operations[i].name); k++)
+            for (int way = 0; way < 6; way++) {
+                const shape of = {.B = 1,
+                                  .T = 1,
+                                  .C = lengths[k],
+                                  .type = types[1 + way % 2],
+                                  .tells = way / 2,
+                                  .lacks = way < 3,
+                                  .is_odd = k % 2};
+                check_at(&s, &operations[i], &of);
+            }
 }
 
 /* ---- products and attention by all kernels ---- */
 
-/* B T C H: at, below and above whole registers, panels, and blocks of queries, keys,
- * channels. */
 TEST(attention_agrees_by_all_kernels)
 {
-    static const int64_t sizes[][4] = {
-        {1, 1, 1, 1},   {2, 5, 6, 2},    {1, 12, 32, 1},  {2, 31, 33, 1},  {1, 32, 16, 1},
-        {1, 33, 34, 2}, {1, 47, 65, 1},  {2, 48, 96, 3},  {1, 49, 136, 2}, {2, 64, 24, 3},
-        {1, 65, 34, 2}, {1, 95, 256, 1}, {1, 130, 20, 4}, {2, 200, 14, 2}, {1, 1100, 8, 1}};
     sites s = kernels_of_products(*state);
-    for (size_t i = 0; i < COUNT(sizes); i++)
-        for (int64_t K = 1; K <= sizes[i][3]; K++)
-            for (size_t t = 0; t < COUNT(types) && sizes[i][3] % K == 0; t++) {
-                if (sizes[i][1] > 1000 && t > 0) continue;
-                const shape of = {.B = sizes[i][0],
-                                  .T = sizes[i][1],
-                                  .C = sizes[i][2],
-                                  .H = sizes[i][3],
+    int64_t size[4], n = 0;
+    for (test_table table = table_open(SIZES); table_numbers(&table, "attention", 4, size);
+         n++)
+        for (int64_t K = 1; K <= size[3]; K++)
+            for (size_t t = 0; t < COUNT(types) && size[3] % K == 0; t++) {
+                if (size[1] > 1000 && t > 0) continue;
+                const shape of = {.B = size[0],
+                                  .T = size[1],
+                                  .C = size[2],
+                                  .H = size[3],
                                   .K = K,
-                                  .drops = ((int64_t)i + K) % 2 == 0,
+                                  .drops = (n + K) % 2 == 0,
                                   .numbers = types[t]};
                 check_at(&s, operation_named("attention"), &of);
                 check_at(&s, operation_named("attention_backward"), &of);
@@ -253,37 +253,30 @@ TEST(products_of_16_bits_have_the_bits_of_floats_by_all_kernels)
  * Groups of slices, slices one by one, pieces of several parts. */
 TEST(sums_of_blocks_and_slices_are_rounded_once)
 {
-    static const struct {
-        int64_t size[3];
-        int slices, parts;
-    } cases[] = {{{517, 35, 769}, 1, 0}, {{40, 1025, 65}, 1, 0},  {{3, 7, 2051}, 1, 0},
-                 {{16, 32, 0}, 1, 0},    {{97, 129, 1000}, 4, 1}, {{300, 700, 900}, 1, 0},
-                 {{37, 45, 84}, 4, 3},   {{33, 67, 256}, 8, 1},   {{5, 3, 150}, 3, 1},
-                 {{13, 33, 3200}, 4, 1}, {{25, 40, 3600}, 4, 3},  {{2, 3, 40}, 4, 1},
-                 {{1, 500, 40}, 1, 1},   {{530, 40, 800}, 4, 1},  {{37, 41, 9000}, 1, 0}};
     sites s = kernels_of_products(*state);
-    for (size_t i = 0; i < COUNT(cases); i += TEST_SHARE(2))
-        check_products(&s, cases[i].size, cases[i].slices, cases[i].parts,
-                       (int)i * 7 % 64 & ~FEW_ROWS);
+    int64_t size[5], n = 0;
+    for (test_table table = table_open(SIZES); table_numbers(&table, "slices", 5, size);
+         n++)
+        if (n % TEST_SHARE(2) == 0)
+            check_products(&s, size, (int)size[3], (int)size[4],
+                           (int)n * 7 % 64 & ~FEW_ROWS);
 }
 
 /* Sizes whose rows, or columns, do not fit the scratch at one time, too. Factors are not
  * rounded. */
 TEST(products_of_few_rows_have_the_bits_of_floats)
 {
-    static const int64_t sizes[][3] = {
-        {1, 1, 1},  {1, 70, 33},  {2, 513, 17},  {8, 1100, 5},   {5, 31, 700},
-        {1, 16, 0}, {17, 40, 64}, {3, 9000, 40}, {4, 40, 90000}, {700, 90, 1200}};
     sites s = {.is_slow = true};
     add_site(&s, *state, "naive", &zero_backend_naive, 1, 0);
     for (int threads = 1; threads <= 3; threads += 2)
         add_site(&s, *state, "cpu", &zero_backend_cpu, threads, threads > 1 ? 1 : -1);
-    for (size_t i = 0; i < COUNT(sizes); i += TEST_SHARE(2))
-        for (int slices = 0; slices <= 4; slices += 4)
-            if (sizes[i][2] % 4 == 0 ? slices || sizes[i][2] < 1000 : !slices)
-                check_products(&s, sizes[i], slices, 0,
-                               (slices || i % 2 ? FEW_ROWS : FEW_ROWS | TURN_B) |
-                                   (i % 3 ? 0 : STRIDES));
+    int64_t size[3], n = 0;
+    for (test_table table = table_open(SIZES); table_numbers(&table, "few", 3, size); n++)
+        for (int slices = 0; slices <= 4 && n % TEST_SHARE(2) == 0; slices += 4)
+            if (size[2] % 4 == 0 ? slices || size[2] < 1000 : !slices)
+                check_products(&s, size, slices, 0,
+                               (slices || n % 2 ? FEW_ROWS : FEW_ROWS | TURN_B) |
+                                   (n % 3 ? 0 : STRIDES));
 }
 
 /* ---- teams: the first thread alone polls ---- */
@@ -333,8 +326,6 @@ static void check_teams(sites *s, const listener *l, const operation *op, const 
     assert_true(l->polls > 0);
 }
 
-static const char flat[] = "clear adamw round accumulate sum_squares exact_squares dropout";
-
 TEST(operations_do_not_depend_on_threads)
 {
     static const int64_t sizes[][6] = {{3, 43, 1030, 5, 5, 40},
@@ -353,10 +344,6 @@ TEST(operations_do_not_depend_on_threads)
 
 TEST(products_do_not_depend_on_threads)
 {
-    static const int64_t sizes[][3] = {{1, 1, 1},      {5, 700, 33},    {700, 5, 33},
-                                       {33, 64, 900},  {96, 96, 0},     {130, 513, 70},
-                                       {7, 2100, 800}, {530, 260, 900}, {1, 611, 208},
-                                       {3, 611, 208},  {16, 611, 208}};
     const zero_packed_kernels *kernels = NULL;
     zero_blas_set_threads(1); /* as programs have it: more cut a sum, each time elsewhere */
     for (int which = -1; which < 0 || (kernels = zero_packed_at(which)); which++) {
@@ -364,13 +351,15 @@ TEST(products_do_not_depend_on_threads)
         listener l;
         assert_int_equal(test_pool_make(&pool), 0);
         sites s = teams_with(pool, kernels, &l);
-        for (size_t i = 0; i < COUNT(sizes); i++)
+        int64_t size[3], n = 0;
+        for (test_table table = table_open(SIZES);
+             table_numbers(&table, "threads", 3, size); n++)
             for (int slices = 0; slices <= (kernels ? 4 : 0); slices += 4) {
                 const bool is_half = kernels && kernels->type == ZERO_BF16;
-                shape of = {.B = 1, .T = sizes[i][0], .C = sizes[i][1], .V = sizes[i][2]};
-                of.slices = slices, of.ways = (int)(i + 3 * is_half) % 4;
-                if (i > 7) of.ways |= FEW_ROWS;
-                of.accumulate = i % 2;
+                shape of = {.B = 1, .T = size[0], .C = size[1], .V = size[2]};
+                of.slices = slices, of.ways = (int)(n + 3 * is_half) % 4;
+                if (n > 7) of.ways |= FEW_ROWS;
+                of.accumulate = n % 2;
                 if (slices > 0) of.V = zero_round_up(of.V, slices);
                 if (is_half) of.type = of.factors = ZERO_BF16;
                 check_teams(&s, &l, operation_named("gemm"), &of);

@@ -1,5 +1,5 @@
-/* A model that ranks share: a rank with some heads, some words, or some slices of the vocabulary
- * computes the bits of the whole. */
+/* The loss of a model that ranks share: with any dealing of the vocabulary's slices it has the same
+ * bits. */
 #include "support/math_test.h"
 
 #include "base/number.h"
@@ -8,147 +8,6 @@
 #include "math/cpu_state.h"
 
 static const zero_backend *const both[] = {&zero_backend_cpu, &zero_backend_naive};
-
-/* ---- heads ---- */
-
-enum { B = 2, T = 50, SIZE = 12, HEADS = 4 };
-
-/* Copies heads [first, first + H) of `parts` arrays of heads side by side in each row, from the
- * whole or back to it. */
-static void copy_heads(int parts, int first, int H, float *whole, float *some, bool back)
-{
-    const size_t bytes = (size_t)(H * SIZE) * sizeof(float);
-    for (int64_t r = 0; r < (int64_t)B * T * parts; r++) {
-        float *at = whole + (r * HEADS + first) * SIZE, *own = some + r * H * SIZE;
-        memcpy(back ? at : own, back ? own : at, bytes);
-    }
-}
-
-static zero_attention attention_of(test_pool *pool, int first, int H, zero_type factors,
-                                   const float *qkv)
-{
-    zero_attention a = {.B = B, .T = T, .H = H, .K = H, .D = SIZE, .first_head = first};
-    a.dropout = (zero_dropout){{.seed = 5, .purpose = ZERO_RNG_TEST, .sample = 3}, 0.3f};
-    a.factors = factors;
-    a.out = test_floats(pool, B * T * H * SIZE), a.lse = test_floats(pool, B * H * T);
-    zero_attention_rows(&a, qkv, test_floats(pool, 3 * B * T * H * SIZE));
-    a.work = test_floats(pool, zero_attention_workspace(&a));
-    return a;
-}
-
-static void check_heads(test_pool *pool, const zero_backend *ops, zero_type factors)
-{
-    const int64_t n = (int64_t)B * T * HEADS * SIZE;
-    zero_math math = test_opened(ops);
-    float *qkv = test_floats(pool, 3 * n), *dout = test_floats(pool, n);
-    zero_attention whole = attention_of(pool, 0, HEADS, factors, qkv);
-    float *out = test_floats(pool, n), *dqkv = test_floats(pool, 3 * n);
-    whole.dout = dout;
-    ops->attention(&math, &whole);
-    ops->attention_backward(&math, &whole);
-    for (int first = 0; first < HEADS; first += 2) {
-        float *own = test_floats(pool, 3 * n), *down = test_floats(pool, n);
-        zero_attention half = attention_of(pool, first, 2, factors, own);
-        copy_heads(3, first, 2, qkv, own, false);
-        copy_heads(1, first, 2, dout, down, false);
-        half.dout = down;
-        ops->attention(&math, &half);
-        ops->attention_backward(&math, &half);
-        copy_heads(1, first, 2, out, half.out, true);
-        copy_heads(3, first, 2, dqkv, half.dq.x, true);
-    }
-    assert_same(n, out, whole.out);
-    assert_same(3 * n, dqkv, whole.dq.x);
-}
-
-TEST(some_heads_alone_have_the_bits_of_all)
-{
-    for (size_t k = 0; k < COUNT(both); k++) {
-        check_heads(*state, both[k], ZERO_FP32);
-        check_heads(*state, both[k], ZERO_BF16);
-    }
-}
-
-/* ---- words ---- */
-
-enum { WORDS = 19 };
-
-/* An embedding made by several ranks, which have equal numbers of words but for the last. */
-static void embed_in_parts(const zero_backend *ops, zero_embedding e, int64_t words,
-                           float *part, float *sum)
-{
-    zero_math math = test_opened(ops);
-    const float *table = e.wte;
-    const int64_t n = e.B * e.T * e.C;
-    memset(sum, 0, (size_t)n * sizeof *sum);
-    for (e.first = 0; e.first < WORDS; e.first += words) {
-        e.words = zero_min(words, WORDS - e.first);
-        e.wte = table + e.first * e.C;
-        e.out = part;
-        ops->embedding(&math, &e);
-        for (int64_t i = 0; i < n; i++) sum[i] += part[i];
-    }
-}
-
-/* The embedding of a rank that has all words, whose zeros are positive; and without ranks. */
-static void check_words(test_pool *pool, const zero_backend *ops, int64_t C)
-{
-    const int64_t rows = (int64_t)B * T, n = rows * C;
-    zero_math math = test_opened(ops);
-    float *wte = test_floats(pool, WORDS * C), *wpe = test_floats(pool, T * C);
-    float *whole = test_floats(pool, n), *all = test_floats(pool, n);
-    float *part = test_floats(pool, n), *sum = test_floats(pool, n);
-    zero_embedding e = {.B = B, .T = T, .C = C, .wte = wte, .wpe = wpe, .out = whole};
-    e.tokens = test_tokens(pool, rows, WORDS);
-    for (int64_t w = 0; w < WORDS; w++) wte[w * C] = -0.0f;
-    for (int64_t t = 0; t < T; t++) wpe[t * C] = -0.0f;
-    ops->embedding(&math, &e);
-    assert_true(signbit(whole[0]));
-    for (int64_t i = 0; i < n; i++) whole[i] += 0.0f;
-    embed_in_parts(ops, e, WORDS, all, sum);
-    assert_same(n, all, whole);
-    assert_same(n, sum, whole);
-    embed_in_parts(ops, e, 7, part, sum);
-    assert_same(n, sum, whole);
-}
-
-TEST(words_alone_have_the_bits_of_all)
-{
-    static const int64_t widths[] = {1, 17, 768, 2600};
-    for (size_t k = 0; k < COUNT(both); k++)
-        for (size_t c = 0; c < COUNT(widths); c++) check_words(*state, both[k], widths[c]);
-}
-
-/* Nothing outside the window's rows is written, and every rank has the positions' gradient. */
-static void check_gradients_of_words(test_pool *pool, const zero_backend *ops, int64_t C)
-{
-    const int64_t rows = (int64_t)B * T;
-    zero_math math = test_opened(ops);
-    float *words = test_floats(pool, WORDS * C), *places = test_floats(pool, T * C);
-    zero_embedding_grad e = {.B = B, .T = T, .C = C, .dout = test_floats(pool, rows * C)};
-    e.tokens = test_tokens(pool, rows, WORDS);
-    e.dwte = test_copy(pool, WORDS * C, words), e.dwpe = test_copy(pool, T * C, places);
-    ops->embedding_backward(&math, &e);
-    for (int64_t first = 0; first < WORDS; first += 7) {
-        zero_embedding_grad own = e;
-        own.first = first, own.words = zero_min(7, WORDS - first);
-        own.dwte = test_copy(pool, own.words * C, words + first * C);
-        own.dwpe = test_copy(pool, T * C, places);
-        ops->embedding_backward(&math, &own);
-        assert_same(own.words * C, own.dwte, e.dwte + first * C);
-        assert_same(T * C, own.dwpe, e.dwpe);
-    }
-}
-
-TEST(gradients_of_words_alone_have_the_bits_of_all)
-{
-    for (size_t k = 0; k < COUNT(both); k++) {
-        check_gradients_of_words(*state, both[k], 5);
-        check_gradients_of_words(*state, both[k], 300);
-    }
-}
-
-/* ---- the loss over slices of the vocabulary ---- */
 
 /* Where each slice ends, of all S. Neither the slices of a rank nor those of two ranks are
  * alike. */
@@ -255,18 +114,6 @@ TEST(any_dealing_of_slices_has_the_same_loss_and_gradient)
         for (size_t v = 0; v < COUNT(words); v++)
             for (size_t s = 0; s < COUNT(slices); s++)
                 check_dealings(*state, both[k], words[v], slices[s]);
-}
-
-TEST(the_loss_agrees_with_the_oracle)
-{
-    const problem p = make_problem(*state, 7, 1031, 4);
-    float *loss[2], *gradient[2];
-    for (int k = 0; k < 2; k++) {
-        loss[k] = test_floats(*state, p.rows), gradient[k] = test_floats(*state, 7 * 1031);
-        solve(*state, both[k], &p, 2, loss[k], gradient[k]);
-    }
-    assert_true(test_error(p.rows, loss[0], loss[1]) < 1e-6);
-    assert_true(test_error(7 * 1031, gradient[0], gradient[1]) < 1e-6);
 }
 
 /* The loss of one row whose slices have these sums, and 0 as largest logit. */

@@ -53,7 +53,6 @@ typedef struct {
     bool is_odd; /* NaN, infinities, denormals and zeros of both signs are among them */
     bool in_place, accumulate, drops;
     bool lacks;               /* what may be NULL: means, biases, positions, gains */
-    bool begins_with_zeros;   /* what is added to */
     int shift;                /* of all arrays, in their elements; */
     int only;                 /* of this one alone, from 1 on */
     int tells;                /* 1: of changed parameters, of which are none; 2: two */

@@ -54,14 +54,6 @@ static inline float *test_copy(test_pool *pool, int64_t n, const float *x)
     return copy;
 }
 
-/* Queries, keys and values of rows as zero_attention_rows() has them. */
-static inline void test_cached_rows(zero_cached *a, const void *qkv)
-{
-    zero_attention whole = {.H = a->H, .K = a->K, .D = a->D, .rows_type = a->rows_type};
-    zero_attention_rows(&whole, qkv, NULL);
-    a->q = whole.q, a->k = whole.k, a->v = whole.v;
-}
-
 static inline int32_t *test_tokens(test_pool *pool, int64_t n, int64_t V)
 {
     zero_rng rng = {.seed = 8, .purpose = ZERO_RNG_TEST, .tensor = (uint64_t)pool->n};

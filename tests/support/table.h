@@ -37,3 +37,15 @@ static inline bool table_next(test_table *t)
     *to = '\0';
     return true;
 }
+
+/* The n numbers of the next row that begins with this name. */
+static inline bool table_numbers(test_table *t, const char *name, int n, int64_t *numbers)
+{
+    while (table_next(t)) {
+        char *at = t->field[1];
+        if (strcmp(t->field[0], name) != 0) continue;
+        for (int i = 0; i < n; i++) numbers[i] = strtoll(at, &at, 10);
+        return true;
+    }
+    return false;
+}

@@ -1,11 +1,12 @@
 /* team_test.h - teams of several sizes (math/team.h). */
 #pragma once
 
-#include "support/math_machines.h"
+#include "support/math_test.h"
 #include <pthread.h>
 #include <stdatomic.h>
 
 #include "math/backends.h"
+#include "math/cpu_state.h"
 #include "math/team.h"
 
 static const int teams[] = {2, 3, 4, 7};
