@@ -16,75 +16,45 @@
 
 /* ---- divide ---- */
 
-TEST(ranks_are_neighbours_in_tp_and_strided_in_zero)
+/* The group has the ranks that lists/member.h says, in their order. */
+static void check_part(zero_comm *part)
 {
-    for (int tp = 2; tp <= test_size; tp++) {
-        if (test_size % tp != 0) continue;
-        all_ok(zero_comm_divide(&world, tp, 0, 1));
-        zero_comm *t = zero_comm_tp(&world), *d = zero_comm_data(&world);
-        assert_all(t->size == tp && t->rank == test_rank % tp);
-        assert_all(d->size == test_size / tp && d->rank == test_rank / tp);
-        int64_t of_tp = test_rank, of_data = test_rank;
-        all_ok(zero_comm_sum(t, 1, &of_tp));
-        all_ok(zero_comm_sum(d, 1, &of_data));
-        assert_all(of_tp == tp * (test_rank / tp * tp) + tp * (tp - 1) / 2);
-        assert_all(of_data ==
-                   d->size * (test_rank % tp) + tp * (d->size * (d->size - 1) / 2));
-        zero_comm_destroy(&world);
-        all_ok(zero_comm_world(&world));
+    const zero_member *m = &part->member;
+    int64_t sum = test_rank, expected = 0;
+    for (int i = 0; i < m->size; i++) expected += zero_member_rank(m, i);
+    all_ok(zero_comm_sum(part, 1, &sum));
+    assert_all(part->size == m->size && sum == expected);
+    assert_all(zero_member_rank(m, part->rank) == test_rank);
+}
+
+static void check_parts(const zero_division *d)
+{
+    all_ok(zero_comm_divide(&world, d->tp, d->shard, d->pp));
+    zero_comm *const parts[ZERO_FAMILY_PARTS] = {&world,
+                                                 zero_comm_tp(&world),
+                                                 zero_comm_data(&world),
+                                                 zero_comm_shard(&world),
+                                                 zero_comm_replicas(&world),
+                                                 zero_comm_pipe(&world)};
+    for (int p = ZERO_TP_GROUP; p < ZERO_FAMILY_PARTS; p++) {
+        bool is_there = parts[p] && parts[p]->member.part == p;
+        assert_all(is_there == zero_division_has(d, (zero_family_part)p));
+        if (is_there) check_part(parts[p]);
     }
+    zero_comm_destroy(&world);
+    all_ok(zero_comm_world(&world));
 }
 
-/* True if the group's ranks, by their numbers in the world, add up to that. */
-static bool adds_up_to(zero_comm *group, int64_t expected)
-{
-    int64_t sum = test_rank;
-    all_ok(zero_comm_sum(group, 1, &sum));
-    return sum == expected;
-}
-
-static void check_hybrid(int tp, int shard)
-{
-    const int n = test_size / tp, k = n / shard;
-    zero_comm *s = zero_comm_shard(&world), *r = zero_comm_replicas(&world);
-    zero_comm *d = zero_comm_data(&world), *t = zero_comm_tp(&world);
-    assert_all(d->size == n && d->rank == test_rank / tp);
-    assert_all((t != NULL) == (tp > 1) && (d == &world) == (tp == 1));
-    assert_all(s->size == shard && s->rank == d->rank % shard);
-    assert_all(r && r->size == k && r->rank == d->rank / shard);
-    int first = r->rank * shard * tp + test_rank % tp, lowest = test_rank % (shard * tp);
-    assert_all(adds_up_to(s, shard * first + tp * (shard * (shard - 1) / 2)));
-    assert_all(adds_up_to(r, k * lowest + shard * tp * (k * (k - 1) / 2)));
-}
-
-/* Stage s has the ranks from s * N on. */
-TEST(pipeline_groups_have_a_rank_of_each_stage)
-{
-    for (int pp = 2; pp <= test_size; pp++) {
-        const int n = test_size / pp;
-        if (test_size % pp != 0) continue;
-        all_ok(zero_comm_divide(&world, 1, 0, pp));
-        zero_comm *p = zero_comm_pipe(&world), *d = zero_comm_data(&world);
-        assert_all(p && p->size == pp && p->rank == test_rank / n);
-        assert_all(d->size == n && d->rank == test_rank % n);
-        assert_all(zero_comm_shard(&world) == d && !zero_comm_tp(&world));
-        assert_all(adds_up_to(p, pp * (test_rank % n) + n * (pp * (pp - 1) / 2)));
-        assert_all(adds_up_to(d, n * (test_rank / n * n) + n * (n - 1) / 2));
-        zero_comm_destroy(&world);
-        all_ok(zero_comm_world(&world));
-    }
-}
-
-TEST(shard_groups_are_neighbours_of_a_zero_group)
+TEST(each_part_of_a_division_has_its_ranks)
 {
     for (int tp = 1; tp <= test_size; tp++)
-        for (int shard = 1; test_size % tp == 0 && shard < test_size / tp; shard *= 2) {
-            if (test_size / tp % shard != 0) continue;
-            all_ok(zero_comm_divide(&world, tp, shard, 1));
-            check_hybrid(tp, shard);
-            zero_comm_destroy(&world);
-            all_ok(zero_comm_world(&world));
-        }
+        for (int pp = 1; pp <= test_size / tp; pp++)
+            for (int shard = 1; shard <= test_size / tp / pp; shard++) {
+                const zero_division d = {test_size, tp, shard, pp};
+                if (test_size % (tp * pp) == 0 &&
+                    zero_can_shard(test_size / tp / pp, shard))
+                    check_parts(&d);
+            }
 }
 
 /* True if this rank has no groups but the world. */

@@ -97,35 +97,6 @@ TEST(others_are_not_held_up)
     assert_all(overtakes(false, true) || test_rank == 0);
 }
 
-/* Several of any kind and algorithm, some of them in turn; ranks are late and wait in different
- * orders. */
-static bool run_mixed(field *f, uint64_t trial)
-{
-    enum { JOBS = FIELD_JOBS };
-    job jobs[JOBS];
-    uint64_t shared = oracle_mix(trial),
-             random = oracle_mix(64 * trial + (uint64_t)test_rank);
-    for (int i = 0; i < JOBS; i++) {
-        zero_algorithm algorithm = draw_algorithm(f, &shared);
-        zero_collective_kind kind = (zero_collective_kind)((shared >> 8) % ZERO_ALL_REDUCE);
-        zero_collective_spec spec = vary_spec(algorithm, kind, f->comm.size, &shared);
-        spec.in_turn = (shared >> 16) % 4 > 0;
-        bool exact = zero_algorithm_get(algorithm)->adds_along_tree;
-        jobs[i] = job_init(f, spec, exact ? trial : ORACLE_SMALL, false, i);
-        job_fill(&jobs[i]);
-    }
-    for (int i = 0; i < JOBS; i++) {
-        dawdle(random = oracle_mix(random));
-        job_begin(&jobs[i]);
-    }
-    return end_jobs(jobs, JOBS);
-}
-
-TEST(no_rank_waits_for_ever)
-{
-    run_trials(run_mixed, 6);
-}
-
 /* A caller that looks at the second alone moves the first as well. */
 TEST(progress_of_a_later_one_moves_the_first)
 {

@@ -1,96 +1,90 @@
-/* The digest against its definition: tensors around the lengths of digest blocks and of ranks'
- * pieces, read in pieces of any length. */
-#include "support/mpi_cmocka.h"
+/* The digest against its definition: one state has one digest, whatever TP and ZeRO groups hold it,
+ * in pieces of any length. */
+#include "support/test_world.h"
 
 #include <xxhash.h>
 
 #include "base/fail.h"
 #include "base/range.h"
 #include "state/digest.h"
+#include "support/cut_model.h"
 
 #define B ((int64_t)ZERO_DIGEST_BLOCK)
 
-enum { ARRAYS = 3, TENSORS = 13, GROUPS = 5 };
+enum { ARRAYS = 3, NO_PIECE = -1 };
 
-/* Names are not in the order of memory. */
-static const struct {
-    const char *name;
-    int group;
-    int64_t len;
-} tensors[TENSORS] = {{"m", 0, 1},         {"c", 0, B - 1},     {"a", 0, B},
-                      {"z", 0, B + 1},     {"k", 1, 3 * B},     {"b", 1, 63},
-                      {"j", 2, 65},        {"y", 2, 2 * B - 7}, {"d", 2, 5 * B + 64},
-                      {"e", 3, 4 * B - 3}, {"f", 4, 100},       {"g", 4, B / 2},
-                      {"h", 4, 64}};
-
-struct made {
-    zero_tensor tensors[TENSORS];
-    zero_group groups[GROUPS];
-    zero_model model;
-    zero_partition partitions[GROUPS];
-    const zero_partition *listed[GROUPS];
+/* The states of this rank's part of the model, whose partition's ranks are those of a ZeRO group. They
+ * are read in pieces, each as long as the next length says. */
+struct part {
+    zero_model model; /* shared, if tp > 1 */
+    zero_partition partitions[CUT_GROUPS];
+    const zero_partition *listed[CUT_GROUPS];
+    const int64_t *lengths; /* [n_lengths] used in turn */
+    int n_lengths, fails_at, read;
+    int64_t elements; /* read so far */
+    uint32_t flipped; /* is added to one element's bits */
 };
 
-static void make(struct made *m, zero_partition_scheme scheme, int n_ranks)
+static const int64_t wholes[] = {INT64_C(1) << 40}, quarters[] = {B / 4},
+                     odd[] = {4099, 1, 77777, 13, 200003}, nearly[] = {B - 1, B + 1};
+static const struct {
+    const int64_t *lengths;
+    int n;
+} ways[] = {{wholes, 1}, {quarters, 1}, {odd, 5}, {nearly, 2}};
+
+/* The model in TP groups of tp, over n_ranks ranks of each ZeRO group. */
+static struct part make(int tp, int slices, zero_partition_scheme scheme, int n_ranks,
+                        size_t way)
 {
-    int64_t n_params[GROUPS] = {0};
-    memset(m, 0, sizeof *m);
-    for (int i = 0; i < TENSORS; i++) {
-        zero_tensor *t = &m->tensors[i];
-        int g = tensors[i].group;
-        snprintf(t->name, sizeof t->name, "%s", tensors[i].name);
-        t->rows = 1;
-        t->cols = tensors[i].len;
-        t->group = g;
-        t->offset = n_params[g];
-        n_params[g] += t->cols;
-    }
-    for (int g = 0; g < GROUPS; g++) m->groups[g].n_params = n_params[g];
-    m->model = (zero_model){.n_tensors = TENSORS,
-                            .tensors = m->tensors,
-                            .n_groups = GROUPS,
-                            .groups = m->groups};
-    all_ok(zero_partition_cut(scheme, n_ranks, 1, GROUPS, n_params, m->partitions));
-    for (int g = 0; g < GROUPS; g++) m->listed[g] = &m->partitions[g];
+    struct part p = {.lengths = ways[way].lengths, .fails_at = NO_PIECE};
+    int64_t n_params[CUT_GROUPS];
+    zero_model whole;
+    p.n_lengths = ways[way].n;
+    all_ok(cut_model_describe(&whole));
+    all_ok(zero_model_share(&whole, (zero_share){tp, test_rank % tp, slices}, &p.model));
+    zero_model_destroy(&whole);
+    for (int g = 0; g < CUT_GROUPS; g++) n_params[g] = p.model.groups[g].n_params;
+    all_ok(zero_partition_cut(scheme, n_ranks, 1, CUT_GROUPS, n_params, p.partitions));
+    return p;
 }
 
-static float value(int group, int array, int64_t i)
+/* It depends on the tensor, and on the element of the whole tensor. */
+static float value(int tensor, int array, int64_t whole)
 {
-    return (float)((i * 2654435761 + group * 97 + array * 31) % 1000003) / 1024.0f;
+    return (float)((whole * 2654435761 + tensor * 97 + array * 31) % 1000003) / 1024.0f;
 }
 
 /* ---- the definition ---- */
 
-static int by_name(const void *a, const void *b)
-{
-    const zero_tensor *const *x = a, *const *y = b;
-    return strcmp((*x)->name, (*y)->name);
-}
-
-static void add_block(XXH3_state_t *list, const zero_tensor *t, int array, int64_t begin,
-                      int64_t end)
+static void add_block(XXH3_state_t *list, int tensor, int array, int64_t begin, int64_t end)
 {
     static float block[ZERO_DIGEST_BLOCK];
     XXH128_canonical_t canonical;
-    for (int64_t i = begin; i < end; i++)
-        block[i - begin] = value(t->group, array, t->offset + i);
+    for (int64_t i = begin; i < end; i++) block[i - begin] = value(tensor, array, i);
     XXH128_canonicalFromHash(&canonical,
                              XXH3_128bits(block, (size_t)(end - begin) * sizeof *block));
     XXH3_128bits_update(list, &canonical, sizeof canonical);
 }
 
-static void define(const zero_model *model, char hex[33])
+/* Tensors by their names. */
+static void define(char hex[33])
 {
-    const zero_tensor *sorted[TENSORS];
     XXH3_state_t *list = XXH3_createState();
     XXH128_canonical_t digest;
+    const char *last = "";
     XXH3_128bits_reset(list);
-    for (int i = 0; i < TENSORS; i++) sorted[i] = &model->tensors[i];
-    qsort(sorted, TENSORS, sizeof sorted[0], by_name);
-    for (int i = 0; i < TENSORS; i++)
+    for (int n = 0; n < CUT_TENSORS; n++) {
+        int next = -1;
+        for (int i = 0; i < CUT_TENSORS; i++)
+            if (strcmp(cut_tensors[i].name, last) > 0 &&
+                (next < 0 || strcmp(cut_tensors[i].name, cut_tensors[next].name) < 0))
+                next = i;
+        last = cut_tensors[next].name;
+        const int64_t len = cut_tensors[next].rows * cut_tensors[next].cols;
         for (int a = 0; a < ARRAYS; a++)
-            for (int64_t at = 0; at < sorted[i]->cols; at += B)
-                add_block(list, sorted[i], a, at, zero_min(at + B, sorted[i]->cols));
+            for (int64_t at = 0; at < len; at += B)
+                add_block(list, next, a, at, zero_min(at + B, len));
+    }
     XXH128_canonicalFromHash(&digest, XXH3_128bits_digest(list));
     for (int i = 0; i < 16; i++) snprintf(hex + 2 * i, 3, "%02x", digest.digest[i]);
     XXH3_freeState(list);
@@ -98,144 +92,176 @@ static void define(const zero_model *model, char hex[33])
 
 /* ---- reading ---- */
 
-/* States that are read in pieces: each is as long as the next length says. */
-struct source {
-    const struct made *m;
-    const int64_t *lengths; /* [n] used in turn */
-    int n, next;
-    int fails_at;     /* the number of a piece; -1: none fails */
-    int read;         /* pieces so far */
-    int64_t elements; /* asked for so far */
-};
-
-/* The digest asks for what this rank owns, and for each element once. */
-static void check_range(const struct source *s, int group, zero_range range)
+static void fill(const struct part *part, int group, zero_range range, int array,
+                 float *out)
 {
-    zero_range own = zero_partition_shard(&s->m->partitions[group], test_rank);
-    assert_true(own.begin <= range.begin && range.end <= own.end);
+    const zero_group *g = &part->model.groups[group];
+    for (int i = g->first_tensor; i < g->first_tensor + g->n_tensors; i++) {
+        const zero_tensor *t = &part->model.tensors[i];
+        zero_range here = zero_range_overlap(zero_range_of_tensor(t), range);
+        for (int64_t at = here.begin; at < here.end; at++) {
+            zero_stretch run = zero_share_run(t, at - t->offset, at - t->offset + 1);
+            out[at - range.begin] = value(i, array, run.whole);
+        }
+    }
 }
 
 /* The arrays live for one call only. */
-static zero_status visit_piece(int group, zero_range range, zero_state_visitor *visit,
-                               void *visit_arg)
+static zero_status read_piece(struct part *part, int group, zero_range range,
+                              zero_state_visitor *visit, void *visit_arg)
 {
-    size_t n = (size_t)zero_range_len(range);
     float *arrays[ARRAYS];
+    if (part->read++ == part->fails_at)
+        return zero_fail(ZERO_ERR_ENV, "piece %d cannot be read", part->fails_at);
     for (int a = 0; a < ARRAYS; a++) {
-        arrays[a] = malloc(n * sizeof *arrays[a]);
+        arrays[a] = malloc((size_t)zero_range_len(range) * sizeof *arrays[a]);
         assert_non_null(arrays[a]);
-        for (size_t i = 0; i < n; i++)
-            arrays[a][i] = value(group, a, range.begin + (int64_t)i);
+        fill(part, group, range, a, arrays[a]);
     }
+    uint32_t bits;
+    memcpy(&bits, arrays[1], sizeof bits);
+    bits += part->flipped;
+    memcpy(arrays[1], &bits, sizeof bits);
     zero_status st =
         visit(visit_arg, &(zero_state_block){range, {{arrays[0], arrays[1], arrays[2]}}});
     for (int a = 0; a < ARRAYS; a++) free(arrays[a]);
     return st;
 }
 
-static zero_status read_pieces(void *arg, int group, zero_range range,
-                               zero_state_visitor *visit, void *visit_arg)
+/* What this rank owns; replicated tensors are read on one rank of a TP group. */
+static zero_range owned(const struct part *part, int group)
 {
-    struct source *s = arg;
-    check_range(s, group, range);
-    s->elements += zero_range_len(range);
+    const int rank = test_rank / part->model.share.ranks;
+    if (rank >= part->partitions[group].n_ranks) return (zero_range){0, 0};
+    return zero_partition_shard(&part->partitions[group], rank);
+}
+
+static int64_t read_of(const struct part *part, int group, zero_range range)
+{
+    int64_t n = 0;
+    for (int i = 0; i < CUT_TENSORS; i++) {
+        const zero_tensor *t = &part->model.tensors[i];
+        if (t->group == group && (t->cut != ZERO_CUT_NONE || part->model.share.rank == 0))
+            n += zero_max(
+                zero_range_len(zero_range_overlap(zero_range_of_tensor(t), range)), 0);
+    }
+    return n;
+}
+
+static zero_status read_part(void *arg, int group, zero_range range,
+                             zero_state_visitor *visit, void *visit_arg)
+{
+    struct part *part = arg;
+    zero_range own = owned(part, group);
+    assert_true(own.begin <= range.begin && range.end <= own.end);
+    assert_int_equal(read_of(part, group, range), zero_range_len(range));
+    part->elements += zero_range_len(range);
     for (int64_t at = range.begin, stop; at < range.end; at = stop) {
-        stop = zero_min(at + s->lengths[s->next++ % s->n], range.end);
-        if (s->read++ == s->fails_at)
-            return zero_fail(ZERO_ERR_ENV, "piece %d cannot be read", s->fails_at);
-        ZERO_TRY(visit_piece(group, (zero_range){at, stop}, visit, visit_arg));
+        stop = zero_min(at + part->lengths[part->read % part->n_lengths], range.end);
+        ZERO_TRY(read_piece(part, group, (zero_range){at, stop}, visit, visit_arg));
     }
     return ZERO_OK;
 }
 
-/* ---- tests ---- */
-
-static const int64_t wholes[] = {INT64_C(1) << 40}, quarters[] = {B / 4},
-                     blocks[] = {4 * B}, odd[] = {4099, 1, 77777, 13, 200003},
-                     nearly[] = {B - 1, B + 1};
-static const struct {
-    const int64_t *lengths;
-    int n;
-} ways[] = {{wholes, 1}, {quarters, 1}, {blocks, 1}, {odd, 5}, {nearly, 2}};
-
-static int64_t owned(const struct made *m)
-{
-    int64_t n = 0;
-    bool is_replica = test_rank >= m->partitions[0].n_ranks;
-    for (int g = 0; g < GROUPS && !is_replica; g++)
-        n += zero_range_len(zero_partition_shard(&m->partitions[g], test_rank));
-    return n;
-}
-
-static zero_status digest(zero_comm *world, struct source *s, char hex[33])
+static zero_status digest(struct part *part, char hex[33])
 {
     zero_digest_work *work;
-    ZERO_TRY(zero_digest_begin(&s->m->model, world, s->m->listed,
-                               &(zero_digest_source){.read = read_pieces, .arg = s},
+    for (int g = 0; g < CUT_GROUPS; g++) part->listed[g] = &part->partitions[g];
+    ZERO_TRY(zero_digest_begin(&part->model, &world, part->listed,
+                               &(zero_digest_source){.read = read_part, .arg = part},
                                &work));
     zero_digest_hash(work);
     return zero_digest_end(work, hex);
 }
 
-/* The first n_ranks ranks have a piece each. */
-static void check_cut(zero_comm *world, zero_partition_scheme scheme, int n_ranks,
-                      const int64_t *lengths, int n)
+/* Each element is read once. */
+static void check(struct part part)
 {
-    struct made m;
     char want[33], got[33];
-    make(&m, scheme, n_ranks);
-    struct source s = {.m = &m, .lengths = lengths, .n = n, .fails_at = -1};
-    define(&m.model, want);
-    all_ok(digest(world, &s, got));
+    int64_t elements = 0;
+    define(want);
+    all_ok(digest(&part, got));
     assert_all(strcmp(want, got) == 0);
-    assert_all(s.elements == owned(&m));
+    for (int g = 0; g < CUT_GROUPS; g++) elements += read_of(&part, g, owned(&part, g));
+    assert_all(part.elements == elements);
+    zero_model_destroy(&part.model);
 }
 
-TEST(the_digest_is_its_definition_however_states_are_cut_and_read)
+/* ---- tests ---- */
+
+TEST(one_state_has_one_digest_for_all_groups)
 {
-    zero_comm world;
-    all_ok(zero_comm_world(&world));
-    for (zero_partition_scheme s = 0; s < ZERO_PARTITION_SCHEMES; s++)
-        for (size_t w = 0; w < COUNT(ways); w++)
-            check_cut(&world, s, test_size, ways[w].lengths, ways[w].n);
-    zero_comm_destroy(&world);
+    for (int tp = 1; tp <= test_size; tp++)
+        for (int slices = tp; slices <= 4 * tp && slices <= 8; slices *= 2)
+            for (size_t way = 0; way < COUNT(ways) && test_size % tp == 0; way++)
+                check(make(tp, slices,
+                           (zero_partition_scheme)(way % ZERO_PARTITION_SCHEMES),
+                           test_size / tp, way));
 }
 
 TEST(replicas_hash_nothing)
 {
-    zero_comm world;
-    all_ok(zero_comm_world(&world));
-    for (int n = 1; n < test_size; n++)
-        check_cut(&world, ZERO_PARTITION_SLICE, n, odd, sizeof odd / sizeof odd[0]);
-    zero_comm_destroy(&world);
+    for (int n = 1; n < test_size; n++) check(make(1, 1, ZERO_PARTITION_SLICE, n, 2));
 }
 
 /* A known number: definition and code cannot change together. */
 TEST(the_digest_of_known_states_stays)
 {
-    struct made m;
     char hex[33];
-    make(&m, ZERO_PARTITION_SLICE, 1);
-    define(&m.model, hex);
-    assert_string_equal(hex, "a3511ff980f9d3809eb1233cf481611d");
+    define(hex);
+    assert_string_equal(hex, "812fbf79c8891a57333f88f87fa14582");
 }
 
-TEST(a_rank_that_cannot_read_its_states_ends_the_digest_on_all)
+/* Of which all ranks have an equal piece. */
+static struct part share_all(void)
 {
-    zero_comm world;
-    struct made m;
-    char hex[33], text[64];
-    const int pieces[] = {0, 3, 9};
-    all_ok(zero_comm_world(&world));
-    make(&m, ZERO_PARTITION_SLICE, test_size);
-    for (int i = 0; i < 3; i++) {
-        struct source s = {.m = &m, .lengths = quarters, .n = 1, .fails_at = -1};
-        if (test_rank == test_size - 1) s.fails_at = pieces[i];
-        assert_all(digest(&world, &s, hex) == ZERO_ERR_ENV);
-        snprintf(text, sizeof text, "piece %d cannot be read", pieces[i]);
+    return make(test_size, test_size, ZERO_PARTITION_SLICE, 1, 1);
+}
+
+/* For each element of the whole tensor 3 floats, in words of two, and hashes: two words for each block of
+ * each array, and a flag. One verdict comes first. */
+TEST(messages_are_as_long_as_the_tensors)
+{
+    struct part part = share_all();
+    char hex[33];
+    int64_t bytes = sizeof(int);
+    for (int i = 0; i < CUT_TENSORS && test_size > 1; i++) {
+        int64_t n = cut_tensors[i].rows * cut_tensors[i].cols;
+        bytes += 3 * 4 * zero_round_up(n, 2) + 8 * (2 * 3 * zero_divide_up(n, B) + 1);
+    }
+    int64_t before = zero_traffic_total(&world.traffic[ZERO_CONTROL]).bytes_sent;
+    all_ok(digest(&part, hex));
+    int64_t sent = zero_traffic_total(&world.traffic[ZERO_CONTROL]).bytes_sent - before;
+    assert_all(test_size == 1 || sent == bytes * (test_size - 1));
+    zero_model_destroy(&part.model);
+}
+
+TEST(the_elements_of_each_rank_count)
+{
+    char want[33], got[33];
+    define(want);
+    for (int rank = 0; rank < test_size; rank++) {
+        struct part part = share_all();
+        part.flipped = rank == test_rank;
+        all_ok(digest(&part, got));
+        assert_all(strcmp(want, got) != 0);
+        zero_model_destroy(&part.model);
+    }
+}
+
+TEST(a_rank_that_cannot_read_its_part_ends_the_digest_on_all)
+{
+    for (int i = 0; i < 6; i++) {
+        struct part part =
+            i % 2 ? share_all() : make(1, 1, ZERO_PARTITION_SLICE, test_size, 1);
+        char hex[33], text[64];
+        const int piece = i / 2 * 2;
+        if (test_rank == test_size - 1) part.fails_at = piece;
+        assert_all(digest(&part, hex) == ZERO_ERR_ENV);
+        snprintf(text, sizeof text, "piece %d cannot be read", piece);
         all_told(text);
         /* All ranks are where they would be without it. */
         all_ok(zero_agree(&world, ZERO_OK));
+        zero_model_destroy(&part.model);
     }
-    zero_comm_destroy(&world);
 }

@@ -36,6 +36,7 @@ static inline job vary(field *f, zero_algorithm algorithm, zero_collective_kind 
     spec.on_device =
         ON_DEVICE && slot % 3 != 2; /* some of those in flight are the host's */
     if (spec.on_device) spec.one_out = false;
+    spec.in_turn = !ON_DEVICE && kind != ZERO_ALL_REDUCE && toss(&random);
     spec.in_place =
         spec.on_device && in_place && !zero_collective_sums(kind) && toss(&random);
     if (any_order && zero_collective_sums(kind))

@@ -1,4 +1,4 @@
-/* The effect of an optimizer step on the parameters, and that it learns. */
+/* Clipping, and the learning rate. What a step does to parameters, tests/golden shows. */
 #include "support/engine_test.h"
 
 #include "train/learning_rate.h"
@@ -6,12 +6,6 @@
 static bool close_to(double a, double b, double tolerance)
 {
     return fabs(a - b) <= tolerance * fabs(b);
-}
-
-/* A parameter that every sample reads: the last group's first, a gain of the final norm. */
-static float *a_parameter(test_run *run)
-{
-    return test_states(&run->engine, run->model.n_groups - 1).master;
 }
 
 static double momentum_norm(test_run *run)
@@ -42,78 +36,6 @@ TEST(clipping_bounds_the_global_norm_and_spares_smaller_gradients)
         assert_all(close_to(momentum_norm(&run), 0.1 * want, 1e-5));
         test_run_close(&run);
     }
-}
-
-/* Adam's first step is lr * g / |g|, whatever the gradient; gains do not decay. */
-TEST(the_first_step_is_as_long_as_the_learning_rate)
-{
-    const double rates[] = {0.0, 1e-3, 1e-2};
-    for (size_t i = 0; i < COUNT(rates); i++) {
-        test_setup setup = test_standard;
-        setup.lr = rates[i];
-        test_run run;
-        test_run_open(&run, &setup, test_size);
-        double before = (double)*a_parameter(&run);
-        test_run_steps(&run, 0, 1);
-        double moved = fabs((double)*a_parameter(&run) - before);
-        assert_all(close_to(moved, rates[i], 1e-3));
-        test_run_close(&run);
-    }
-}
-
-static const float *tensor_of(test_run *run, const zero_tensor *t)
-{
-    return test_states(&run->engine, t->group).master + t->offset;
-}
-
-/* AdamW: the decay takes lr * weight_decay of the old weight, and changes nothing else. */
-TEST(weight_decay_shrinks_matrices_and_spares_vectors)
-{
-    test_setup setup = test_standard;
-    test_run start, without, with;
-    setup.lr = 1e-2;
-    setup.weight_decay = 0.0;
-    test_run_open(&start, &setup, test_size);
-    test_run_open(&without, &setup, test_size);
-    setup.weight_decay = 0.5;
-    test_run_open(&with, &setup, test_size);
-    test_run_steps(&without, 0, 1);
-    test_run_steps(&with, 0, 1);
-    for (int i = 0; i < start.model.n_tensors; i++) {
-        const zero_tensor *t = &start.model.tensors[i];
-        const float *old = tensor_of(&start, t), *a = tensor_of(&without, t),
-                    *b = tensor_of(&with, t);
-        double share = t->rows > 1 ? 1e-2 * 0.5 : 0.0, error = 0.0;
-        for (int64_t k = 0; k < t->rows * t->cols; k++)
-            error = fmax(error, fabs((double)a[k] - (double)b[k] - share * (double)old[k]));
-        assert_all(error < 3e-8); /* rounding errors; the shares are up to 4e-4 */
-    }
-    test_run_close(&start);
-    test_run_close(&without);
-    test_run_close(&with);
-}
-
-static void the_same_sample(const void *arg, int64_t step, int64_t i, int64_t T,
-                            void *inputs, void *targets)
-{
-    (void)step;
-    test_sample(arg, 0, i, T, inputs, targets);
-    *(int32_t *)inputs = (int32_t)i; /* the beginning tells the sequences apart */
-}
-
-TEST(a_repeated_batch_is_learned_by_heart)
-{
-    test_setup setup = test_standard;
-    setup.lr = 1e-2;
-    setup.shape.seq = 8;
-    test_run run;
-    test_run_open(&run, &setup, test_size);
-    zero_source source = {.sample = the_same_sample, .arg = &run.setup};
-    test_run_steps_on(&run, &source, 0, 1);
-    assert_all(run.last.loss > 3.0); /* about log 50 = 3.9 */
-    test_run_steps_on(&run, &source, 1, 119);
-    assert_all(run.last.loss < 0.1);
-    test_run_close(&run);
 }
 
 /* ---- the learning rate ---- */
