@@ -117,91 +117,34 @@ static zero_status read_text(const char *json, zero_shape *s)
     return st;
 }
 
-/* Every file says the shape of `LLAMA`, but for what stands beside it. */
+/* A window over all positions is none; a smaller one is as many as there are. GPT-NeoX says what part
+ * of a head turns, in either version's way. */
 TEST(files_of_both_versions_say_the_same)
 {
-    static const struct {
-        const char *json;
-        double theta, eps, factor;
-        int64_t kv_heads, head_size, seq, scaling_seq;
-        bool tied;
-    } rows[] = {
-        {"{" LLAMA "}", 1e4, 1e-6, 0, 6, 2, 24, 0, false},
-        {"{\"architectures\": [\"LlamaForCausalLM\"], " SIZES "}", 1e4, 1e-6, 0, 6, 2, 24,
-         0, false},
-        {"{" LLAMA ", \"num_key_value_heads\": 3, \"head_dim\": 4, \"rope_theta\": 500000, "
-         "\"rms_norm_eps\": 1e-05, \"tie_word_embeddings\": true, \"rope_scaling\": null, "
-         "\"hidden_act\": \"silu\", \"attention_bias\": false, \"mlp_bias\": false, "
-         "\"pretraining_tp\": 1, \"eos_token_id\": [1, 2], \"torch_dtype\": \"bfloat16\"}",
-         5e5, 1e-5, 0, 3, 4, 24, 0, true},
-        {"{" LLAMA ", \"head_dim\": null, \"rope_parameters\": {\"rope_theta\": 500000.0, "
-         "\"rope_type\": \"default\"}, \"dtype\": \"float32\"}",
-         5e5, 1e-6, 0, 6, 2, 24, 0, false},
-        {"{" LLAMA ", \"rope_theta\": 500000.0, \"rope_scaling\": {\"factor\": 8.0, "
-         "\"low_freq_factor\": 1.0, \"high_freq_factor\": 4.0, "
-         "\"original_max_position_embeddings\": 16, \"rope_type\": \"llama3\"}}",
-         5e5, 1e-6, 8, 6, 2, 24, 16, false},
-        {"{" LLAMA ", \"rope_parameters\": {\"rope_theta\": 500000.0, \"factor\": 8.0, "
-         "\"low_freq_factor\": 1.0, \"high_freq_factor\": 4.0, "
-         "\"original_max_position_embeddings\": 16, \"rope_type\": \"llama3\"}}",
-         5e5, 1e-6, 8, 6, 2, 24, 16, false},
-        /* A window over all positions is none; a smaller one is as many as there are. */
-        {"{\"model_type\": \"mistral\", \"sliding_window\": null, " SIZES "}", 1e4, 1e-6, 0,
-         6, 2, 24, 0, false},
-        {"{\"model_type\": \"mistral\", \"sliding_window\": 24, " SIZES "}", 1e4, 1e-6, 0,
-         6, 2, 24, 0, false},
-        {"{\"model_type\": \"mistral\", \"sliding_window\": 10, " SIZES "}", 1e4, 1e-6, 0,
-         6, 2, 10, 0, false},
-        {"{\"model_type\": \"qwen2\", \"sliding_window\": 10, \"use_sliding_window\": "
-         "false, "
-         "\"max_window_layers\": 1, " SIZES "}",
-         1e4, 1e-6, 0, 6, 2, 24, 0, false},
-        {"{\"model_type\": \"qwen2\", \"sliding_window\": 10, \"use_sliding_window\": "
-         "true, "
-         "\"max_window_layers\": 2, " SIZES "}",
-         1e4, 1e-6, 0, 6, 2, 24, 0, false},
-        {"{\"model_type\": \"qwen3\", \"sliding_window\": 10, \"use_sliding_window\": "
-         "true, "
-         "\"max_window_layers\": 1, " SIZES "}",
-         1e4, 1e-6, 0, 6, 2, 10, 0, false},
-    };
-    for (size_t i = 0; i < COUNT(rows); i++) {
+    enum { FIELDS = 9 };
+    for (test_table t = table_open("checkpoint/read_kinds.txt"); table_next(&t);) {
+        char json[1000], *at = t.field[1];
+        double want[FIELDS];
         zero_shape s;
-        if (read_text(rows[i].json, &s) != ZERO_OK)
-            fail_msg("%s: %s", rows[i].json, zero_last_error());
-        bool same = s.layers == 2 && s.hidden == 12 && s.heads == 6 && s.inner == 20 &&
-                    s.vocab == 71 && s.theta == rows[i].theta && s.eps == rows[i].eps &&
-                    s.scaling.factor == rows[i].factor && s.kv_heads == rows[i].kv_heads &&
-                    s.head_size == rows[i].head_size && s.seq == rows[i].seq &&
-                    s.scaling.seq == rows[i].scaling_seq && s.tied == rows[i].tied;
-        if (!same) fail_msg("%s is read otherwise", rows[i].json);
-        if (rows[i].factor > 0) assert_true(s.scaling.low == 1 && s.scaling.high == 4);
-    }
-}
-
-/* GPT-NeoX says what part of a head turns, in either version's way. */
-TEST(a_part_that_turns_is_read_from_files_of_both_versions)
-{
-    static const struct {
-        const char *json;
-        double rotary, theta;
-    } rows[] = {
-        {"{" NEOX ", \"rotary_pct\": 1.0, \"rotary_emb_base\": 5000, \"hidden_act\": "
-         "\"gelu\", \"use_parallel_residual\": true}",
-         1.0, 5e3},
-        {"{" NEOX ", \"rope_parameters\": {\"rope_theta\": 7e3, \"rope_type\": "
-         "\"default\", \"partial_rotary_factor\": 1.0}}",
-         1.0, 7e3},
-        {"{" NEOX ", \"rotary_pct\": 1.0, \"partial_rotary_factor\": 1.0, "
-         "\"rotary_emb_base\": 10000, \"rope_theta\": 10000}",
-         1.0, 1e4},
-    };
-    for (size_t i = 0; i < COUNT(rows); i++) {
-        zero_shape s;
-        if (read_text(rows[i].json, &s) != ZERO_OK)
-            fail_msg("%s: %s", rows[i].json, zero_last_error());
-        assert_true(s.rotary == rows[i].rotary && s.theta == rows[i].theta &&
-                    s.eps == 1e-5 && s.inner == 20 && !s.tied);
+        const char *sizes = strchr(t.field[0], '$');
+        snprintf(json, sizeof json, "%.*s" SIZES "%s", (int)(sizes - t.field[0]),
+                 t.field[0], sizes + 1);
+        for (int i = 0; i < FIELDS; i++) want[i] = strtod(at, &at);
+        if (read_text(json, &s) != ZERO_OK) fail_msg("%s: %s", json, zero_last_error());
+        const double found[FIELDS] = {s.theta,
+                                      s.eps,
+                                      s.scaling.factor,
+                                      (double)s.kv_heads,
+                                      (double)s.head_size,
+                                      (double)s.seq,
+                                      (double)s.scaling.seq,
+                                      s.tied,
+                                      s.rotary};
+        for (int i = 0; i < FIELDS; i++)
+            if (found[i] != want[i]) fail_msg("%s: %g, not %g", json, found[i], want[i]);
+        assert_true(s.layers == 2 && s.hidden == 12 && s.heads == 6 && s.inner == 20 &&
+                    s.vocab == 71);
+        if (want[2] > 0) assert_true(s.scaling.low == 1 && s.scaling.high == 4);
     }
 }
 

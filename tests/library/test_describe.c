@@ -81,59 +81,6 @@ TEST(a_model_that_is_not_sound_is_refused_by_name)
     }
 }
 
-/* ---- refusals ---- */
-
-static void assert_refused(const zero_trainer_spec *spec, const char *text)
-{
-    zero_comm *comm = open_world();
-    zero_trainer *t = NULL;
-    zero_status st = zero_trainer_open(spec, comm, &t);
-    assert_all(st == ZERO_ERR_INVALID && !t);
-    all_told(text);
-    zero_comm_close(&comm);
-}
-
-TEST(a_spec_out_of_range_is_refused_with_its_number)
-{
-    zero_model model;
-    describe_tied(&model);
-    zero_trainer_spec s = tied_spec(&model);
-    assert_refused(&(zero_trainer_spec){.model = NULL}, "without a model");
-    s.stage = 99, assert_refused(&s, "stage 99"), s.stage = 0;
-    s.type = (zero_type)9, assert_refused(&s, "type 9"), s.type = ZERO_FP32;
-    s.micro_batch = -3, assert_refused(&s, "-3"), s.micro_batch = 4;
-    s.seq = 4, assert_refused(&s, "sequences of 4"), s.seq = 0;
-    s.accumulation = -1, assert_refused(&s, "accumulation -1"), s.accumulation = 0;
-    s.partition = "slices", assert_refused(&s, "'slices'"), s.partition = NULL;
-    s.collectives = "nccl", assert_refused(&s, "'nccl'"), s.collectives = NULL;
-    s.backend = "gpu", assert_refused(&s, "'gpu'"), s.backend = NULL;
-    s.bits = "equal", assert_refused(&s, "auto, portable or fastest"), s.bits = NULL;
-    zero_model_destroy(&model);
-}
-
-TEST(a_rank_with_another_spec_is_named_instead_of_waited_for)
-{
-    if (test_size == 1) return;
-    zero_model model;
-    describe_tied(&model);
-    zero_trainer_spec spec = tied_spec(&model);
-    spec.stage = test_rank == 1 ? 2 : 1;
-    assert_refused(&spec, "rank 1: the spec's stage is 2 here and 1 on rank 0");
-    spec = tied_spec(&model);
-    spec.type = test_rank == 1 ? ZERO_BF16 : ZERO_FP32;
-    assert_refused(&spec, "rank 1: the spec's type is bf16 here and fp32 on rank 0");
-    spec = tied_spec(&model);
-    spec.serial = test_rank == 1;
-    assert_refused(&spec, "rank 1: the spec's serial is on here and off on rank 0");
-    spec = tied_spec(&model);
-    spec.seed = 5 + test_rank;
-    assert_refused(&spec, "rank 1: the spec's seed is 6 here and 5 on rank 0");
-    spec = tied_spec(&model);
-    spec.backend = test_rank == 1 ? "naive" : "cpu";
-    assert_refused(&spec, "rank 1: the spec's backend is naive here and cpu on rank 0");
-    zero_model_destroy(&model);
-}
-
 TEST(a_last_unit_without_losses_is_refused)
 {
     tied_model tied;
@@ -142,29 +89,9 @@ TEST(a_last_unit_without_losses_is_refused)
     tied.units[2].sizes = tanh_sizes;
     all_ok(zero_model_describe(&tied.tables, &model));
     zero_trainer_spec spec = tied_spec(&model);
-    assert_refused(&spec, "'out' wants");
-    zero_model_destroy(&model);
-}
-
-TEST(steps_that_adamw_cannot_take_are_refused)
-{
-    const zero_source none = {0};
-    const zero_step_input good = {.lr = 1e-3, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8};
-    zero_step_input bad[] = {good, good, good, good};
-    bad[0].eps = 0.0;
-    bad[1].lr = NAN;
-    bad[2].beta2 = 1.0;
-    bad[3].clip = -1.0;
-    zero_model model;
-    zero_step_result out;
-    describe_tied(&model);
-    zero_trainer_spec spec = tied_spec(&model);
     zero_comm *comm = open_world();
-    zero_trainer *t = open_trainer(&spec, comm);
-    for (size_t i = 0; i < COUNT(bad); i++)
-        assert_all(zero_trainer_step(t, &tied_source, &bad[i], &out) == ZERO_ERR_INVALID);
-    assert_all(zero_trainer_step(t, &none, &good, &out) == ZERO_ERR_INVALID);
-    zero_trainer_close(&t);
+    zero_trainer *t = NULL;
+    refused(zero_trainer_open(&spec, comm, &t), "'out' wants");
     zero_comm_close(&comm);
     zero_model_destroy(&model);
 }
@@ -172,11 +99,8 @@ TEST(steps_that_adamw_cannot_take_are_refused)
 TEST(a_group_needs_a_communicator)
 {
     zero_comm *comm = NULL;
-    assert_all(zero_comm_open(MPI_COMM_NULL, 0.0, &comm) == ZERO_ERR_INVALID);
-    assert_all(zero_comm_open(MPI_COMM_WORLD, -1.0, &comm) == ZERO_ERR_INVALID && !comm);
+    assert_all(zero_comm_open(MPI_COMM_NULL, 0.0, &comm) == ZERO_ERR_INVALID && !comm);
     comm = open_world();
     assert_true(zero_comm_rank(comm) == test_rank && zero_comm_size(comm) == test_size);
     zero_comm_close(&comm);
-    zero_comm_close(NULL);
-    zero_trainer_close(NULL);
 }

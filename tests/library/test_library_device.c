@@ -264,13 +264,13 @@ TEST(wrong_devices_are_refused)
         zero_trainer_spec spec = wrong[i].spec;
         spec.model = &model;
         zero_status st = zero_trainer_open(&spec, comm, &t);
-        assert_refusal("spec", (int)i, st, wrong[i].expected);
+        refused(st, wrong[i].expected);
     }
     zero_trainer_spec spec = {.model = &model};
     if (test_size > 1) {
         if (test_rank == test_size - 1) spec.device = "fake";
         zero_status st = zero_trainer_open(&spec, comm, &t);
-        assert_refusal("one rank", 0, st, "device");
+        refused(st, "device");
     }
     zero_model_destroy(&model);
     zero_comm_close(&comm);
@@ -286,8 +286,8 @@ TEST(units_with_loops_are_refused)
     zero_trainer_spec spec = tied_spec(&model);
     spec.device = "fake";
     zero_status st = zero_trainer_open(&spec, comm, &t);
-    assert_refusal("unit", 0, st, "unit 'in'");
-    assert_refusal("flag", 0, st, "computes_by_layers");
+    refused(st, "unit 'in'");
+    refused(st, "computes_by_layers");
     zero_model_destroy(&model);
     zero_comm_close(&comm);
 }

@@ -47,11 +47,12 @@ static inline void take_step(zero_trainer *t, int64_t step, zero_step_result *ou
 }
 
 /* A call that must be refused on all ranks as wrong, with this text in its message. */
-static inline void assert_refusal(const char *what, int i, zero_status st, const char *text)
+#define refused(call, text) refused_at(call, #call, text)
+static inline void refused_at(zero_status st, const char *call, const char *text)
 {
     bool told = strstr(zero_last_error(), text) != NULL;
     if (st != ZERO_ERR_INVALID || !told)
-        print_error("%s %d: status %d, '%s' is not in '%s'\n", what, i, (int)st, text,
+        print_error("%s: status %d, '%s' is not in '%s'\n", call, (int)st, text,
                     zero_last_error());
     assert_all(st == ZERO_ERR_INVALID && told);
 }
