@@ -40,10 +40,11 @@ static struct {
     void *state; /* of each; then nothing is done before and after */
 } around __attribute__((unused));
 
-/* Runs the file's tests, between `set_up` and `tear_down` (NULL: none). Returns how many failed; a
- * file without tests fails. */
+/* Runs the file's tests, between `set_up` and `tear_down` (NULL: none); with TEST_FILTER in the
+ * environment those alone whose names fit it. Returns how many failed; a file without tests fails. */
 static inline int run_here(CMFixtureFunction set_up, CMFixtureFunction tear_down)
 {
+    cmocka_set_test_filter(getenv("TEST_FILTER"));
     for (size_t i = 0; i < n_tests_here; i++) {
         tests_here[i].setup_func = around.state ? NULL : around.before;
         tests_here[i].teardown_func = around.state ? NULL : around.after;
