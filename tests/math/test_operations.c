@@ -126,7 +126,7 @@ static shape shape_of(const int64_t *size, zero_type type, int variant)
     s.lacks = variant % 3 == 1, s.shift = variant % 4 == 1 || variant % 4 == 2;
     s.ways = (variant * 5 + (int)type) % WAYS;
     if (variant % 3 == 2 && s.V > 4) s.first = s.V / 4, s.words = s.V / 2;
-    if (variant % 4 == 3 && s.B < 4) s.past = past;
+    if (variant % 4 == 0 && s.B < 4) s.past = past;
     s.slices = type != ZERO_FP32 && !s.accumulate; /* BLAS has bits of its own */
     return s;
 }
