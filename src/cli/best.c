@@ -3,6 +3,7 @@
 #include "base/fail.h"
 #include "base/grow.h"
 #include "base/number.h"
+#include "plan/pipeline.h"
 #include "report/json_put.h"
 #include "report/simulation_report.h"
 #include "report/text.h"
@@ -11,7 +12,8 @@
 #define ROWS      10
 #define SIMULATED 5    /* of them, from the first on */
 #define WORDS     200  /* bytes of a setting */
-#define BATCHES   2    /* micro batches of a setting: smaller ones only add passes */
+#define BATCHES   2    /* micro batches of a setting: smaller ones only add passes, */
+#define IN_PIPES  8    /* but in a pipeline they shorten the bubble */
 #define CHOICES   5    /* of an axis, at most */
 #define EQUAL     1e-3 /* of a step */
 
@@ -105,9 +107,8 @@ static zero_status plan(search *s, const zero_plan_report *r, zero_plan_input in
 {
     const size_t limit = (size_t)r->config.memory_limit;
     zero_plan_machine m = r->request.machine;
-    ZERO_AT_END(zero_schedule_destroy) zero_schedule schedule = {0};
+    ZERO_AT_END(zero_pipeline_destroy) zero_pipeline p = {0};
     zero_plan_bound least;
-    zero_plan_ledger ledger;
     in.micro_batch = made->micro_batch;
     in.accumulation = (int)(s->global_batch / in.n_ranks / in.micro_batch);
     in.bucket = zero_config_bucket(&r->config, &in);
@@ -121,8 +122,18 @@ static zero_status plan(search *s, const zero_plan_report *r, zero_plan_input in
         s->too_long++;
         return ZERO_OK;
     }
-    ZERO_TRY(zero_schedule_compile(&schedule, &in));
-    made->needed = zero_plan_needed(&schedule);
+    ZERO_TRY(zero_pipeline_make(&p, &in));
+    made->needed = 0;
+    made->sent = 0;
+    for (int k = 0; k < p.n_stages; k++) { /* what the ranks need and send at most */
+        const zero_plan_ledger *l = &p.stages[k].ledger;
+        zero_plan_exchange data = zero_plan_data_of(l);
+        zero_traffic_add(&data.traffic, 1, &l->join.traffic);
+        zero_traffic_add(&data.traffic, 1, &l->collect.traffic);
+        zero_traffic_add(&data.traffic, 1, &l->send.traffic);
+        made->needed = zero_max_size(made->needed, l->needed);
+        made->sent = zero_max(made->sent, zero_traffic_sent(&data.traffic));
+    }
     if (made->needed > limit) {
         note_too_large(s, made, made->needed);
         return ZERO_OK;
@@ -132,12 +143,7 @@ static zero_status plan(search *s, const zero_plan_report *r, zero_plan_input in
         m.flops = zero_machine_products(&r->request.file, in.type, &r->shape,
                                         (double)(in.micro_batch * in.seq) /
                                             (double)zero_max(r->config.tp.ranks, 1));
-    ZERO_TRY(zero_plan_time_step(&schedule, &m, &made->time));
-    zero_plan_add_up(&schedule, &ledger);
-    zero_plan_exchange data = zero_plan_data_of(&ledger);
-    zero_traffic_add(&data.traffic, 1, &ledger.join.traffic);
-    zero_traffic_add(&data.traffic, 1, &ledger.collect.traffic);
-    made->sent = zero_traffic_sent(&data.traffic);
+    ZERO_TRY(zero_plan_time_step(&p.stages[0].schedule, &m, &made->time));
     keep(s, made);
     return ZERO_OK;
 }
@@ -162,8 +168,9 @@ static zero_status plan_batches(search *s, const char *setting)
     zero_plan_input in =
         zero_plan_report_input(&r, r.part, &r.place, (int)r.config.plan.stage);
     const int64_t all = s->global_batch / in.n_ranks;
+    const int most = zero_plan_stages(&in) > 1 ? IN_PIPES : BATCHES;
     for (int64_t parts = 1, fitting = 0;
-         parts <= zero_min(all, ZERO_CONFIG_ACCUMULATION) && fitting < BATCHES; parts++) {
+         parts <= zero_min(all, ZERO_CONFIG_ACCUMULATION) && fitting < most; parts++) {
         bool fits = false;
         made.micro_batch = all / parts;
         if (all % parts != 0 || (asked > 0 && made.micro_batch != asked)) continue;
@@ -191,6 +198,7 @@ enum {
     ACTIVATIONS,
     OFFLOAD,
     TP,
+    PP,
     STAGE,
     AXES,
     OF_STAGE_3 = SHARD_RANKS
@@ -206,6 +214,7 @@ static const axis standard[AXES] = {
                  {"", " --offload DIR", " --offload DIR --offload-activations"},
                  3},
     [TP] = {"tp", {""}, 1},
+    [PP] = {"pp", {""}, 1},
     [STAGE] = {"stage", {"", " --stage 1", " --stage 2", " --stage 3"}, 4},
 };
 
@@ -228,6 +237,10 @@ static void write_axes(const search *s, const zero_plan_report *r, axis axes[AXE
     if (r->request.machine.disk_read <= 0.0) axes[OFFLOAD].n = 1;
     for (int T = 2; T <= sharers && axes[TP].n < CHOICES; T *= 2)
         zero_print(axes[TP].choices[axes[TP].n++], " --tp %d", T);
+    for (int P = 2;
+         P <= r->model.n_units - 2 && r->layout.size % P == 0 && axes[PP].n < CHOICES;
+         P *= 2)
+        zero_print(axes[PP].choices[axes[PP].n++], " --pp %d", P);
     for (int k = 0; k < AXES; k++)
         if (zero_options_is_set(s->given, axes[k].option)) axes[k].n = 1;
 }
@@ -244,7 +257,8 @@ static zero_status try_all(search *s, const axis axes[AXES])
             snprintf(words + used, sizeof words - used, "%s", axes[k].choices[at[k]]);
             is_of_stage_3 = is_of_stage_3 || (k < OF_STAGE_3 && at[k] > 0);
         }
-        if (!is_of_stage_3 || (axes[STAGE].n > 1 ? at[STAGE] : given) == 3)
+        const int stage = axes[STAGE].n > 1 ? at[STAGE] : given;
+        if ((!is_of_stage_3 || stage == 3) && (at[PP] == 0 || stage < 2))
             ZERO_TRY(plan_batches(s, words));
         for (k = 0; k < AXES && ++at[k] == axes[k].n; k++) at[k] = 0;
     }

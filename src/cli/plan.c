@@ -58,8 +58,9 @@ static zero_status check(void *options, const zero_options *given)
     (void)given;
     o->machines = o->job.machine && strcmp(o->job.machine, "help") == 0;
     if (o->machines) return ZERO_OK;
-    r->all_stages = o->job.stage == ZERO_OPTION_WORD || (o->chart && o->job.stage == -1) ||
-                    r->pipeline > 0;
+    const bool has_pipeline = zero_plan_stages(&r->config.plan) > 1;
+    r->all_stages = o->job.stage == ZERO_OPTION_WORD ||
+                    (o->chart && o->job.stage == -1 && !has_pipeline);
     /* "1,2,8"; whether the cores of a node have room for them is seen later. */
     char part[ZERO_LIST_PART];
     for (const char *list = o->per_node; list;) {
@@ -96,7 +97,8 @@ static zero_status run(void *options, const zero_options *given)
     }
     if (o->json) return zero_json_print(zero_plan_facts(&report), JSON_INDENT(2), stdout);
     if (asked->ablation) return zero_plan_show(&report, stdout);
-    if (asked->pipeline > 0) return zero_plan_show_pipelines(&report, stdout);
+    if (report.pipelines[0].pipeline.n_stages > 0)
+        return zero_report_print("pipelines", zero_plan_facts(&report), stdout);
     if (asked->peers) return zero_report_print("peers", zero_plan_facts(&report), stdout);
     /* A step's memory, its instructions, or both. */
     if (o->chart) ZERO_TRY(zero_plan_show_chart(&report, stdout));

@@ -245,7 +245,7 @@ zero_status zero_plan_time_step(const zero_schedule *s, const zero_plan_machine 
     if (s->pipe.n_stages == 1) return time_step(s, machine, 1.0, time);
     ZERO_AT_END(zero_pipeline_destroy) zero_pipeline p;
     zero_pipeline_time all;
-    ZERO_TRY(zero_pipeline_make(&p, s->input.pp_schedule, &s->input, s->pipe.n_stages));
+    ZERO_TRY(zero_pipeline_make(&p, &s->input));
     ZERO_TRY(zero_pipeline_walk(&p, machine, &all));
     *time = p.stages[s->pipe.stage].spent;
     time->step = all.step;

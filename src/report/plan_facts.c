@@ -130,6 +130,26 @@ static json_t *collect_facts(const zero_schedule *s, const zero_plan_ledger *l)
     return object;
 }
 
+/* Bytes by content of the messages. */
+static json_t *send_facts(const zero_schedule *s, const zero_plan_ledger *l)
+{
+    static const char *const names[ZERO_PIPE_CONTENTS] = {
+        [ZERO_PIPE_OUTPUT] = "output_bytes",
+        [ZERO_PIPE_GRADIENT] = "gradient_bytes",
+        [ZERO_PIPE_FIRST] = "first_gradient_bytes",
+        [ZERO_PIPE_PARAMETERS] = "parameter_bytes"};
+    const zero_program *p = &s->programs[ZERO_PROGRAM_STEP];
+    int64_t sent[ZERO_PIPE_CONTENTS] = {0};
+    json_t *object = exchange_facts(&l->send);
+    for (int at = 0; at < p->length; at++) {
+        if (p->code[at].op != ZERO_OP_SEND) continue;
+        zero_traffic t = zero_instruction_traffic(s, &p->code[at]);
+        sent[s->messages[p->code[at].join].content] += zero_traffic_sent(&t);
+    }
+    for (int k = 0; k < ZERO_PIPE_CONTENTS; k++) put_whole(object, names[k], sent[k]);
+    return object;
+}
+
 json_t *zero_plan_communication_facts(const zero_schedule *s, const zero_plan_ledger *l)
 {
     zero_plan_exchange sum = zero_plan_data_of(l);
@@ -141,7 +161,7 @@ json_t *zero_plan_communication_facts(const zero_schedule *s, const zero_plan_le
                      "gather", exchange_facts(&l->gather), "sum", exchange_facts(&sum),
                      "join", s->n_joins > 0 ? join_facts(s, l) : NULL, "collect",
                      s->input.partition_activations ? collect_facts(s, l) : NULL, "send",
-                     s->n_messages > 0 ? exchange_facts(&l->send) : NULL, "receive",
+                     s->n_messages > 0 ? send_facts(s, l) : NULL, "receive",
                      s->n_messages > 0 ? exchange_facts(&l->receive) : NULL, "control",
                      traffic_facts(&l->control), "compare", compare);
 }
@@ -167,22 +187,18 @@ json_t *zero_plan_time_facts(const zero_plan_report *r, const zero_plan_time *t)
 
 /* ---- a stage ---- */
 
-json_t *zero_plan_program_facts(const zero_schedule *s, zero_program_kind kind,
-                                bool of_pipeline)
+static json_t *program_facts(const zero_schedule *s, zero_program_kind kind)
 {
     const zero_program *p = &s->programs[kind];
     json_t *program = json_array();
     for (int at = 0; at < p->length; at++) {
         const zero_instruction *i = &p->code[at];
-        zero_traffic sent = {0};
-        if (of_pipeline) sent = zero_instruction_traffic(s, i);
-        int64_t bytes =
-            of_pipeline ? zero_traffic_sent(&sent) : zero_plan_instruction_bytes(s, i);
+        int64_t bytes = zero_plan_instruction_bytes(s, i);
         json_t *one = json_pack("{s:s, s:s}", "op", zero_op_name(i->op), "operand",
                                 zero_text_operand(s->input.model, i));
         if (i->part != ZERO_PART_ALL) put_whole(one, "part", i->part);
         if (zero_ops[i->op].has_microbatch) put_whole(one, "microbatch", i->microbatch);
-        if (bytes >= 0) put_whole(one, of_pipeline ? "bytes_sent" : "bytes", bytes);
+        if (bytes >= 0) put_whole(one, "bytes", bytes);
         put_whole(one, "live_bytes", (int64_t)i->live_bytes);
         if (i->host != ZERO_NO_BUFFER)
             put_whole(one, "host_bytes", (int64_t)s->buffers[i->host].bytes);
@@ -242,10 +258,45 @@ static json_t *stage_facts(const zero_plan_report *r, const zero_plan_stage *sta
     json_t *programs = json_object();
     for (int p = 0; p < ZERO_PROGRAMS && r->request.show_schedule; p++)
         json_object_set_new(programs, zero_program_name((zero_program_kind)p),
-                            zero_plan_program_facts(s, (zero_program_kind)p, false));
+                            program_facts(s, (zero_program_kind)p));
     if (r->request.show_schedule) json_object_set(object, "programs", programs);
     json_decref(programs);
     return object;
+}
+
+/* The pipelines beside all stages, with all of a plan's facts for each of their stages. */
+static json_t *pipelines_facts(const zero_plan_report *r)
+{
+    const double tokens = (double)(r->config.global_batch * r->shape.seq);
+    json_t *pipelines = json_array();
+    for (int k = 0; k < ZERO_PIPELINE_KINDS; k++) {
+        const zero_plan_pipeline *of = &r->pipelines[k];
+        const zero_pipeline *p = &of->pipeline;
+        const zero_pipeline_time *t = &of->time;
+        json_t *ranks = json_array(),
+               *one = json_pack("{s:s, s:i, s:i, s:i, s:f, s:o}", "schedule",
+                                zero_pipeline_name(p->plan.pp_schedule), "stages",
+                                p->n_stages, "replicas", p->plan.n_ranks, "microbatches",
+                                p->plan.accumulation, "bubble", of->bubble, "ranks", ranks);
+        if (r->request.has_time)
+            json_object_set_new(one, "time",
+                                json_pack("{s:f, s:f, s:f, s:f, s:f}", "step_seconds",
+                                          t->step, "passes_seconds", t->passes,
+                                          "compute_seconds", t->compute, "idle", t->idle,
+                                          "tokens_per_second", tokens / t->step));
+        for (int s = 0; s < p->n_stages; s++) {
+            const zero_pipe_stage *stage = &p->stages[s];
+            json_t *facts = zero_plan_pipe_facts(&stage->schedule);
+            json_object_set_new(facts, "memory",
+                                memory_facts(&stage->schedule, &stage->ledger, 0, 0, 0));
+            json_object_set_new(
+                facts, "communication",
+                zero_plan_communication_facts(&stage->schedule, &stage->ledger));
+            json_array_append_new(ranks, facts);
+        }
+        json_array_append_new(pipelines, one);
+    }
+    return pipelines;
 }
 
 json_t *zero_plan_facts(const zero_plan_report *r)
@@ -254,7 +305,8 @@ json_t *zero_plan_facts(const zero_plan_report *r)
     for (int k = 0; k < r->n; k++)
         json_array_append_new(stages, stage_facts(r, &r->stages[k]));
     json_object_set_new(object, "stages", stages);
-    if (r->request.pipeline > 0) zero_plan_put_pipelines(r, object);
+    if (r->pipelines[0].pipeline.n_stages > 0)
+        json_object_set_new(object, "pipelines", pipelines_facts(r));
     return object;
 }
 

@@ -12,9 +12,8 @@ json_t *zero_plan_facts(const zero_plan_report *report);
 json_t *zero_plan_setup_facts(const zero_plan_report *report);
 /* The data of a step, by kind of exchange. */
 json_t *zero_plan_communication_facts(const zero_schedule *s, const zero_plan_ledger *l);
-/* A program, an object for each instruction. */
-json_t *zero_plan_program_facts(const zero_schedule *s, zero_program_kind kind,
-                                bool of_pipeline);
+/* A stage of a pipeline. */
+json_t *zero_plan_pipe_facts(const zero_schedule *s);
 /* A step of alpha-beta. */
 json_t *zero_plan_time_facts(const zero_plan_report *report, const zero_plan_time *time);
 
@@ -130,31 +129,3 @@ ZERO_NODISCARD zero_status zero_plan_peers_make(const zero_plan_report *report, 
 
 /* The matrix as facts. */
 json_t *zero_plan_peers_json(const zero_plan_report *report, const zero_plan_stage *stage);
-
-/* ---- plan_pipeline.c ----
- *
- * Pipelines beside ZeRO, for the same model, ranks and global batch.
- *
- * N ranks are P pipeline stages of D = N / P replicas; rank s*D + d is stage s of
- * replica d, so that the replicas of a stage, which reduce its gradients, are
- * neighbours. With M microbatches per rank without pipelines a pipeline has m = P * M of
- * them. Each rank has a node of its own. */
-
-/* ZERO_ERR_INVALID for ranks that P does not divide, and for options that pipelines do
- * not have. */
-ZERO_NODISCARD zero_status zero_plan_pipelines_check(const zero_plan_report *report);
-
-/* Fills in report->pipelines; the stages are there. Fails as zero_pipeline_make(). */
-ZERO_NODISCARD zero_status zero_plan_pipelines_make(zero_plan_report *report);
-
-/* The table; or, if the request shows schedules, the programs of the rank's stage.
- * ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status zero_plan_show_pipelines(const zero_plan_report *report,
-                                                    FILE *out);
-
-/* The member "pipelines", in which the request's rank has its programs if they are
- * shown. */
-void zero_plan_put_pipelines(const zero_plan_report *report, json_t *object);
-
-/* The pipeline stage of the request's rank. */
-int zero_plan_pipeline_stage(const zero_plan_report *report);

@@ -90,11 +90,50 @@ static zero_status check_batches(const zero_plan_report *r)
                      zero_plan_batch_grows(r) ? "" : ", or no --global-batch");
 }
 
+/* ---- pipelines beside all stages ---- */
+
+/* Both kinds, at stage 0; on a machine without a network only `idle` counts. */
+static zero_status make_pipelines(zero_plan_report *r)
+{
+    const zero_plan_machine ideal = {.bandwidth = INFINITY, .flops = 1.0};
+    const zero_plan_machine *machine = r->request.has_time ? &r->request.machine : &ideal;
+    const int P = zero_plan_stages(&r->request.config.plan);
+    ZERO_AT_END(zero_tp_place_destroy) zero_tp_place place = {0};
+    zero_config c = r->request.config;
+    c.plan.stage = 0;
+    c.plan.micro_batch = r->config.plan.micro_batch;
+    c.global_batch = r->config.global_batch;
+    ZERO_TRY(zero_config_complete(&c, r->request.n_ranks));
+    ZERO_TRY(zero_tp_find_place(&c.tp, P, &r->layout, 0, &place));
+    for (int k = 0; k < ZERO_PIPELINE_KINDS; k++) {
+        zero_plan_pipeline *p = &r->pipelines[k];
+        zero_pipeline_time alone;
+        c.plan.pp_schedule = (zero_pipeline_kind)k;
+        const zero_plan_input in =
+            zero_config_plan_at(&c, r->part, &place, &r->layout, r->collectives);
+        ZERO_TRY(zero_pipeline_make(&p->pipeline, &in));
+        ZERO_TRY(zero_pipeline_walk(&p->pipeline, &ideal, &alone));
+        ZERO_TRY(zero_pipeline_walk(&p->pipeline, machine, &p->time));
+        p->bubble = alone.idle;
+    }
+    return ZERO_OK;
+}
+
+/* True if pipelines stand beside all stages of ZeRO. */
+static bool has_pipelines(const zero_plan_report *r)
+{
+    return r->request.all_stages && !r->request.simulated &&
+           zero_plan_stages(&r->request.config.plan) > 1;
+}
+
+/* ---- all ---- */
+
 static zero_status open(zero_plan_report *r)
 {
     const zero_backend *backend;
     ZERO_TRY(zero_config_check(&r->config));
     ZERO_TRY(zero_backend_find(r->config.backend, &backend));
+    if (has_pipelines(r)) r->config.plan.pp = 1;
     ZERO_TRY(zero_config_complete(&r->config, r->request.n_ranks));
     const zero_config *c = &r->config;
     int64_t data_vocab;
@@ -116,7 +155,6 @@ static zero_status open(zero_plan_report *r)
     ZERO_TRY(zero_plan_machine_fill(r));
     ZERO_TRY(choose_layout(r));
     ZERO_TRY(zero_tp_cut(&r->config.tp, &r->model, r->request.rank, &r->made, &r->part));
-    if (r->request.pipeline > 0) ZERO_TRY(zero_plan_pipelines_check(r));
     return ZERO_OK;
 }
 
@@ -128,7 +166,7 @@ static zero_status make_stages(zero_plan_report *r)
     r->n = n;
     for (int k = 0; k < n; k++) ZERO_TRY(zero_plan_stage_make(r, first + k, &r->stages[k]));
     ZERO_TRY(check_batches(r));
-    return r->request.pipeline > 0 ? zero_plan_pipelines_make(r) : ZERO_OK;
+    return has_pipelines(r) ? make_pipelines(r) : ZERO_OK;
 }
 
 zero_status zero_plan_report_open(zero_plan_report *report,

@@ -1,7 +1,7 @@
 /* plan_report.h - everything that `zero plan` shows, before it is shown.
  *
- * Each picture of it is a file of its own: plan_facts.h, plan_program.h,
- * plan_peers.h, plan_pipeline.h, chart.h. */
+ * Each picture of it is a file of its own: plan_facts.h, plan_program.h, plan_peers.h,
+ * chart.h. */
 #pragma once
 
 #include <jansson.h>
@@ -28,7 +28,6 @@ typedef struct {
     bool simulated; /* all ranks are shown, in time: none is `rank`, memory is left out */
     bool peers;     /* bytes from rank to rank are asked for */
     bool ablation;  /* plans without one part each are asked for */
-    int pipeline;   /* stages of pipelines beside it; 0: none. Then all_stages is true */
     bool has_time;  /* times are asked for, on this machine */
     zero_plan_machine machine;
     bool has_network, has_disk; /* of the machine, what was given */
@@ -50,7 +49,8 @@ typedef struct {
     json_t *facts;         /* besides: what else was asked for, as the tree has it; owned */
 } zero_plan_stage;
 
-/* The same model, ranks and batch as a pipeline. */
+/* The same model, ranks and batch as a pipeline: with --pp beside all stages, which then
+ * are those without one. */
 typedef struct {
     zero_pipeline pipeline;
     zero_pipeline_time time; /* on the request's machine; without one only `idle` counts */
@@ -73,7 +73,7 @@ typedef struct {
     zero_algorithm collectives;
     zero_plan_stage *stages; /* [n], owned; in the order of their numbers */
     int n;
-    zero_plan_pipeline pipelines[ZERO_PIPELINE_KINDS]; /* if request.pipeline > 0 */
+    zero_plan_pipeline pipelines[ZERO_PIPELINE_KINDS]; /* P stages each; or 0 */
 } zero_plan_report;
 
 /* The report must stay where it is. Fails, leaving nothing, as the plan does:

@@ -62,18 +62,19 @@ static json_t *machine_facts(const zero_plan_report *r)
     return object;
 }
 
-/* The pipeline, and the stage of the rank that is shown; NULL without one. */
-static json_t *pipe_facts(const zero_plan_report *r)
+json_t *zero_plan_pipe_facts(const zero_schedule *s)
 {
-    const zero_pipeline_place *pipe = &r->stages[0].schedule.pipe;
-    const zero_plan_input *in = &r->stages[0].schedule.input;
-    const zero_unit *units = r->model.units;
-    if (pipe->n_stages == 1) return NULL;
-    return json_pack("{s:i, s:i, s:s, s:s, s:s, s:f}", "stages", pipe->n_stages, "stage",
+    const zero_pipeline_place *pipe = &s->pipe;
+    const zero_plan_input *in = &s->input;
+    const zero_unit *units = in->model->units;
+    const int P = pipe->n_stages, m = in->accumulation;
+    return json_pack("{s:i, s:i, s:s, s:s, s:s, s:i, s:f, s:i, s:i}", "stages", P, "stage",
                      pipe->stage, "schedule", zero_pipeline_name(in->pp_schedule),
                      "first_unit", units[pipe->first_unit].name, "last_unit",
-                     units[pipe->end_unit - 1].name, "bubble_formula",
-                     zero_pipeline_bubble_formula(pipe->n_stages, in->accumulation));
+                     units[pipe->end_unit - 1].name, "microbatches", m, "bubble_formula",
+                     zero_pipeline_bubble_formula(P, m), "microbatches_alive",
+                     zero_pipeline_live(s), "microbatches_alive_formula",
+                     zero_pipeline_live_formula(in->pp_schedule, P, pipe->stage, m));
 }
 
 json_t *zero_plan_setup_facts(const zero_plan_report *r)
@@ -107,8 +108,8 @@ json_t *zero_plan_setup_facts(const zero_plan_report *r)
                  r->layout.n_nodes < r->layout.size ? "TP group" : "rank");
     json_object_set_new(object, "tp", tp);
     json_object_set_new(object, "shards", shards);
-    json_t *pipe = pipe_facts(r);
-    if (pipe) json_object_set_new(object, "pp", pipe);
+    if (r->stages[0].schedule.pipe.n_stages > 1)
+        json_object_set_new(object, "pp", zero_plan_pipe_facts(&r->stages[0].schedule));
     json_object_update_new(object, zero_batch_facts(c, r->shape.seq));
     json_object_update_new(
         object,

@@ -263,7 +263,7 @@ static zero_status refuse_shard_ranks(int64_t R, int N, int T, const char *why)
 zero_status zero_config_check_shard_ranks(const zero_config *c, int n_ranks)
 {
     const int P = zero_plan_stages(&c->plan), below = n_ranks / P * P;
-    ZERO_FAIL_IF(n_ranks % P != 0, ZERO_ERR_INVALID,
+    ZERO_FAIL_IF(P > 1 && n_ranks % (P * zero_tp_ranks(&c->tp)) != 0, ZERO_ERR_INVALID,
                  "--pp %d does not divide %d rank%s: start %d ranks, or give a number that "
                  "divides %d",
                  P, n_ranks, n_ranks == 1 ? "" : "s", below > 0 ? below : P, n_ranks);

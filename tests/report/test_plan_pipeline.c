@@ -1,7 +1,8 @@
-/* Pipelines beside ZeRO: which stage is shown, and that the numbers are the pipelines'. */
+/* Pipelines beside ZeRO: the numbers are the pipelines'. */
 
 #include "support/test.h"
 
+#include "report/json_put.h"
 #include "report/plan_facts.h"
 #include "report/text.h"
 #include "support/plan_request.h"
@@ -13,7 +14,7 @@ static zero_plan_request request(int n_ranks, int n_stages)
     zero_plan_request asked = plan_request("tiny", n_ranks);
     asked.config.plan.micro_batch = 1;
     asked.config.global_batch = 24;
-    asked.pipeline = n_stages;
+    asked.config.plan.pp = n_stages;
     return asked;
 }
 
@@ -26,7 +27,7 @@ static void draw(const zero_plan_report *report, char text[TEXT_SIZE])
 {
     FILE *out = fmemopen(text, TEXT_SIZE, "w");
     assert_non_null(out);
-    assert_ok(zero_plan_show_pipelines(report, out));
+    assert_ok(zero_report_print("pipelines", zero_plan_facts(report), out));
     assert_int_equal(fclose(out), 0);
 }
 
@@ -58,22 +59,6 @@ static int worst_of(const zero_pipeline *p)
     return worst;
 }
 
-/* Neighbours are replicas of one stage. */
-TEST(ranks_are_stages_of_replicas)
-{
-    for (int rank = 0; rank < 6; rank++) {
-        zero_plan_request asked = request(6, 3);
-        zero_plan_report report;
-        asked.rank = rank;
-        make(&report, &asked);
-        assert_int_equal(zero_plan_pipeline_stage(&report), rank / 2);
-        const zero_pipeline *in = &report.pipelines[0].pipeline;
-        assert_true(in->n_stages == 3 && in->plan.n_ranks == 2);
-        assert_int_equal(in->plan.accumulation, 12);
-        zero_plan_report_destroy(&report);
-    }
-}
-
 TEST(the_table_shows_the_extremes)
 {
     static char text[TEXT_SIZE];
@@ -84,13 +69,16 @@ TEST(the_table_shows_the_extremes)
     const zero_pipeline *p = &report.pipelines[ZERO_PIPELINE_GPIPE].pipeline;
     size_t most = 0, least = SIZE_MAX;
     int64_t sent = 0;
+    assert_true(p->n_stages == 3 && p->plan.n_ranks == 2 && p->plan.accumulation == 12);
     for (int s = 0; s < 3; s++) {
-        const zero_pipe_ledger *l = &p->stages[s].ledger;
-        int64_t all = l->activations_sent + l->gradients_sent + l->tied_sent;
+        const zero_plan_ledger *l = &p->stages[s].ledger;
+        zero_plan_exchange data = zero_plan_data_of(l);
+        const int64_t all =
+            zero_traffic_sent(&data.traffic) + zero_traffic_sent(&l->send.traffic);
         size_t peak = p->stages[s].schedule.peak_bytes;
         most = peak > most ? peak : most;
         least = peak < least ? peak : least;
-        sent = all + l->reduced_sent > sent ? all + l->reduced_sent : sent;
+        sent = all > sent ? all : sent;
     }
     assert_true(most > least);
     char expected[ZERO_PLAN_TEXT];
@@ -100,8 +88,8 @@ TEST(the_table_shows_the_extremes)
     assert_first(text, "  stage that needs least", expected);
     zero_text_bytes((double)sent, expected);
     assert_first(text, "all", expected);
-    const zero_pipe_ledger *middle = &p->stages[1].ledger; /* it sends both ways */
-    zero_text_bytes((double)(middle->activations_sent + middle->gradients_sent), expected);
+    const zero_plan_ledger *middle = &p->stages[1].ledger; /* it sends both ways */
+    zero_text_bytes((double)zero_traffic_sent(&middle->send.traffic), expected);
     assert_first(text, "between stages", expected);
     int worst = worst_of(p);
     assert_int_not_equal(worst, 0);

@@ -12,19 +12,15 @@
 static const zero_shape pipeline_shape = {
     .layers = LAYERS, .hidden = 24, .heads = 3, .seq = 16, .vocab = 50, .dropout = 0.1f};
 
-typedef struct {
-    zero_plan_input plan;
-    int n_stages;
-} pipeline_input;
-
-static inline pipeline_input input(const zero_model *model, int n_stages, int m,
-                                   int replicas)
+static inline zero_plan_input input(const zero_model *model, int n_stages, int m,
+                                    int replicas)
 {
     zero_plan_input plan = zero_plan_input_standard(model, replicas, 0);
+    plan.pp = n_stages;
     plan.micro_batch = 2;
     plan.accumulation = m;
     plan.check_replicas = 0;
-    return (pipeline_input){.plan = plan, .n_stages = n_stages};
+    return plan;
 }
 
 static inline void describe(zero_model *model)
@@ -32,9 +28,10 @@ static inline void describe(zero_model *model)
     assert_ok(zero_model_build(&pipeline_shape, model));
 }
 
-static inline void make(zero_pipeline *p, zero_pipeline_kind kind, const pipeline_input *in)
+static inline void make(zero_pipeline *p, zero_pipeline_kind kind, zero_plan_input in)
 {
-    assert_ok(zero_pipeline_make(p, kind, &in->plan, in->n_stages));
+    in.pp_schedule = kind;
+    assert_ok(zero_pipeline_make(p, &in));
 }
 
 /* The program of a stage. */
@@ -53,11 +50,11 @@ static inline void for_all(void (*check)(const zero_pipeline *p))
     for (int kind = 0; kind < ZERO_PIPELINE_KINDS; kind++)
         for (int P = 1; P <= LAYERS; P++)
             for (int k = 0; k < 9; k++) {
-                pipeline_input in = input(&model, P, microbatches[k], 1 + (P + k) % 4);
+                zero_plan_input in = input(&model, P, microbatches[k], 1 + (P + k) % 4);
                 zero_pipeline p;
-                in.plan.type = k % 2 ? ZERO_BF16 : ZERO_FP32;
-                in.plan.recompute = k % 3 == 0;
-                make(&p, (zero_pipeline_kind)kind, &in);
+                in.type = k % 2 ? ZERO_BF16 : ZERO_FP32;
+                in.recompute = k % 3 == 0;
+                make(&p, (zero_pipeline_kind)kind, in);
                 check(&p);
                 zero_pipeline_destroy(&p);
             }
