@@ -1,10 +1,7 @@
 /* Text from a model in training, and from an engine that only generates. */
 #include "support/generate_test.h"
 
-#include <unistd.h>
-
 #include "base/fail.h"
-#include "checkpoint/hugging_face.h"
 
 TEST(generated_text_is_the_same_on_all_ranks_and_of_known_ids)
 {
@@ -182,62 +179,6 @@ TEST(what_only_generates_gives_what_the_trained_model_gives)
         free_weights(&run.model, tensors);
         test_run_close(&run);
     }
-}
-
-static void check_hugging_face(const test_run *trained, zero_hugging_face *file, int stage,
-                               const int32_t *text)
-{
-    int32_t again[64];
-    zero_sampling how = {.seed = 3, .temperature = 1.0, .known = 50};
-    zero_weights weights = zero_hugging_face_weights(file);
-    zero_engine_spec spec = {.plan = trained->engine.spec.plan,
-                             .backend = trained->setup.backend,
-                             .eval_batches = 1,
-                             .weights = &weights};
-    test_run run = {.setup = trained->setup, .comm = trained->comm};
-    spec.plan.stage = stage;
-    spec.plan.forward_only = stage == 0 || stage == 3;
-    all_ok(zero_engine_init(&run.engine, &spec, run.comm));
-    generate(&run, &how, 5, again);
-    assert_all(memcmp(text, again, (5 + GENERATED) * sizeof *text) == 0);
-    run.comm = &run.own;
-    test_run_close(&run);
-}
-
-/* A Hugging Face file gives back the same bits on any ranks, so the same text. */
-TEST(text_of_an_exported_model_is_the_models_own)
-{
-    char folder[] = "/tmp/zero-generate-XXXXXX", path[64];
-    int32_t text[64];
-    zero_sampling how = {.seed = 3, .temperature = 1.0, .known = 50};
-    test_setup setup = test_standard;
-    setup.plan.stage = 2;
-    test_run run;
-    test_run_open(&run, &setup, test_size);
-    test_run_steps(&run, 0, 2);
-    generate(&run, &how, 5, text);
-    float **tensors = copy_weights(&run);
-    zero_weights weights = {.fill = fill_from, .arg = tensors};
-    zero_status st = ZERO_OK;
-    assert_all(test_rank != 0 || mkdtemp(folder));
-    MPI_Bcast(folder, (int)sizeof folder, MPI_CHAR, 0, MPI_COMM_WORLD);
-    snprintf(path, sizeof path, "%s/out", folder);
-    const zero_hugging_face_export e = {&run.model, &weights, NULL, NULL, 0, ZERO_FP32};
-    if (test_rank == 0) st = zero_hugging_face_write(path, &e);
-    all_ok(st);
-    for (int stage = 0; stage <= 3; stage++) {
-        zero_hugging_face file;
-        all_ok(zero_hugging_face_open(path, &run.model, &file));
-        check_hugging_face(&run, &file, stage, text);
-        zero_hugging_face_close(&file);
-    }
-    zero_storage_dir dir;
-    if (test_rank == 0) st = zero_storage_open(folder, &dir);
-    if (test_rank == 0 && st == ZERO_OK) st = zero_storage_remove(&dir, "out");
-    if (test_rank == 0) zero_storage_close(&dir);
-    assert_all(st == ZERO_OK && (test_rank != 0 || rmdir(folder) == 0));
-    free_weights(&run.model, tensors);
-    test_run_close(&run);
 }
 
 TEST(what_only_generates_takes_parameters_alone)

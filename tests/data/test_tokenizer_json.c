@@ -201,24 +201,8 @@ TEST(a_byte_without_a_token_matters_where_it_occurs)
 
 TEST(what_contradicts_itself_is_refused)
 {
-    static const char *const cases[][3] = {
-        {"\"!\": 1", "\"!\": 2", "each once"},
-        {"\"!\": 1", "\"!\": -1", "each once"},
-        {"\"!\": 1", "\"!\": 4294967297", "each once"},
-        {"\"!\": 1", "\"!\": \"1\"", "each once"},
-        {"\"merges\": [\"", "\"merges\": [\"! !\", \"", "\"!!\" is not in the vocabulary"},
-        {"\"merges\": [\"", "\"merges\": [\"a\", \"", "expected two tokens"},
-        {"\"merges\": [\"", "\"merges\": [7, \"", "expected two tokens"},
-        {"\"merges\": [\"", "\"merges\": [\"a b c\", \"", "expected two tokens"},
-        {"\"merges\": [\"", "\"merges\": [[\"a\"], \"", "expected two tokens"},
-        {"\"merges\": [\"h e\"", "\"merges\": [\"h e\", \"h e\"",
-         "an earlier merge already joins"},
-        {"\"id\": 0", "\"id\": 5", "expected a text that occurs once, and the id 0"},
-        {"\"content\": \"<|endoftext|>\"", "\"content\": \"<|new|>\"", "and the id 330"},
-        {"\"version\"", "\"other\"", "no such key"},
-    };
-    for (size_t i = 0; i < COUNT(cases); i++)
-        refused("gpt2.json", cases[i][0], cases[i][1], ZERO_ERR_FORMAT, cases[i][2]);
+    for (test_table t = table_open("data/contradictions.txt"); table_next(&t);)
+        refused("gpt2.json", t.field[0], t.field[1], ZERO_ERR_FORMAT, t.field[2]);
 }
 
 /* \s*\s*x tries all cuts of the blanks at each of them. */

@@ -73,6 +73,14 @@ static const int64_t *past_of(arrays of, const int64_t *past, int64_t B)
         zero_fake_commit(math); \
     }
 
+/* Arrays of n elements among the arguments, *x; SOME: that may be missing. */
+#define FLOATS(member, n)       x->member = floats(of, x->member, n)
+#define SOME_FLOATS(member, n)  x->member = optional(of, ZERO_FP32, x->member, n)
+#define ROWS(member, n)         x->member = typed(of, x->rows_type, x->member, n)
+#define SOME_ROWS(member, n)    x->member = optional(of, x->rows_type, x->member, n)
+#define WEIGHTS(member, n)      x->member = typed(of, x->type, x->member, n)
+#define SOME_WEIGHTS(member, n) x->member = optional(of, x->type, x->member, n)
+
 /* ---- products and rows ---- */
 
 /* Elements from the first one to the last one. */
@@ -81,31 +89,31 @@ static int64_t extent(int64_t rows, int64_t cols, int64_t stride)
     return rows > 0 && cols > 0 ? (rows - 1) * (stride ? stride : cols) + cols : 0;
 }
 
-static void set_gemm(arrays of, zero_gemm *g)
+static void set_gemm(arrays of, zero_gemm *x)
 {
-    g->a = typed(of, g->a_type, g->a,
-                 g->transpose_a ? extent(g->k, g->m, g->lda) : extent(g->m, g->k, g->lda));
-    g->b = typed(of, g->b_type, g->b,
-                 g->transpose_b ? extent(g->n, g->k, g->ldb) : extent(g->k, g->n, g->ldb));
-    g->c = typed(of, g->c_type, g->c, extent(g->m, g->n, g->ldc));
+    x->a = typed(of, x->a_type, x->a,
+                 x->transpose_a ? extent(x->k, x->m, x->lda) : extent(x->m, x->k, x->lda));
+    x->b = typed(of, x->b_type, x->b,
+                 x->transpose_b ? extent(x->n, x->k, x->ldb) : extent(x->k, x->n, x->ldb));
+    x->c = typed(of, x->c_type, x->c, extent(x->m, x->n, x->ldc));
 }
 
 /* add_bias() has no y. */
-static void set_bias(arrays of, zero_bias *b)
+static void set_bias(arrays of, zero_bias *x)
 {
-    b->bias = typed(of, b->type, b->bias, b->cols);
-    b->x = typed(of, b->rows_type, b->x, b->rows * b->cols);
-    b->y = optional(of, b->rows_type, b->y, b->rows * b->cols);
+    WEIGHTS(bias, x->cols);
+    ROWS(x, x->rows * x->cols);
+    SOME_ROWS(y, x->rows * x->cols);
 }
 
 /* bias_backward() has neither x nor dx. */
-static void set_bias_grad(arrays of, zero_bias_grad *b)
+static void set_bias_grad(arrays of, zero_bias_grad *x)
 {
-    const int64_t n = b->rows * b->cols;
-    b->x = optional(of, b->rows_type, b->x, n);
-    b->dy = typed(of, b->rows_type, b->dy, n);
-    b->dx = optional(of, b->rows_type, b->dx, n);
-    b->dbias = floats(of, b->dbias, b->cols);
+    const int64_t n = x->rows * x->cols;
+    SOME_ROWS(x, n);
+    ROWS(dy, n);
+    SOME_ROWS(dx, n);
+    FLOATS(dbias, x->cols);
 }
 
 CALL(gemm, zero_gemm, gemm, set_gemm)
@@ -114,13 +122,13 @@ CALL(bias_gelu, zero_bias, bias, set_bias)
 CALL(bias_backward, zero_bias_grad, bias_backward, set_bias_grad)
 CALL(bias_gelu_backward, zero_bias_grad, bias_backward, set_bias_grad)
 
-static void set_branch(arrays of, zero_branch *b)
+static void set_branch(arrays of, zero_branch *x)
 {
-    const int64_t n = b->B * b->T * b->cols;
-    b->bias = optional(of, b->type, b->bias, b->cols);
-    b->residual = typed(of, b->rows_type, b->residual, n);
-    b->in = typed(of, b->rows_type, b->in, n);
-    b->out = typed(of, b->rows_type, b->out, n);
+    const int64_t n = x->B * x->T * x->cols;
+    SOME_WEIGHTS(bias, x->cols);
+    ROWS(residual, n);
+    ROWS(in, n);
+    ROWS(out, n);
 }
 
 CALL(add_branch, zero_branch, branch, set_branch)
@@ -140,63 +148,65 @@ static void dropout(const zero_math *math, const zero_dropout *d, zero_type rows
     zero_fake_commit(math);
 }
 
-static void set_layernorm(arrays of, zero_layernorm_args *n)
+static void set_layernorm(arrays of, zero_layernorm_args *x)
 {
-    n->x = typed(of, n->rows_type, n->x, n->rows * n->C);
-    n->gain = typed(of, n->type, n->gain, n->C);
-    n->bias = optional(of, n->type, n->bias, n->C);
-    n->y = typed(of, n->rows_type, n->y, n->rows * n->C);
-    n->mean = optional(of, ZERO_FP32, n->mean, n->rows);
-    n->rstd = floats(of, n->rstd, n->rows);
+    ROWS(x, x->rows * x->C);
+    WEIGHTS(gain, x->C);
+    SOME_WEIGHTS(bias, x->C);
+    ROWS(y, x->rows * x->C);
+    SOME_FLOATS(mean, x->rows);
+    FLOATS(rstd, x->rows);
 }
 
-static void set_layernorm_grad(arrays of, zero_layernorm_grad_args *n)
+static void set_layernorm_grad(arrays of, zero_layernorm_grad_args *x)
 {
-    n->x = typed(of, n->rows_type, n->x, n->rows * n->C);
-    n->gain = typed(of, n->type, n->gain, n->C);
-    n->mean = optional(of, ZERO_FP32, n->mean, n->rows);
-    n->rstd = floats(of, n->rstd, n->rows);
-    n->dy = typed(of, n->rows_type, n->dy, n->rows * n->C);
-    n->dx = typed(of, n->rows_type, n->dx, n->rows * n->C);
-    n->dgain = floats(of, n->dgain, n->C);
-    n->dbias = optional(of, ZERO_FP32, n->dbias, n->C);
+    ROWS(x, x->rows * x->C);
+    WEIGHTS(gain, x->C);
+    SOME_FLOATS(mean, x->rows);
+    FLOATS(rstd, x->rows);
+    ROWS(dy, x->rows * x->C);
+    ROWS(dx, x->rows * x->C);
+    FLOATS(dgain, x->C);
+    SOME_FLOATS(dbias, x->C);
 }
 
 CALL(layernorm, zero_layernorm_args, layernorm, set_layernorm)
 CALL(layernorm_backward, zero_layernorm_grad_args, layernorm_backward, set_layernorm_grad)
 
-static void set_swiglu(arrays of, zero_swiglu *s)
+static void set_swiglu(arrays of, zero_swiglu *x)
 {
-    s->x = typed(of, s->rows_type, s->x, 2 * s->rows * s->F);
-    s->y = optional(of, s->rows_type, s->y, s->rows * s->F);
-    s->d = optional(of, s->rows_type, s->d, 2 * s->rows * s->F);
+    ROWS(x, 2 * x->rows * x->F);
+    SOME_ROWS(y, x->rows * x->F);
+    SOME_ROWS(d, 2 * x->rows * x->F);
 }
 
 CALL(swiglu, zero_swiglu, swiglu, set_swiglu)
 CALL(swiglu_backward, zero_swiglu, swiglu, set_swiglu)
 
-/* n heads of each row of the call. */
+/* Heads of each of some rows of the call. */
 static void set_heads(arrays of, zero_type type, zero_heads *x, int64_t rows, int64_t n,
                       int64_t D)
 {
     x->x = optional(of, type, x->x, x->x ? zero_heads_extent(x, rows, n, D) : 0);
 }
 
-static void set_turn(arrays of, zero_turn *t)
+#define HEADS(member, rows, n) set_heads(of, x->rows_type, &x->member, rows, x->n, x->D)
+
+static void set_turn(arrays of, zero_turn *x)
 {
-    const int64_t rows = t->B * t->T;
-    t->past = past_of(of, t->past, t->B);
-    set_heads(of, t->rows_type, &t->q, rows, t->H, t->D);
-    set_heads(of, t->rows_type, &t->k, rows, t->K, t->D);
-    set_heads(of, t->rows_type, &t->to_q, rows, t->H, t->D);
-    set_heads(of, t->rows_type, &t->to_k, rows, t->K, t->D);
-    set_heads(of, t->rows_type, &t->dq, rows, t->H, t->D);
-    set_heads(of, t->rows_type, &t->dk, rows, t->K, t->D);
-    if (!t->gain_q) return;
-    t->gain_q = typed(of, t->type, t->gain_q, t->D);
-    t->gain_k = typed(of, t->type, t->gain_k, t->D);
-    t->rstd = floats(of, t->rstd, rows * (t->H + t->K));
-    t->sums = optional(of, ZERO_FP32, t->sums, 2 * t->slices * t->D);
+    const int64_t rows = x->B * x->T;
+    x->past = past_of(of, x->past, x->B);
+    HEADS(q, rows, H);
+    HEADS(k, rows, K);
+    HEADS(to_q, rows, H);
+    HEADS(to_k, rows, K);
+    HEADS(dq, rows, H);
+    HEADS(dk, rows, K);
+    if (!x->gain_q) return;
+    WEIGHTS(gain_q, x->D);
+    WEIGHTS(gain_k, x->D);
+    FLOATS(rstd, rows * (x->H + x->K));
+    SOME_FLOATS(sums, 2 * x->slices * x->D);
 }
 
 CALL(turn, zero_turn, turn, set_turn)
@@ -205,55 +215,54 @@ CALL(turn_backward, zero_turn, turn, set_turn)
 /* ---- attention, keys and values ---- */
 
 /* The arrays that both directions use. */
-static void set_both(arrays of, zero_attention *a)
+static void set_both(arrays of, zero_attention *x)
 {
-    a->work = floats(of, a->work, zero_cpu_attention_workspace(a));
-    set_heads(of, a->rows_type, &a->q, a->B * a->T, a->H, a->D);
-    set_heads(of, a->rows_type, &a->k, a->B * a->T, a->K, a->D);
-    set_heads(of, a->rows_type, &a->v, a->B * a->T, a->K, a->D);
-    a->out = typed(of, a->rows_type, a->out, a->B * a->T * a->H * a->D);
-    a->lse = floats(of, a->lse, a->B * a->H * a->T);
+    FLOATS(work, zero_cpu_attention_workspace(x));
+    HEADS(q, x->B * x->T, H);
+    HEADS(k, x->B * x->T, K);
+    HEADS(v, x->B * x->T, K);
+    ROWS(out, x->B * x->T * x->H * x->D);
+    FLOATS(lse, x->B * x->H * x->T);
 }
 
-static void set_attention(arrays of, zero_attention *a)
+static void set_attention(arrays of, zero_attention *x)
 {
-    set_both(of, a);
-    a->dout = a->dq.x = a->dk.x = a->dv.x = NULL;
+    set_both(of, x);
+    x->dout = x->dq.x = x->dk.x = x->dv.x = NULL;
 }
 
-static void set_attention_grad(arrays of, zero_attention *a)
+static void set_attention_grad(arrays of, zero_attention *x)
 {
-    set_both(of, a);
-    a->dout = typed(of, a->rows_type, a->dout, a->B * a->T * a->H * a->D);
-    set_heads(of, a->rows_type, &a->dq, a->B * a->T, a->H, a->D);
-    set_heads(of, a->rows_type, &a->dk, a->B * a->T, a->K, a->D);
-    set_heads(of, a->rows_type, &a->dv, a->B * a->T, a->K, a->D);
+    set_both(of, x);
+    ROWS(dout, x->B * x->T * x->H * x->D);
+    HEADS(dq, x->B * x->T, H);
+    HEADS(dk, x->B * x->T, K);
+    HEADS(dv, x->B * x->T, K);
 }
 
 CALL(attention, zero_attention, attention, set_attention)
 CALL(attention_backward, zero_attention, attention, set_attention_grad)
 
-static void set_cache(arrays of, zero_cached *a)
+static void set_cache(arrays of, zero_cached *x)
 {
-    a->past = past_of(of, a->past, a->B);
-    a->cache = floats(of, a->cache,
-                      a->B * zero_cache_floats(a->rows_type, a->room, a->H, a->K, a->D));
+    x->past = past_of(of, x->past, x->B);
+    FLOATS(cache, x->B * zero_cache_floats(x->rows_type, x->room, x->H, x->K, x->D));
 }
 
-static void set_remember(arrays of, zero_cached *a)
+static void set_remember(arrays of, zero_cached *x)
 {
-    set_cache(of, a);
-    set_heads(of, a->rows_type, &a->k, a->B * a->T, a->K, a->D);
-    set_heads(of, a->rows_type, &a->v, a->B * a->T, a->K, a->D);
-    a->q.x = a->out = NULL;
+    set_cache(of, x);
+    HEADS(k, x->B * x->T, K);
+    HEADS(v, x->B * x->T, K);
+    x->q.x = x->out = NULL;
 }
 
-static void set_recall(arrays of, zero_cached *a)
+static void set_recall(arrays of, zero_cached *x)
 {
-    set_cache(of, a);
-    set_heads(of, a->rows_type, &a->q, a->B, a->H, a->D);
-    a->out = typed(of, a->rows_type, a->out, a->B * a->H * a->D);
-    a->k.x = a->v.x = NULL;
+    set_cache(of, x);
+    HEADS(q, x->B, H);
+    ROWS(out, x->B * x->H * x->D);
+    x->k.x = x->v.x = NULL;
 }
 
 CALL(remember, zero_cached, cached, set_remember)

@@ -38,49 +38,6 @@ static const zero_tensor *find_tensor(const zero_model *m, const char *name)
     return found;
 }
 
-static void check_shape(const zero_model *m, const char *name, int64_t rows, int64_t cols)
-{
-    const zero_tensor *t = find_tensor(m, name);
-    if (t->rows != rows || t->cols != cols)
-        fail_msg("%s: [%" PRId64 ", %" PRId64 "]", name, t->rows, t->cols);
-    assert_int_equal(t->decays, rows > 1); /* weight decay: matrices only */
-}
-
-TEST(tensors_have_the_names_and_shapes_of_hugging_face)
-{
-    const int64_t C = small.hidden;
-    const struct {
-        const char *name;
-        int64_t rows, cols;
-    } block[] = {
-        {"ln_1.weight", 1, C},
-        {"ln_1.bias", 1, C},
-        {"attn.c_attn.weight", C, 3 * C},
-        {"attn.c_attn.bias", 1, 3 * C},
-        {"attn.c_proj.weight", C, C},
-        {"attn.c_proj.bias", 1, C},
-        {"ln_2.weight", 1, C},
-        {"ln_2.bias", 1, C},
-        {"mlp.c_fc.weight", C, 4 * C},
-        {"mlp.c_fc.bias", 1, 4 * C},
-        {"mlp.c_proj.weight", 4 * C, C},
-        {"mlp.c_proj.bias", 1, C},
-    };
-    zero_model m = built(&small);
-    check_shape(&m, "wte.weight", small.vocab, C);
-    check_shape(&m, "wpe.weight", small.seq, C);
-    check_shape(&m, "ln_f.weight", 1, C);
-    check_shape(&m, "ln_f.bias", 1, C);
-    for (int layer = 0; layer < small.layers; layer++)
-        for (size_t i = 0; i < COUNT(block); i++) {
-            char name[64];
-            snprintf(name, sizeof name, "h.%d.%s", layer, block[i].name);
-            check_shape(&m, name, block[i].rows, block[i].cols);
-        }
-    assert_int_equal(m.n_tensors, 4 + small.layers * (int64_t)COUNT(block));
-    zero_model_destroy(&m);
-}
-
 TEST(the_tied_embedding_is_written_first_by_the_head_and_last_by_the_embedding)
 {
     zero_model m = built(&small);

@@ -61,6 +61,12 @@ static const zero_shape others[] = {
     {OTHER(ZERO_NEOX, 12, 2, 2, 6, 20), .seq = 6, .vocab = 17, .rotary = 1, .tied = true},
 };
 
+static void for_all(test_pool *pool, void (*check)(test_pool *, const zero_shape *))
+{
+    check(pool, &tiny);
+    for (size_t i = 0; i < COUNT(others); i++) check(pool, &others[i]);
+}
+
 TEST(the_gradient_is_that_of_the_loss)
 {
     check_gradient(*state, &tiny, 3, 6);
@@ -85,8 +91,7 @@ TEST(the_gradient_is_that_of_the_loss_over_chunks_of_the_head)
     check_gradient(*state, &shape, 4, 70);
 }
 
-static void check_gradients_add_up_where_the_call_says_so(test_pool *pool,
-                                                          const zero_shape *shape)
+static void check_adding(test_pool *pool, const zero_shape *shape)
 {
     machine m;
     make_machine(pool, &m, shape, 2, 5);
@@ -116,13 +121,10 @@ static void check_gradients_add_up_where_the_call_says_so(test_pool *pool,
 
 TEST(gradients_add_up_where_the_call_says_so)
 {
-    check_gradients_add_up_where_the_call_says_so(*state, &tiny);
-    for (size_t i = 0; i < COUNT(others); i++)
-        check_gradients_add_up_where_the_call_says_so(*state, &others[i]);
+    for_all(*state, check_adding);
 }
 
-static void check_a_forward_call_without_output_saves_the_same(test_pool *pool,
-                                                               const zero_shape *shape)
+static void check_saving(test_pool *pool, const zero_shape *shape)
 {
     int without = 0;
     machine m;
@@ -146,14 +148,10 @@ static void check_a_forward_call_without_output_saves_the_same(test_pool *pool,
 
 TEST(a_forward_call_without_output_saves_the_same)
 {
-    check_a_forward_call_without_output_saves_the_same(*state, &tiny);
-    for (size_t i = 0; i < COUNT(others); i++)
-        check_a_forward_call_without_output_saves_the_same(*state, &others[i]);
+    for_all(*state, check_saving);
 }
 
-static void
-check_without_dropout_training_and_evaluation_have_one_loss(test_pool *pool,
-                                                            const zero_shape *shape)
+static void check_one_loss(test_pool *pool, const zero_shape *shape)
 {
     machine m;
     make_machine(pool, &m, shape, 3, 6);
@@ -164,9 +162,7 @@ check_without_dropout_training_and_evaluation_have_one_loss(test_pool *pool,
 
 TEST(without_dropout_training_and_evaluation_have_one_loss)
 {
-    check_without_dropout_training_and_evaluation_have_one_loss(*state, &tiny);
-    for (size_t i = 0; i < COUNT(others); i++)
-        check_without_dropout_training_and_evaluation_have_one_loss(*state, &others[i]);
+    for_all(*state, check_one_loss);
 }
 
 TEST(dropout_acts_in_training_only_and_by_step_and_sample)
@@ -368,7 +364,5 @@ static void check_generated_logits_are_those_of_the_last_position(test_pool *poo
 
 TEST(generated_logits_are_those_of_the_last_position)
 {
-    check_generated_logits_are_those_of_the_last_position(*state, &tiny);
-    for (size_t i = 0; i < COUNT(others); i++)
-        check_generated_logits_are_those_of_the_last_position(*state, &others[i]);
+    for_all(*state, check_generated_logits_are_those_of_the_last_position);
 }

@@ -1,6 +1,6 @@
 
 
-#include "support/test.h"
+#include "support/table.h"
 
 #include "train/metrics_read.h"
 
@@ -79,31 +79,10 @@ TEST(half_a_line_of_a_killed_run_is_left_out)
 
 TEST(other_files_are_refused_with_their_line)
 {
-    static const char *const wrong[][2] = {
-        {"", "expected the metrics of a run, as zero train --metrics writes them, found an "
-             "empty file"},
-        {" \n", "an empty file"},
-        {"no JSON at all", "found text"},
-        {"{\"steps\": 5,\n \"lr\": 1}\n", "found one JSON value"},
-        {"7", "found text"},
-        {"[{\"ph\": \"X\"}]", "as --trace FILE"},
-        {"{\"traceEvents\": []}", "as --trace FILE"},
-        {"\x1f\x8b\x08", "found a file that is not text"},
-        {"{\"loss\": 1}\n{\"loss\": 2}\n", "line 1: \"step\" is missing"},
-        {RUN(0, "a") FINAL("00"), "no line of a step"},
-        {STEP(1, 1.5) "{\"st\n" STEP(2, 2.5), "line 2"},
-        {STEP(1, 1.5) "{\"st\n{\"st", "line 2"},
-        {STEP(1, 1.5) "[1]\n", "line 2"},
-        {STEP(1, 1.5) "{\"loss\": 1}\n", "line 2: \"step\" is missing"},
-        {STEP(0, 1.5), "line 1"},
-        {"{\"run\": 7}\n" STEP(1, 1.5), "line 1"},
-    };
-    for (size_t i = 0; i < COUNT(wrong); i++) {
-        zero_metrics_file file;
-        assert_int_equal(read_text(wrong[i][0], &file), ZERO_ERR_FORMAT);
-        if (!strstr(zero_last_error(), wrong[i][1]) || !strstr(zero_last_error(), PATH))
-            fail_msg("%s: %s", wrong[i][0], zero_last_error());
-    }
     zero_metrics_file file;
+    for (test_table t = table_open("train/not_metrics.txt"); table_next(&t);) {
+        assert_fails(read_text(t.field[0], &file), ZERO_ERR_FORMAT, t.field[1]);
+        assert_told(PATH);
+    }
     assert_int_equal(zero_metrics_read(&file, "nosuch.jsonl"), ZERO_ERR_IO);
 }
