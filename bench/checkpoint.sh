@@ -8,12 +8,13 @@
 # checkpoint's length, a run saves a checkpoint, cat reads it, `zero checkpoint verify` reads and
 # checks it, and four ranks load it at stages 3 and 0. Beside them four processes of dd read as
 # much into memory as the ranks hold: a quarter each, and all of it each. All read from the page
-# cache. Medians over the rounds, of ratios too. The last line has the bytes that the ranks read
-# to load it, over the checkpoint's: 1.00 if each is read once.
+# cache, each after REST seconds (20): a virtual machine gives memory that rests back to its host,
+# and fetches it at half the speed. Medians over the rounds, of ratios too. The last line has the
+# bytes that the ranks read to load it, over the checkpoint's: 1.00 if each is read once.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 build=${1:-$here/../build}
-rounds=${2:-5}
+rounds=${2:-5} rest=${REST:-20}
 program=$(cd "$build" && pwd)/zero
 work=${3:-$(mktemp -d)}
 trap 'rm -rf "$work/save" "$work/plain" "$work/out" "$work/err" "$work"/reads.*; rmdir "$work" 2>/dev/null' EXIT
@@ -81,9 +82,13 @@ for _ in $(seq "$rounds"); do
     save=$(seconds_of_saving)
     cat=$(seconds read_all)
     check=$(seconds verify)
+    sleep "$rest"
     load3=$(seconds_of_loading 3)
+    sleep "$rest"
     load0=$(seconds_of_loading 0)
+    sleep "$rest"
     hold3=$(seconds hold 4)
+    sleep "$rest"
     hold0=$(seconds hold 1)
     echo "$plain $save $cat $check $load3 $hold3 $load0 $hold0" |
         awk '{ print $1, $2, $2 / $1, $3, $4, $4 / $3, $5, $6, $5 / $6, $7, $8, $7 / $8, $5 / $3, $7 / $3 }' \

@@ -1,4 +1,5 @@
 # The project's dependencies. All are required; the error for a missing one says how to get it.
+include(CheckCSourceCompiles)
 file(STRINGS ${PROJECT_SOURCE_DIR}/cmake/packages.txt rows REGEX "^[a-z]+:")
 list(TRANSFORM rows REPLACE "^[^ ]+ +([^ ]+).*" "\\1")
 list(REMOVE_DUPLICATES rows)
@@ -73,6 +74,14 @@ endmacro()
 zero_library(hwloc 2.1) # older versions cannot show what a container forbids
 zero_library(jansson)
 zero_library(libxxhash 0.8) # since then XXH3 has fixed results
+# Built so, it hashes by the widest vectors of the CPU that it runs on: the same bits, sooner.
+set(CMAKE_REQUIRED_LIBRARIES PkgConfig::libxxhash)
+check_c_source_compiles("#include <xxh_x86dispatch.h>
+  int main(void) { return (int)XXH3_64bits(\"\", 0); }" ZERO_HASH_DISPATCHES)
+unset(CMAKE_REQUIRED_LIBRARIES)
+if(ZERO_HASH_DISPATCHES)
+  target_compile_definitions(PkgConfig::libxxhash INTERFACE ZERO_HASH_DISPATCHES)
+endif()
 zero_library(libpcre2-8 10.30) # since then matches need no stack of ours
 zero_library(libutf8proc)
 

@@ -1,8 +1,7 @@
 #include "checkpoint/hugging_face.h"
 
-#include <xxhash.h>
-
 #include "base/grow.h"
+#include "base/hash.h"
 
 #define PIECE ZERO_HUGGING_FACE_PIECE
 

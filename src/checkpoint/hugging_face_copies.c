@@ -1,8 +1,7 @@
 #include "checkpoint/hugging_face_copies.h"
 
-#include <xxhash.h>
-
 #include "base/grow.h"
+#include "base/hash.h"
 
 struct copies {
     zero_hugging_face *f;

@@ -5,6 +5,7 @@
 #include "comm/window.h"
 
 #define SLOTS        2
+#define AHEAD        4 /* batches or pieces that the disk reads before they are asked for */
 #define READERS_MOST 8 /* of a node: more do not make a file system faster */
 
 /* Consecutive pieces of one shard. */
@@ -131,11 +132,12 @@ static float *slot_of(const together *t, int reader, int64_t round)
     return slots + (reader * SLOTS + round % SLOTS) * t->most;
 }
 
-/* The disk begins with a batch while others are taken. */
-static zero_status expect_batch(const together *t, const batch *b)
+/* The disk begins with batches from `begin` on while others are taken. */
+static zero_status expect(const together *t, batch batches)
 {
-    for (int64_t i = b->begin; i < b->end; i++)
-        ZERO_TRY(zero_checkpoint_expect_piece(t->c, &t->shared[i]));
+    for (int64_t b = batches.begin; b < batches.end; b++)
+        for (int64_t i = t->batches[b].begin; i < t->batches[b].end; i++)
+            ZERO_TRY(zero_checkpoint_expect_piece(t->c, &t->shared[i]));
     return ZERO_OK;
 }
 
@@ -163,13 +165,14 @@ static zero_status fetch_shared(together *t, int64_t rounds)
 {
     zero_status st = ZERO_OK;
     const int n = readers_of(t);
+    const batch own = t->local < n ? share_of(t, t->local) : (batch){0, 0};
+    st = expect(t, (batch){own.begin, zero_min(own.end, own.begin + AHEAD)});
     for (int64_t j = 0; j < rounds; j++) {
-        batch own = t->local < n ? share_of(t, t->local) : (batch){0, 0};
         if (st == ZERO_OK && own.begin + j < own.end)
             st = read_batch(t, &t->batches[own.begin + j], slot_of(t, t->local, j));
         ZERO_TRY(zero_agree_after_files(t->comm, st));
-        if (own.begin + j + 1 < own.end)
-            st = expect_batch(t, &t->batches[own.begin + j + 1]);
+        if (own.begin + j + AHEAD < own.end)
+            st = expect(t, (batch){own.begin + j + AHEAD, own.begin + j + AHEAD + 1});
         for (int r = 0; r < n && st == ZERO_OK; r++) {
             batch theirs = share_of(t, r);
             if (theirs.begin + j < theirs.end)
@@ -194,8 +197,11 @@ static zero_status make_slots(together *t, int64_t rounds, bool *can_share)
 
 static zero_status fetch_own(const together *t)
 {
+    for (int64_t i = 0; i < zero_min(t->n_own, AHEAD); i++)
+        ZERO_TRY(zero_checkpoint_expect_piece(t->c, &t->own[i]));
     for (int64_t i = 0; i < t->n_own; i++) {
-        if (i + 1 < t->n_own) ZERO_TRY(zero_checkpoint_expect_piece(t->c, &t->own[i + 1]));
+        if (i + AHEAD < t->n_own)
+            ZERO_TRY(zero_checkpoint_expect_piece(t->c, &t->own[i + AHEAD]));
         ZERO_TRY(zero_checkpoint_read_piece(t->c, &t->own[i], t->c->block));
         ZERO_TRY(zero_checkpoint_hand_over(&t->own[i], t->c->block, t->mine, t->to));
     }

@@ -1,9 +1,8 @@
 /* zero generate: text from a trained model. Every rank holds the model or its part of it,
  * and no training state; all compute the same text, and rank 0 prints it. */
 
-#include <xxhash.h>
-
 #include "base/fail.h"
+#include "base/hash.h"
 #include "base/legible.h"
 #include "base/number.h"
 #include "base/type.h"

@@ -1,8 +1,7 @@
 #include "cli/importing.h"
 
-#include <xxhash.h>
-
 #include "base/fail.h"
+#include "base/hash.h"
 #include "checkpoint/hugging_face_copies.h"
 #include "checkpoint/list.h"
 #include "data/tokenizer_find.h"

@@ -1,7 +1,6 @@
 #include "cli/run_options.h"
 
-#include <xxhash.h>
-
+#include "base/hash.h"
 #include "base/type.h"
 #include "cli/machine.h"
 #include "facts/facts.h"

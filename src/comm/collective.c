@@ -1,9 +1,8 @@
 #include "comm/collective.h"
 
-#include <xxhash.h>
-
 #include "base/clock.h"
 #include "base/grow.h"
+#include "base/hash.h"
 #include "comm/check.h"
 #include "comm/family.h"
 #include "comm/flight.h"

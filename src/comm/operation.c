@@ -2,8 +2,7 @@
 
 #include <stdarg.h>
 
-#include <xxhash.h>
-
+#include "base/hash.h"
 #include "lists/algorithm.h"
 
 _Static_assert(sizeof(zero_operation) == 4 * 8 + 12 * 4 + ZERO_OPERATION_GROUP,

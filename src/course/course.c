@@ -2,9 +2,8 @@
 
 #include <limits.h>
 
-#include <xxhash.h>
-
 #include "base/embedded.h"
+#include "base/hash.h"
 #include "course/answer.h"
 #include "facts/form.h"
 #include "zero/random.h"

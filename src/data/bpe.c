@@ -1,8 +1,7 @@
 #include "data/bpe.h"
 
-#include <xxhash.h>
-
 #include "base/grow.h"
+#include "base/hash.h"
 #include "data/cuts.h"
 #include "data/heap.h"
 #include "data/piece.h"

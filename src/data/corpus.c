@@ -1,7 +1,6 @@
 #include "data/corpus.h"
 
-#include <xxhash.h>
-
+#include "base/hash.h"
 #include "data/opening.h"
 #include "data/tokenizer_find.h"
 

@@ -1,9 +1,8 @@
 /* Text to tokens: added tokens, normal forms, pieces, merges; and back. */
 
-#include <xxhash.h>
-
 #include "base/fail.h"
 #include "base/grow.h"
+#include "base/hash.h"
 #include "base/utf8.h"
 #include "data/normal.h"
 #include "data/piece.h"

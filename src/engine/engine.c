@@ -1,7 +1,6 @@
 #include "engine/engine.h"
 
-#include <xxhash.h>
-
+#include "base/hash.h"
 #include "comm/fields.h"
 #include "comm/watch.h"
 #include "sharding/update.h"

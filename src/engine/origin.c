@@ -1,9 +1,9 @@
 #include "engine/origin.h"
 
 #include <unistd.h>
-#include <xxhash.h>
 
 #include "base/grow.h"
+#include "base/hash.h"
 #include "nn/mark.h"
 #include "sharding/checks.h"
 #include "state/inspect.h"

@@ -1,8 +1,7 @@
 #include "io/checksum.h"
 
 #include "base/fail.h"
-
-#include <xxhash.h>
+#include "base/hash.h"
 
 void zero_checksum(const void *bytes, size_t len, char hex[ZERO_CHECKSUM])
 {

@@ -1,12 +1,8 @@
 #include "io/scratch.h"
 
-/* Compiled here it uses the vectors of the build's CPU: 7.8 GB/s instead of 4.8, which a
- * disk of 3 GB/s notices. */
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include "base/clock.h"
 #include "base/grow.h"
+#include "base/hash.h"
 #include "base/helper_thread.h"
 #include "io/system_call.h"
 

@@ -1,8 +1,7 @@
 #include "state/digest.h"
 
-#include <xxhash.h>
-
 #include "base/grow.h"
+#include "base/hash.h"
 #include "nn/share.h"
 
 enum { ARRAYS = ZERO_STATES, ENDS = 2 };

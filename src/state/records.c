@@ -1,7 +1,6 @@
 #include "state/records.h"
 
-#include <xxhash.h>
-
+#include "base/hash.h"
 #include "state/finding.h"
 #include "state/visit.h"
 

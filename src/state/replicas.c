@@ -1,7 +1,6 @@
 #include "state/replicas.h"
 
-#include <xxhash.h>
-
+#include "base/hash.h"
 #include "comm/divide.h"
 #include "sharding/schedule_device.h"
 #include "sharding/update.h"

@@ -4,8 +4,7 @@
  * two parts: SHARDS, cut in place into N shards of whole granules, and the REST, less than
  * a granule per rank, which goes through a padded copy. */
 #include "zero/optimizer.h"
-
-#include <xxhash.h>
+#include "base/hash.h"
 
 #include "base/arena.h"
 #include "base/grow.h"

@@ -1,8 +1,7 @@
 /* The arguments of zero_trainer_open(): read, checked, and compared between ranks. */
 
-#include <xxhash.h>
-
 #include "base/fail.h"
+#include "base/hash.h"
 #include "base/number.h"
 #include "comm/fields.h"
 #include "comm/sentence.h"

@@ -1,8 +1,7 @@
 /* zero/train.h: the state of a trainer, saved, loaded, read, written and counted. */
 
-#include <xxhash.h>
-
 #include "base/fail.h"
+#include "base/hash.h"
 #include "base/range.h"
 #include "checkpoint/directory.h"
 #include "checkpoint/load.h"

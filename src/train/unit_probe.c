@@ -1,7 +1,6 @@
 #include "train/unit_probe.h"
 
-#include <xxhash.h>
-
+#include "base/hash.h"
 #include "math/backends.h"
 #include "nn/mark.h"
 #include "nn/model.h"
