@@ -180,27 +180,29 @@ static void execute(struct clocks *c, const zero_instruction *i)
     }
 }
 
+/* Instruction `at` of the step, unless the stream has executed it. */
+static void walk_to(struct clocks *c, int at)
+{
+    const zero_instruction *i = &c->s->programs[ZERO_PROGRAM_STEP].code[at];
+    run_ahead(c, at);
+    if (!zero_offload_is_of_stream(i)) {
+        execute(c, i);
+    } else if (c->ahead <= at) {
+        /* The walk has arrived at an instruction of the stream, which must be over now. */
+        advance(c, i);
+        c->ahead = at + 1;
+        wait_for_disk(c, c->stream);
+    }
+    c->done[at] = c->now;
+}
+
 static void step(struct clocks *c)
 {
-    const zero_program *p = &c->s->programs[ZERO_PROGRAM_STEP];
     c->spent = (zero_plan_time){0};
     c->start = c->stream = c->now;
     c->ahead = 0;
     c->has_computed = false;
-    for (int at = 0; at < p->length; at++) {
-        const zero_instruction *i = &p->code[at];
-        run_ahead(c, at);
-        if (!zero_offload_is_of_stream(i)) {
-            execute(c, i);
-        } else if (c->ahead <= at) {
-            /* The walk has arrived at an instruction of the stream, which must be over
-             * now. */
-            advance(c, i);
-            c->ahead = at + 1;
-            wait_for_disk(c, c->stream);
-        }
-        c->done[at] = c->now;
-    }
+    for (int at = 0; at < c->s->programs[ZERO_PROGRAM_STEP].length; at++) walk_to(c, at);
     c->spent.step = c->now - c->start;
 }
 
@@ -311,7 +313,7 @@ static zero_status execute_with_others(struct stages *all, int stage,
     struct clocks *c = &all->clocks[stage];
     *is_over = true;
     if (zero_ops[i->op].among != ZERO_PIPE_GROUP) {
-        execute(c, i);
+        walk_to(c, c->at);
         return ZERO_OK;
     }
     const zero_pipe_message *m = &c->s->messages[i->join];
@@ -333,12 +335,13 @@ static zero_status execute_with_others(struct stages *all, int stage,
             link->from = 0.0;
             link->taken++;
         }
+        c->done[c->at] = c->now;
         return ZERO_OK;
     }
     *is_over = link->taken == (receives ? link->awaited : link->sent);
     if (*is_over) {
         c->spent.exposed += fmax(link->arrives - c->now, 0.0);
-        c->now = fmax(c->now, link->arrives);
+        c->done[c->at] = c->now = fmax(c->now, link->arrives);
     }
     return ZERO_OK;
 }
