@@ -210,8 +210,9 @@ static zero_status lock_alone(const zero_storage_dir *dir)
 {
     zero_lock lock;
     ZERO_TRY(zero_lock_take(dir->fd, dir->path, &lock));
-    if (lock != ZERO_LOCK_BUSY) return ZERO_OK;
-    return zero_fail(ZERO_ERR_ENV, "%s: another process writes this export", dir->path);
+    ZERO_FAIL_IF(lock == ZERO_LOCK_BUSY, ZERO_ERR_ENV,
+                 "%s: another process writes this export", dir->path);
+    return ZERO_OK;
 }
 
 /* Removes the leftovers of a crash. Files of a process that is at work stay. */

@@ -156,8 +156,9 @@ static zero_status take_plain(const char *path, const json_t *object, const char
                               const char **text)
 {
     ZERO_TRY(zero_json_text(path, object, key, text));
-    if (is_plain(*text)) return ZERO_OK;
-    return zero_fail(ZERO_ERR_FORMAT, "%s: \"%s\" has control characters in it", path, key);
+    ZERO_FAIL_IF(!is_plain(*text), ZERO_ERR_FORMAT,
+                 "%s: \"%s\" has control characters in it", path, key);
+    return ZERO_OK;
 }
 
 static zero_status take_name(const char *path, const json_t *object, const field *f,

@@ -216,9 +216,9 @@ zero_status zero_shard_read(const zero_shard_reader *shard, int i, float *values
     ZERO_TRY(zero_file_read(&shard->file, e->begin, values, bytes));
     zero_checksum(values, bytes, found);
     const char *known = zero_safetensors_metadata(&shard->header, e->name);
-    if (strcmp(found, known) == 0) return ZERO_OK;
-    return zero_fail(ZERO_ERR_FORMAT,
-                     "%s: %s (bytes %" PRIu64 " to %" PRIu64
-                     ") was changed after it was written: expected checksum %s, found %s",
-                     shard->file.path, e->name, e->begin, e->end, known, found);
+    ZERO_FAIL_IF(strcmp(found, known) != 0, ZERO_ERR_FORMAT,
+                 "%s: %s (bytes %" PRIu64 " to %" PRIu64
+                 ") was changed after it was written: expected checksum %s, found %s",
+                 shard->file.path, e->name, e->begin, e->end, known, found);
+    return ZERO_OK;
 }

@@ -345,19 +345,16 @@ static zero_status find(search *s, const zero_plan_report *r)
     write_axes(s, r, axes);
     ZERO_TRY(zero_new(&s->argv, s->given->argc + WORDS, "words of settings"));
     ZERO_TRY(try_all(s, axes));
-    if (s->n == 0 && s->least > 0)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--best: of %" PRId64 " settings none fits %" PRId64
-                         " bytes per rank; the least needs %zu:%s; give more ranks or "
-                         "another --global-batch",
-                         s->settings, r->config.memory_limit, s->least, s->least_words);
-    if (s->n == 0 && s->too_long > 0)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--best: every plan has more than %d instructions; give a smaller "
-                         "--global-batch",
-                         ZERO_PLAN_QUICK);
-    if (s->n == 0)
-        return zero_fail(ZERO_ERR_INVALID, "--best: no setting is possible: %s", s->why);
+    ZERO_FAIL_IF(s->n == 0 && s->least > 0, ZERO_ERR_INVALID,
+                 "--best: of %" PRId64 " settings none fits %" PRId64
+                 " bytes per rank; the least needs %zu:%s; give more ranks or "
+                 "another --global-batch",
+                 s->settings, r->config.memory_limit, s->least, s->least_words);
+    ZERO_FAIL_IF(s->n == 0 && s->too_long > 0, ZERO_ERR_INVALID,
+                 "--best: every plan has more than %d instructions; give a smaller "
+                 "--global-batch",
+                 ZERO_PLAN_QUICK);
+    ZERO_FAIL_IF(s->n == 0, ZERO_ERR_INVALID, "--best: no setting is possible: %s", s->why);
     const int n = s->n < SIMULATED ? s->n : SIMULATED;
     int known = 0;
     for (int k = 0; k < n; k++) ZERO_TRY(simulate(s, &s->rows[k]));

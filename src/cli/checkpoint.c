@@ -171,14 +171,11 @@ static zero_status run(void *options, const zero_options *given)
     const char *name = given->operands[0], *nearest = zero_suggest(name, N_VERBS, verbs);
     int verb = 0;
     while (verb < N_VERBS && strcmp(name, verbs[verb]) != 0) verb++;
-    if (verb == N_VERBS && nearest)
-        return zero_fail(ZERO_ERR_INVALID, "checkpoint %s: did you mean '%s'?", name,
-                         nearest);
-    if (verb == N_VERBS)
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "checkpoint %s: expected show, verify or export (zero checkpoint --help)",
-            name);
+    ZERO_FAIL_IF(verb == N_VERBS && nearest, ZERO_ERR_INVALID,
+                 "checkpoint %s: did you mean '%s'?", name, nearest);
+    ZERO_FAIL_IF(verb == N_VERBS, ZERO_ERR_INVALID,
+                 "checkpoint %s: expected show, verify or export (zero checkpoint --help)",
+                 name);
     const char *path = given->operands[1];
     if (verb == VERIFY) {
         char found[PATH_BYTES];

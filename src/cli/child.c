@@ -125,9 +125,8 @@ zero_status zero_child_run(char *const words[], int log, zero_child_end *end)
         if (end->stopped && (again || zero_clock_seconds() > killed_at))
             end_it(child, SIGKILL);
     }
-    if (ended < 0)
-        return zero_fail(ZERO_ERR_ENV, "%.200s: cannot be waited for: %s", words[0],
-                         strerror(errno));
+    ZERO_FAIL_IF(ended < 0, ZERO_ERR_ENV, "%.200s: cannot be waited for: %s", words[0],
+                 strerror(errno));
     if (WIFSIGNALED(status)) end->signal = WTERMSIG(status);
     if (WIFEXITED(status)) end->code = WEXITSTATUS(status);
     return ZERO_OK;

@@ -185,9 +185,8 @@ static zero_status run(void *options, const zero_options *given)
     const char *key = json_string_value(json_object_get(tree, "key"));
     const int64_t step = json_integer_value(json_object_get(tree, "step"));
     if (!key) return ZERO_OK;
-    if (step == 0)
-        return zero_fail(ZERO_ERR_DIFFERENT, "%.200s and %.200s differ in their digests",
-                         a.path, b.path);
+    ZERO_FAIL_IF(step == 0, ZERO_ERR_DIFFERENT, "%.200s and %.200s differ in their digests",
+                 a.path, b.path);
     return zero_fail(ZERO_ERR_DIFFERENT,
                      "%.200s and %.200s differ from step %" PRId64 " on, first in %s",
                      a.path, b.path, step, key);

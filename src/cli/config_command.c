@@ -48,8 +48,7 @@ static zero_status run(void *options, const zero_options *given)
         }
         if (option->kind == ZERO_OPTION_FLAG)
             value = strcmp(value, "on") == 0 ? "true" : "false";
-        if (!value)
-            return zero_fail(ZERO_ERR_NOMEM, "no memory to print --%s", option->name);
+        ZERO_FAIL_IF(!value, ZERO_ERR_NOMEM, "no memory to print --%s", option->name);
         printf("\n  \"%s\": ", option->name);
         zero_legible_print_json(value, stdout);
         free(quoted);

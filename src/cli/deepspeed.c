@@ -265,12 +265,12 @@ zero_status zero_deepspeed_translate(const char *path, const json_t *file, int64
 zero_status zero_deepspeed_check(const char *path, const zero_deepspeed *d)
 {
     const bool one = d->n_refused == 1;
-    if (d->n_refused == 0) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "%s: %d key%s no counterpart and may change results: %.*s; take %s "
-                     "out of the file if the run may differ",
-                     path, d->n_refused, one ? " has" : "s have", (int)d->refused.len,
-                     (const char *)d->refused.bytes, one ? "it" : "them");
+    ZERO_FAIL_IF(d->n_refused != 0, ZERO_ERR_INVALID,
+                 "%s: %d key%s no counterpart and may change results: %.*s; take %s "
+                 "out of the file if the run may differ",
+                 path, d->n_refused, one ? " has" : "s have", (int)d->refused.len,
+                 (const char *)d->refused.bytes, one ? "it" : "them");
+    return ZERO_OK;
 }
 
 void zero_deepspeed_destroy(zero_deepspeed *d)

@@ -66,11 +66,11 @@ static zero_status compare_prompts(job *j)
                                     mine ^ (uint64_t)t->n_known);
     }
     ZERO_TRY(zero_comm_compare_with_root(&j->s.world, mine, &same));
-    if (same) return ZERO_OK;
-    return zero_fail(ZERO_ERR_FORMAT,
-                     "%s: its tokenizer makes other tokens of the prompt than rank 0's: "
-                     "every node needs the same files",
-                     j->path);
+    ZERO_FAIL_IF(!same, ZERO_ERR_FORMAT,
+                 "%s: its tokenizer makes other tokens of the prompt than rank 0's: "
+                 "every node needs the same files",
+                 j->path);
+    return ZERO_OK;
 }
 
 static zero_status prepare(job *j)
@@ -92,11 +92,9 @@ static zero_status prepare(job *j)
         if (j->has_tokenizer)
             ZERO_TRY(zero_checkpoint_tokenizer(&j->checkpoint, &j->tokenizer));
     }
-    if (j->has_tokenizer && j->tokenizer.vocab > j->s.model.vocab)
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%s: its tokenizer has %" PRId32
-                         " tokens, its model only %" PRId64,
-                         j->path, j->tokenizer.vocab, j->s.model.vocab);
+    ZERO_FAIL_IF(j->has_tokenizer && j->tokenizer.vocab > j->s.model.vocab, ZERO_ERR_FORMAT,
+                 "%s: its tokenizer has %" PRId32 " tokens, its model only %" PRId64,
+                 j->path, j->tokenizer.vocab, j->s.model.vocab);
     const char *around = j->tokenizer.around;
     if (j->has_tokenizer && around[0] && zero_comm_is_root(&j->s.world))
         fprintf(
@@ -182,8 +180,8 @@ static zero_status find(job *j)
      * count, too, so that a message names the format. */
     char config[ZERO_STORAGE_FILE_PATH];
     zero_hugging_face_beside(&j->found, ZERO_HUGGING_FACE_CONFIG, config);
-    if (!j->found.weights[0] && zero_path_look(config) == ZERO_PATH_OF_NOTHING)
-        return zero_fail(failure.status, "%s, or " ZERO_HUGGING_FACE_MODEL, failure.text);
+    ZERO_FAIL_IF(!j->found.weights[0] && zero_path_look(config) == ZERO_PATH_OF_NOTHING,
+                 failure.status, "%s, or " ZERO_HUGGING_FACE_MODEL, failure.text);
     j->is_imported = true;
     snprintf(j->path, sizeof j->path, "%s", path);
     return ZERO_OK;
@@ -193,12 +191,11 @@ static zero_status open_imported(job *j, zero_shape *shape)
 {
     ZERO_TRY(zero_hugging_face_find(j->path, &j->found));
     ZERO_TRY(zero_hugging_face_find_shape(j->path, shape));
-    if (shape->heads == 0)
-        return zero_fail(
-            ZERO_ERR_FORMAT,
-            "%s: the number of heads is not known: expected a " ZERO_HUGGING_FACE_CONFIG
-            " beside the weights that says it (n_head)",
-            j->path);
+    ZERO_FAIL_IF(
+        shape->heads == 0, ZERO_ERR_FORMAT,
+        "%s: the number of heads is not known: expected a " ZERO_HUGGING_FACE_CONFIG
+        " beside the weights that says it (n_head)",
+        j->path);
     ZERO_TRY(zero_model_build(shape, &j->s.model));
     ZERO_TRY(zero_hugging_face_open(j->path, &j->s.model, &j->file));
     return zero_hugging_face_keep(&j->found, true, &j->kept);

@@ -20,7 +20,7 @@ static zero_status make_defaults(const zero_command *command, const char *model,
                                  void **defaults)
 {
     *defaults = calloc(1, command->size + 1);
-    if (!*defaults) return zero_fail(ZERO_ERR_NOMEM, "no memory for the defaults");
+    ZERO_FAIL_IF(!*defaults, ZERO_ERR_NOMEM, "no memory for the defaults");
     zero_options_reset(command, *defaults);
     const zero_option_table *table;
     const int i = zero_command_find_option(command, "model");
@@ -255,9 +255,8 @@ zero_status zero_help_unknown(const char *word)
     int n = 0;
     for (; (command = zero_command_at(n)); n++) words[n] = zero_command_word(command);
     const char *nearest = zero_suggest(word, n, words);
-    if (nearest)
-        return zero_fail(ZERO_ERR_INVALID, "no command '%.80s'; did you mean '%s'?", word,
-                         nearest);
+    ZERO_FAIL_IF(nearest, ZERO_ERR_INVALID, "no command '%.80s'; did you mean '%s'?", word,
+                 nearest);
     return zero_fail(ZERO_ERR_INVALID, "no command '%.80s'; zero help lists all", word);
 }
 

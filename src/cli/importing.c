@@ -63,11 +63,11 @@ zero_status zero_importing_compare(const zero_importing *importing,
     ZERO_TRY(zero_tokenizer_open(importing->tokenizer, &found));
     bool same = zero_tokenizer_same_texts(&found, corpus->tokenizer, &token);
     zero_tokenizer_destroy(&found);
-    if (same) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "--tokenizer %.400s is not the model's: %.400s, beside the weights, "
-                     "has another text for token %d; leave --tokenizer out",
-                     config->tokenizer, importing->tokenizer, (int)token);
+    ZERO_FAIL_IF(!same, ZERO_ERR_INVALID,
+                 "--tokenizer %.400s is not the model's: %.400s, beside the weights, "
+                 "has another text for token %d; leave --tokenizer out",
+                 config->tokenizer, importing->tokenizer, (int)token);
+    return ZERO_OK;
 }
 
 /* ---- what ranks have read ---- */

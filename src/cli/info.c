@@ -110,8 +110,8 @@ static zero_status open_trial(trial *t)
                  .b = zeros(SIDE * SIDE, sizeof(float)),
                  .c = zeros(ROWS * SIDE, sizeof(float))};
     t->math.scratch = zeros(zero_math_scratch(), sizeof(float));
-    if (!t->a || !t->b || !t->c || !t->math.scratch)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory to try products");
+    ZERO_FAIL_IF(!t->a || !t->b || !t->c || !t->math.scratch, ZERO_ERR_NOMEM,
+                 "no memory to try products");
     ZERO_TRY(zero_backend_cpu.open(&t->math));
     t->is_open = true;
     return ZERO_OK;
@@ -317,9 +317,8 @@ static zero_status show_disk(const char *directory, bool with_trial, bool json)
         "direct", (int)p.file.is_direct, "memory_align_bytes", known(p.file.memory_align),
         "offset_align_bytes", known(p.file.offset_align), "nameless",
         (int)p.file.had_no_name, "trial", rates);
-    if (!info)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--offload %s: expected a name in UTF-8 for --json", directory);
+    ZERO_FAIL_IF(!info, ZERO_ERR_INVALID,
+                 "--offload %s: expected a name in UTF-8 for --json", directory);
     if (json) return zero_json_print(info, JSON_INDENT(2) | JSON_REAL_PRECISION(6), stdout);
     json_object_set_new(info, "used", json_integer(ZERO_SCRATCH_ALIGN));
     return print(info, "disk");

@@ -70,9 +70,8 @@ static zero_status open_save(const lesson_options *o, FILE **save)
     if (!o->save) return ZERO_OK;
     int fd = zero_file_open_to_append(o->save, O_RDWR);
     FILE *file = fd >= 0 ? fdopen(fd, "a+b") : NULL;
-    if (!file)
-        return zero_fail(ZERO_ERR_INVALID, "--save %.200s: %s", o->save,
-                         errno == ELOOP ? ZERO_FILE_IS_LINK : strerror(errno));
+    ZERO_FAIL_IF(!file, ZERO_ERR_INVALID, "--save %.200s: %s", o->save,
+                 errno == ELOOP ? ZERO_FILE_IS_LINK : strerror(errno));
     /* Line by line, so that a lesson that is interrupted has saved what was answered. */
     setvbuf(file, NULL, _IOLBF, BUFSIZ);
     long size = fseek(file, 0, SEEK_END) == 0 ? ftell(file) : -1;
@@ -109,9 +108,8 @@ static zero_status hold_all(const json_t *lessons, int number, int from,
         const json_t *lesson = json_array_get(lessons, (size_t)k - 1);
         int questions = zero_course_questions(lesson);
         json_auto_t *held = NULL;
-        if (from > questions)
-            return zero_fail(ZERO_ERR_INVALID, "--from %d: lesson %d has %d questions",
-                             from, k, questions);
+        ZERO_FAIL_IF(from > questions, ZERO_ERR_INVALID,
+                     "--from %d: lesson %d has %d questions", from, k, questions);
         ZERO_TRY(zero_course_fill(lesson, numbers, &zero_lesson_planner, &held));
         ZERO_TRY(zero_course_hold(k, held, course, tally));
     }
@@ -143,8 +141,7 @@ static zero_status hold(const lesson_options *o, const json_t *lessons, int numb
     bool is_saved = !course.save || !ferror(course.save);
     is_saved = (!course.save || fclose(course.save) == 0) && is_saved;
     ZERO_TRY(st);
-    if (!is_saved)
-        return zero_fail(ZERO_ERR_ENV, "--save %.200s: %s", o->save, strerror(errno));
+    ZERO_FAIL_IF(!is_saved, ZERO_ERR_ENV, "--save %.200s: %s", o->save, strerror(errno));
     if (course.mode != ZERO_COURSE_ASK) return ZERO_OK;
     /* A lesson is over, or was left: how to go on. */
     int n_lessons = (int)json_array_size(lessons);
@@ -157,9 +154,10 @@ static zero_status hold(const lesson_options *o, const json_t *lessons, int numb
                o->student ? ZERO_SHOWN(o->student) : "");
     else if (number < n_lessons)
         printf("The next one: zero lesson %d\n", number + 1);
-    if (tally.right == tally.asked) return ZERO_OK;
-    return zero_fail(ZERO_ERR_DIFFERENT, "%d of %d answers: %s", tally.asked - tally.right,
-                     tally.asked, tally.open > 0 ? "wrong or missing" : "wrong");
+    ZERO_FAIL_IF(tally.right != tally.asked, ZERO_ERR_DIFFERENT, "%d of %d answers: %s",
+                 tally.asked - tally.right, tally.asked,
+                 tally.open > 0 ? "wrong or missing" : "wrong");
+    return ZERO_OK;
 }
 
 static zero_status lesson(const lesson_options *o, const json_t *lessons, int number)
@@ -193,10 +191,9 @@ static zero_status run(void *options, const zero_options *given)
     const char *word = given->n_operands > 0 ? given->operands[0] : NULL;
     char *end = NULL;
     long number = word ? strtol(word, &end, 10) : 0; /* 0: none was given */
-    if (word && (end == word || *end || number < 1 || number > n_lessons))
-        return zero_fail(ZERO_ERR_INVALID,
-                         "lesson %.40s: there are lessons 1 to %d; zero lesson lists them",
-                         word, n_lessons);
+    ZERO_FAIL_IF(
+        word && (end == word || *end || number < 1 || number > n_lessons), ZERO_ERR_INVALID,
+        "lesson %.40s: there are lessons 1 to %d; zero lesson lists them", word, n_lessons);
     return lesson(options, lessons, (int)number);
 }
 

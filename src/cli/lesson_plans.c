@@ -23,7 +23,7 @@ static zero_status make_plan(const char *words, char **text, json_t **facts)
         zero_options_read(&zero_command_plan, (int)cut.n, cut.words, &options, &given));
     ZERO_TRY(zero_plan_report_make(&report, &options.request));
     FILE *out = open_memstream(text, &n);
-    if (!out) return zero_fail(ZERO_ERR_NOMEM, "no memory for a plan of the lesson");
+    ZERO_FAIL_IF(!out, ZERO_ERR_NOMEM, "no memory for a plan of the lesson");
     zero_status st = options.request.show_schedule ? zero_plan_show_programs(&report, out)
                                                    : zero_plan_show(&report, out);
     fclose(out);

@@ -33,18 +33,17 @@ zero_status zero_machine_take(int local_rank, int node_ranks, int64_t *threads,
     const bool is_asked = n >= 1 && n <= ZERO_MOST_THREADS && zero_cpu_has_threads();
     *from = *threads > 0 ? "--threads" : is_asked ? name : NULL;
     if (*threads <= 0) *threads = is_asked ? n : 1;
-    if (*threads > zero_max(FEW_THREADS, topology->machine_threads))
-        return zero_fail(ZERO_ERR_INVALID,
-                         "%s %d: this machine runs %d threads at a time; choose at most "
-                         "that many per rank",
-                         *from, (int)*threads, topology->machine_threads);
+    ZERO_FAIL_IF(*threads > zero_max(FEW_THREADS, topology->machine_threads),
+                 ZERO_ERR_INVALID,
+                 "%s %d: this machine runs %d threads at a time; choose at most "
+                 "that many per rank",
+                 *from, (int)*threads, topology->machine_threads);
     if (*threads == 1) return ZERO_OK;
-    if (!zero_cpu_has_threads())
-        return zero_fail(
-            ZERO_ERR_ENV,
-            "--threads %d: this build has no OpenMP, so a rank has one thread; start more "
-            "ranks, or build with a compiler that has it and -DZERO_OPENMP=ON",
-            (int)*threads);
+    ZERO_FAIL_IF(
+        !zero_cpu_has_threads(), ZERO_ERR_ENV,
+        "--threads %d: this build has no OpenMP, so a rank has one thread; start more "
+        "ranks, or build with a compiler that has it and -DZERO_OPENMP=ON",
+        (int)*threads);
     ZERO_TRY(zero_binding_open(binding, (int)*threads, local_rank, node_ranks));
     if (binding->binds) zero_cpu_each_thread((int)*threads, take_cores, &c);
     if (c.has_failed)

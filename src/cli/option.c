@@ -123,33 +123,30 @@ zero_status zero_option_store(const zero_option *option, const char *text,
     case ZERO_OPTION_WHOLE:
         v.whole = ZERO_OPTION_WORD;
         if (option->words && strcmp(text, option->words) == 0) break;
-        if (!zero_quantity_whole(text, &v.whole) || v.whole < option->min ||
-            v.whole > option->max)
-            return zero_fail(
-                ZERO_ERR_INVALID,
-                "%s: expected a whole number from %" PRId64 " to %" PRId64 "%s%s%s", where,
-                option->min, option->max, option->words ? ", or " : "",
-                option->words ? option->words : "",
-                option->max < 1000
-                    ? ""
-                    : "; 64K and 64KB are 64000, 64KiB is 65536, likewise M, G, T");
+        ZERO_FAIL_IF(!zero_quantity_whole(text, &v.whole) || v.whole < option->min ||
+                         v.whole > option->max,
+                     ZERO_ERR_INVALID,
+                     "%s: expected a whole number from %" PRId64 " to %" PRId64 "%s%s%s",
+                     where, option->min, option->max, option->words ? ", or " : "",
+                     option->words ? option->words : "",
+                     option->max < 1000
+                         ? ""
+                         : "; 64K and 64KB are 64000, 64KiB is 65536, likewise M, G, T");
         break;
     case ZERO_OPTION_REAL:
     case ZERO_OPTION_RATE:
-        if (!(is_rate ? zero_quantity_rate(text, &v.real)
-                      : zero_quantity_real(text, &v.real)) ||
-            v.real < option->low || v.real > option->high)
-            return zero_fail(
-                ZERO_ERR_INVALID, "%s: expected a decimal number from %g to %g, such as %s",
-                where, option->low, option->high, is_rate ? "50G" : "0.5 or 3e-4");
+        ZERO_FAIL_IF(!(is_rate ? zero_quantity_rate(text, &v.real)
+                               : zero_quantity_real(text, &v.real)) ||
+                         v.real < option->low || v.real > option->high,
+                     ZERO_ERR_INVALID,
+                     "%s: expected a decimal number from %g to %g, such as %s", where,
+                     option->low, option->high, is_rate ? "50G" : "0.5 or 3e-4");
         break;
     case ZERO_OPTION_FLAG:
         v.whole = strcmp(text, "on") == 0;
-        if (!v.whole && strcmp(text, "off") != 0)
-            return zero_fail(
-                ZERO_ERR_INVALID,
-                "%s: expected on or off; on a command line --%s alone means on", where,
-                option->name);
+        ZERO_FAIL_IF(!v.whole && strcmp(text, "off") != 0, ZERO_ERR_INVALID,
+                     "%s: expected on or off; on a command line --%s alone means on", where,
+                     option->name);
         break;
     case ZERO_OPTION_CHOICE:
         for (v.whole = option->min;
@@ -157,13 +154,11 @@ zero_status zero_option_store(const zero_option *option, const char *text,
              (strlen(text) != length || memcmp(word, text, length) != 0);)
             v.whole++;
         join_words(option, words);
-        if (!word)
-            return zero_fail(ZERO_ERR_INVALID, "%s: expected one of %s", where, words);
+        ZERO_FAIL_IF(!word, ZERO_ERR_INVALID, "%s: expected one of %s", where, words);
         break;
     case ZERO_OPTION_TEXT:
-        if (*text == '\0')
-            return zero_fail(ZERO_ERR_INVALID, "%s: expected %s, found an empty text",
-                             where, option->argument);
+        ZERO_FAIL_IF(*text == '\0', ZERO_ERR_INVALID,
+                     "%s: expected %s, found an empty text", where, option->argument);
     }
     put(option, v, into);
     return ZERO_OK;

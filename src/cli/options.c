@@ -29,14 +29,11 @@ static zero_status take(struct line *line, zero_options *given, int *i)
     const char *word = given->argv[*i],
                *next = *i + 1 < given->argc ? given->argv[*i + 1] : NULL;
     if (word[0] != '-') {
-        if (!command->operand)
-            return zero_fail(ZERO_ERR_INVALID,
-                             "unexpected argument '%.80s' (options look like --steps 100)",
-                             word);
-        if (given->n_operands == ZERO_OPERANDS_MOST)
-            return zero_fail(ZERO_ERR_INVALID,
-                             "%s: unexpected argument '%.80s' after %d others",
-                             zero_command_word(command), word, given->n_operands);
+        ZERO_FAIL_IF(!command->operand, ZERO_ERR_INVALID,
+                     "unexpected argument '%.80s' (options look like --steps 100)", word);
+        ZERO_FAIL_IF(given->n_operands == ZERO_OPERANDS_MOST, ZERO_ERR_INVALID,
+                     "%s: unexpected argument '%.80s' after %d others",
+                     zero_command_word(command), word, given->n_operands);
         given->operands[given->n_operands++] = word;
         return ZERO_OK;
     }
@@ -47,12 +44,11 @@ static zero_status take(struct line *line, zero_options *given, int *i)
     int index = strncmp(word, "--", 2) == 0 && word[2] != '-'
                     ? zero_command_find_option(command, name)
                     : -1;
-    if (index < 0 && (nearest = zero_command_nearest_option(command, name)))
-        return zero_fail(ZERO_ERR_INVALID, "%.80s: no such option; did you mean --%s?",
-                         word, nearest);
-    if (index < 0)
-        return zero_fail(ZERO_ERR_INVALID, "%.80s: no such option; %s --help lists all",
-                         word, command->name);
+    ZERO_FAIL_IF(index < 0 && (nearest = zero_command_nearest_option(command, name)),
+                 ZERO_ERR_INVALID, "%.80s: no such option; did you mean --%s?", word,
+                 nearest);
+    ZERO_FAIL_IF(index < 0, ZERO_ERR_INVALID, "%.80s: no such option; %s --help lists all",
+                 word, command->name);
     const zero_option *option = zero_command_option(command, index, &table);
     if (value)
         value++;
@@ -82,11 +78,10 @@ static zero_status store_file(const struct line *line, void *into, zero_options 
     for (int i = 0; i < ZERO_COUNT(written); i++) {
         int row = zero_command_find_option(command, written[i]);
         const char *text = row >= 0 ? line->text[row] : NULL;
-        if (text && zero_file_is_same(text, path))
-            return zero_fail(ZERO_ERR_INVALID,
-                             "--%s %.300s is a file of --config as well, which would be "
-                             "overwritten: give another name",
-                             written[i], text);
+        ZERO_FAIL_IF(text && zero_file_is_same(text, path), ZERO_ERR_INVALID,
+                     "--%s %.300s is a file of --config as well, which would be "
+                     "overwritten: give another name",
+                     written[i], text);
     }
     /* Marks the rows whose name a flag has used, hidden ones too. */
     const zero_option_table *table;
@@ -204,7 +199,7 @@ zero_status zero_options_run(const zero_command *command, int argc, char **argv)
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
             return zero_help_show(command, argc, argv, stdout);
     ZERO_FREED void *options = malloc(command->size + 1);
-    if (!options) return zero_fail(ZERO_ERR_NOMEM, "no memory for the options");
+    ZERO_FAIL_IF(!options, ZERO_ERR_NOMEM, "no memory for the options");
     ZERO_TRY(zero_options_read(command, argc, argv, options, &given));
     return command->run(options, &given);
 }

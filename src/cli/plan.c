@@ -37,13 +37,14 @@ static zero_status read_fit(zero_plan_options *o)
     }
     char memory[ZERO_LIST_PART];
     const char *disk = o->fit;
-    if (!zero_list_take(&disk, memory) || !zero_quantity_whole(memory, &r->fit) ||
-        r->fit <= 0 ||
-        (disk && (!zero_quantity_whole(disk, &r->fit_disk) || r->fit_disk <= 0)))
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--fit %.80s: expected a whole number of bytes from 1 on, or two, "
-                         "DRAM,DISK, such as 4G,100G; or batch",
-                         o->fit);
+    ZERO_FAIL_IF(
+        !zero_list_take(&disk, memory) || !zero_quantity_whole(memory, &r->fit) ||
+            r->fit <= 0 ||
+            (disk && (!zero_quantity_whole(disk, &r->fit_disk) || r->fit_disk <= 0)),
+        ZERO_ERR_INVALID,
+        "--fit %.80s: expected a whole number of bytes from 1 on, or two, "
+        "DRAM,DISK, such as 4G,100G; or batch",
+        o->fit);
     if (r->fit_disk == 0 || zero_config_directory(&r->config)) return ZERO_OK;
     return zero_fail(
         ZERO_ERR_INVALID,
@@ -65,12 +66,12 @@ static zero_status check(void *options, const zero_options *given)
     char part[ZERO_LIST_PART];
     for (const char *list = o->per_node; list;) {
         int *to = &o->ranks_per_node[o->n_per_node];
-        if (o->n_per_node++ == ZERO_NODE_ROWS || !zero_list_take(&list, part) ||
-            !zero_list_rank(part, to))
-            return zero_fail(ZERO_ERR_INVALID,
-                             "--ranks-per-node %.80s: expected up to %d numbers of ranks "
-                             "with commas between them, such as 1,2,8",
-                             o->per_node, ZERO_NODE_ROWS);
+        ZERO_FAIL_IF(o->n_per_node++ == ZERO_NODE_ROWS || !zero_list_take(&list, part) ||
+                         !zero_list_rank(part, to),
+                     ZERO_ERR_INVALID,
+                     "--ranks-per-node %.80s: expected up to %d numbers of ranks "
+                     "with commas between them, such as 1,2,8",
+                     o->per_node, ZERO_NODE_ROWS);
     }
     ZERO_TRY(read_fit(o));
     return zero_job_options_read(&o->job, r);

@@ -24,11 +24,11 @@ static zero_status read_ids(const char *text, int32_t *ids, int64_t *n)
         char *end;
         errno = 0;
         long id = *at >= '0' && *at <= '9' ? strtol(at, &end, 10) : -1;
-        if (id < 0 || id > INT32_MAX || errno || (*end != ',' && *end != '\0'))
-            return zero_fail(ZERO_ERR_INVALID,
-                             "--prompt-tokens %.80s: expected ids with commas between "
-                             "them, as in 1,2,3; found '%.20s'",
-                             text, at);
+        ZERO_FAIL_IF(id < 0 || id > INT32_MAX || errno || (*end != ',' && *end != '\0'),
+                     ZERO_ERR_INVALID,
+                     "--prompt-tokens %.80s: expected ids with commas between "
+                     "them, as in 1,2,3; found '%.20s'",
+                     text, at);
         if (ids) ids[*n] = (int32_t)id;
         ++*n;
         at = end;
@@ -55,13 +55,12 @@ static zero_status read_file(const char *path, char **lines, size_t *bytes)
 {
     ZERO_AT_END(zero_file_close) zero_file file = {0};
     ZERO_TRY(zero_file_open(path, &file));
-    if (file.bytes > MOST_BYTES)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--prompts %.200s: %" PRIu64 " bytes, expected at most %" PRIu64,
-                         path, file.bytes, MOST_BYTES);
+    ZERO_FAIL_IF(file.bytes > MOST_BYTES, ZERO_ERR_INVALID,
+                 "--prompts %.200s: %" PRIu64 " bytes, expected at most %" PRIu64, path,
+                 file.bytes, MOST_BYTES);
     *bytes = (size_t)file.bytes;
     *lines = malloc(*bytes + 1);
-    if (!*lines) return zero_fail(ZERO_ERR_NOMEM, "no memory for prompts");
+    ZERO_FAIL_IF(!*lines, ZERO_ERR_NOMEM, "no memory for prompts");
     ZERO_TRY(zero_file_read(&file, 0, *lines, *bytes));
     const unsigned char *text = (const unsigned char *)*lines;
     const size_t first = zero_min_size(*bytes, ZERO_STRANGER_BYTES);
@@ -108,11 +107,10 @@ static const char *name_of(const prompt *p, char room[32])
 static zero_status check_ids(const zero_prompts_reader *r, const zero_text *t)
 {
     for (int64_t i = 0; i < t->n_known; i++)
-        if (t->tokens[i] >= r->vocab)
-            return zero_fail(ZERO_ERR_INVALID,
-                             "--prompt-tokens: id %" PRId32
-                             " is beyond the model's vocabulary of %" PRId64,
-                             t->tokens[i], r->vocab);
+        ZERO_FAIL_IF(t->tokens[i] >= r->vocab, ZERO_ERR_INVALID,
+                     "--prompt-tokens: id %" PRId32
+                     " is beyond the model's vocabulary of %" PRId64,
+                     t->tokens[i], r->vocab);
     return ZERO_OK;
 }
 
@@ -164,11 +162,10 @@ static zero_status take_lines(const zero_prompts_reader *r, const char *lines, s
     while (bytes > 0 && (lines[bytes - 1] == '\n' || lines[bytes - 1] == '\r')) bytes--;
     int64_t n = bytes > 0;
     for (size_t i = 0; i < bytes; i++) n += lines[i] == '\n';
-    if (n == 0)
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "--prompts %.200s: there is no text in the file; expected one in each line",
-            r->options->prompts);
+    ZERO_FAIL_IF(
+        n == 0, ZERO_ERR_INVALID,
+        "--prompts %.200s: there is no text in the file; expected one in each line",
+        r->options->prompts);
     ZERO_TRY(allocate(p, n, room_for(r, bytes + (size_t)n * sizeof NO_PROMPT) + n * more));
     int32_t *room = p->tokens;
     for (const char *at = lines, *end; p->n < n; at = end + 1) {
@@ -210,11 +207,10 @@ static zero_status take_one(const zero_prompts_reader *r, zero_prompts *p)
 zero_status zero_prompts_take(const zero_prompts_reader *r, const char *lines, size_t bytes,
                               zero_prompts *prompts)
 {
-    if (!r->options->prompt_tokens && !r->tokenizer)
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "%s has no tokenizer, as after training on tokens: give --prompt-tokens 1,2,3",
-            r->path);
+    ZERO_FAIL_IF(
+        !r->options->prompt_tokens && !r->tokenizer, ZERO_ERR_INVALID,
+        "%s has no tokenizer, as after training on tokens: give --prompt-tokens 1,2,3",
+        r->path);
     return lines ? take_lines(r, lines, bytes, prompts) : take_one(r, prompts);
 }
 

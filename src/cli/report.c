@@ -87,7 +87,7 @@ static zero_status print_to(const sources *s, const report_options *o, char **te
                             size_t *len)
 {
     FILE *memory = open_memstream(text, len);
-    if (!memory) return zero_fail(ZERO_ERR_NOMEM, "no memory for the report");
+    ZERO_FAIL_IF(!memory, ZERO_ERR_NOMEM, "no memory for the report");
     zero_status st = print(s, o, memory);
     bool is_whole = !ferror(memory);
     is_whole = fclose(memory) == 0 && is_whole;
@@ -250,13 +250,13 @@ static zero_status check_steps(const sources *s)
          * nanoseconds. */
         if (fabs(traced - seconds) <= 1e-8 + 1e-9 * seconds) return ZERO_OK;
     }
-    if (differs == 0) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "--trace %.200s is of another run than %.200s, or of steps that were "
-                     "taken again: step %" PRId64
-                     " of rank 0 lasts %.9f s in the one, %.9f s in the other; a trace "
-                     "belongs to the first run; give it alone, or with its own run",
-                     s->trace.path, zero_run_path(&s->runs[0]), differs, traced, seconds);
+    ZERO_FAIL_IF(differs != 0, ZERO_ERR_INVALID,
+                 "--trace %.200s is of another run than %.200s, or of steps that were "
+                 "taken again: step %" PRId64
+                 " of rank 0 lasts %.9f s in the one, %.9f s in the other; a trace "
+                 "belongs to the first run; give it alone, or with its own run",
+                 s->trace.path, zero_run_path(&s->runs[0]), differs, traced, seconds);
+    return ZERO_OK;
 }
 
 /* The page draws the trace as that of the first run. Both files name their run, but
@@ -267,22 +267,19 @@ static zero_status check_trace(const sources *s)
     const zero_run *run = &s->runs[0];
     if (!s->has_trace || s->n_runs == 0) return ZERO_OK;
     int64_t ranks = zero_run_whole(run, "run/ranks"), id = zero_run_whole(run, "run/id");
-    if (ranks > 0 && s->trace.world != ranks)
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "--trace %.200s is of %d ranks, but %.200s of %" PRId64
-            ": a trace belongs to the first run; give it alone, or with its own run",
-            s->trace.path, s->trace.world, zero_run_path(run), ranks);
+    ZERO_FAIL_IF(ranks > 0 && s->trace.world != ranks, ZERO_ERR_INVALID,
+                 "--trace %.200s is of %d ranks, but %.200s of %" PRId64
+                 ": a trace belongs to the first run; give it alone, or with its own run",
+                 s->trace.path, s->trace.world, zero_run_path(run), ranks);
     if (s->trace.is_simulated) return ZERO_OK;
     if (s->trace.run == 0 || id == 0 || zero_run_whole(run, "run/resumed_step") > 0)
         return s->trace.is_cut ? ZERO_OK : check_steps(s);
-    if (s->trace.run == id) return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_INVALID,
-        "--trace %.200s is of another run than %.200s: its `run` is %" PRId64
-        ", their `id` %" PRId64
-        "; a trace belongs to the first run; give it alone, or with its own run",
-        s->trace.path, zero_run_path(run), s->trace.run, id);
+    ZERO_FAIL_IF(s->trace.run != id, ZERO_ERR_INVALID,
+                 "--trace %.200s is of another run than %.200s: its `run` is %" PRId64
+                 ", their `id` %" PRId64
+                 "; a trace belongs to the first run; give it alone, or with its own run",
+                 s->trace.path, zero_run_path(run), s->trace.run, id);
+    return ZERO_OK;
 }
 
 static void destroy(sources **taken)
@@ -302,11 +299,11 @@ static zero_status check_written(const char *option, const char *path,
     bool is_input = path && o->trace && zero_files_have(o->trace, path);
     for (int i = 0; i < given->n_operands && path; i++)
         is_input = is_input || zero_files_have(given->operands[i], path);
-    if (!is_input) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "%s %.300s is one of the files to report on, and would be "
-                     "overwritten: give another name",
-                     option, path);
+    ZERO_FAIL_IF(is_input, ZERO_ERR_INVALID,
+                 "%s %.300s is one of the files to report on, and would be "
+                 "overwritten: give another name",
+                 option, path);
+    return ZERO_OK;
 }
 
 static zero_status run(void *options, const zero_options *given)
@@ -314,9 +311,10 @@ static zero_status run(void *options, const zero_options *given)
     const report_options *o = options;
     ZERO_TRY(check_written("--out", o->out, o, given));
     ZERO_TRY(check_written("--artifact", o->artifact, o, given));
-    if (o->artifact && (o->out || o->csv || o->json || o->checklist))
-        return zero_fail(ZERO_ERR_INVALID, "--artifact has all forms: leave --out, --csv, "
-                                           "--json and --checklist out");
+    ZERO_FAIL_IF(o->artifact && (o->out || o->csv || o->json || o->checklist),
+                 ZERO_ERR_INVALID,
+                 "--artifact has all forms: leave --out, --csv, "
+                 "--json and --checklist out");
     ZERO_AT_END(destroy) sources *s = NULL;
     ZERO_TRY(zero_new(&s, 1, "the report"));
     for (int i = 0; i < given->n_operands; i++) {
@@ -333,17 +331,17 @@ static zero_status run(void *options, const zero_options *given)
         s->has_trace = true;
         ZERO_TRY(zero_breakdown_of(&s->trace, &s->breakdown));
     }
-    if (o->csv && (s->n_runs > 0) + (s->n_studies > 0) + s->has_trace != 1)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--csv: runs, studies and a --trace have other columns: found %d, "
-                         "%d and %d of them; report on one kind after the other",
-                         s->n_runs, s->n_studies, (int)s->has_trace);
-    if (o->checklist && s->n_studies == 0)
-        return zero_fail(ZERO_ERR_INVALID, "--checklist is of studies: give the directory "
-                                           "or study.json of a zero sweep");
+    ZERO_FAIL_IF(o->csv && (s->n_runs > 0) + (s->n_studies > 0) + s->has_trace != 1,
+                 ZERO_ERR_INVALID,
+                 "--csv: runs, studies and a --trace have other columns: found %d, "
+                 "%d and %d of them; report on one kind after the other",
+                 s->n_runs, s->n_studies, (int)s->has_trace);
+    ZERO_FAIL_IF(o->checklist && s->n_studies == 0, ZERO_ERR_INVALID,
+                 "--checklist is of studies: give the directory "
+                 "or study.json of a zero sweep");
     ZERO_TRY(check_trace(s));
-    if (o->hta && !o->trace)
-        return zero_fail(ZERO_ERR_INVALID, "--hta is a --trace in another form: give one");
+    ZERO_FAIL_IF(o->hta && !o->trace, ZERO_ERR_INVALID,
+                 "--hta is a --trace in another form: give one");
     if (o->hta && zero_launch_rank_hint() == 0)
         ZERO_TRY(zero_kineto_write(&s->trace, o->hta));
     if (o->artifact)

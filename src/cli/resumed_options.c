@@ -101,11 +101,11 @@ static zero_status check_is_same_run(const zero_session *s, const zero_config *c
     snprintf(a, sizeof a, "%" PRId64, c->seed);
     snprintf(b, sizeof b, "%" PRId64, m->seed);
     if (c->seed != m->seed) add(list, sizeof list, "seed", a, b);
-    if (list[0] == '\0') return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "cannot resume %s: these options differ from the saved run: %s; leave "
-                     "them out, or give another --checkpoint",
-                     s->saving.resumed.path, list);
+    ZERO_FAIL_IF(list[0] != '\0', ZERO_ERR_INVALID,
+                 "cannot resume %s: these options differ from the saved run: %s; leave "
+                 "them out, or give another --checkpoint",
+                 s->saving.resumed.path, list);
+    return ZERO_OK;
 }
 
 zero_status zero_resumed_options_take(zero_session *s, const zero_manifest *m)
@@ -113,13 +113,10 @@ zero_status zero_resumed_options_take(zero_session *s, const zero_manifest *m)
     zero_resumed *r = &s->saving.resumed;
     zero_config c = s->config;
     char taken[sizeof r->taken] = "";
-    if (!m->has_shape)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "%s holds another program's model, not one of zero train",
-                         r->path);
-    if (c.new_data && !zero_options_is_set(s->given, "data"))
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--new-data continues on other data: give --data SPEC as well");
+    ZERO_FAIL_IF(!m->has_shape, ZERO_ERR_INVALID,
+                 "%s holds another program's model, not one of zero train", r->path);
+    ZERO_FAIL_IF(c.new_data && !zero_options_is_set(s->given, "data"), ZERO_ERR_INVALID,
+                 "--new-data continues on other data: give --data SPEC as well");
     size_t size = sizeof taken;
     zero_config standard;
     zero_options_reset(&zero_command_train, &standard);
@@ -141,11 +138,10 @@ zero_status zero_resumed_options_take(zero_session *s, const zero_manifest *m)
     if (m->shape.kind != zero_architectures && !has_changed(s, m->options, "model"))
         c.base = m->shape; /* not all of its numbers are options */
     ZERO_TRY(check_is_same_run(s, &c, m));
-    if (c.steps >= 0 && m->step > c.steps)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "cannot resume %s: it is at step %" PRId64
-                         ", beyond --steps %" PRId64 ": give --steps %" PRId64 " or more",
-                         r->path, m->step, c.steps, m->step);
+    ZERO_FAIL_IF(c.steps >= 0 && m->step > c.steps, ZERO_ERR_INVALID,
+                 "cannot resume %s: it is at step %" PRId64 ", beyond --steps %" PRId64
+                 ": give --steps %" PRId64 " or more",
+                 r->path, m->step, c.steps, m->step);
     s->config = c;
     r->options = json_incref(m->options);
     memcpy(r->taken, taken, sizeof taken);
@@ -168,25 +164,23 @@ static zero_status check_same(const zero_session *s, const char *name, const cha
 {
     char now[32];
     snprintf(now, sizeof now, "%" PRId64, value);
-    if (strcmp(saved, now) == 0) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "cannot resume %s: it was saved with --reproducible --%s %.20s, and "
-                     "this run has --%s %s, which adds in another order and gives other "
-                     "bits; give --%s %.20s, or --reproducible=off",
-                     s->saving.resumed.path, name, saved, name, now, name, saved);
+    ZERO_FAIL_IF(strcmp(saved, now) != 0, ZERO_ERR_INVALID,
+                 "cannot resume %s: it was saved with --reproducible --%s %.20s, and "
+                 "this run has --%s %s, which adds in another order and gives other "
+                 "bits; give --%s %.20s, or --reproducible=off",
+                 s->saving.resumed.path, name, saved, name, now, name, saved);
+    return ZERO_OK;
 }
 
 zero_status zero_resumed_options_check(const zero_session *s, const zero_manifest *m)
 {
     const char *micro = saved_as(m->options, "micro-batch", NULL);
-    if (!s->config.new_data && strcmp(s->saving.data, m->data) != 0)
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "cannot resume %s: --data %.200s holds other tokens for training than the "
-            "saved run had (--data %.200s): restore those, or give --new-data, which "
-            "continues on these from their first sample, with the same model and moments",
-            s->saving.resumed.path, s->config.data,
-            saved_as(m->options, "data", "unknown"));
+    ZERO_FAIL_IF(
+        !s->config.new_data && strcmp(s->saving.data, m->data) != 0, ZERO_ERR_INVALID,
+        "cannot resume %s: --data %.200s holds other tokens for training than the "
+        "saved run had (--data %.200s): restore those, or give --new-data, which "
+        "continues on these from their first sample, with the same model and moments",
+        s->saving.resumed.path, s->config.data, saved_as(m->options, "data", "unknown"));
     /* A reproducible run adds gradients in the order that its micro batch gives, and
      * products in the order of its slices: with others it would end with another digest
      * than it promised. Runs that do not name slices were saved before there were any. */

@@ -138,9 +138,8 @@ static zero_status bear_failure(zero_session *s, int64_t step, zero_status st)
         st != ZERO_ERR_INVALID)
         return st;
     /* A later checkpoint may find space; the last one has none after it. */
-    if (step == s->config.steps || s->config.save_required)
-        return zero_fail(ZERO_ERR_ENV, "the checkpoint of step %" PRId64 " failed: %s",
-                         step, zero_last_error());
+    ZERO_FAIL_IF(step == s->config.steps || s->config.save_required, ZERO_ERR_ENV,
+                 "the checkpoint of step %" PRId64 " failed: %s", step, zero_last_error());
     zero_progress_view_erase(&s->progress);
     if (zero_comm_is_root(&s->world))
         fprintf(stderr,
@@ -265,11 +264,10 @@ static zero_status load_into(zero_session *s, zero_checkpoint *c)
     bool has_new_data = zero_resumed_options_has_new_data(s, m);
     ZERO_TRY(zero_agree(&s->world, zero_resumed_options_check(s, m)));
     int64_t step = c->manifest.step, B = s->config.global_batch;
-    if (step > INT64_MAX / 2 / B)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "%s: step %" PRId64 " x --global-batch %" PRId64
-                         " overflows the sample counter",
-                         c->dir.path, step, B);
+    ZERO_FAIL_IF(step > INT64_MAX / 2 / B, ZERO_ERR_INVALID,
+                 "%s: step %" PRId64 " x --global-batch %" PRId64
+                 " overflows the sample counter",
+                 c->dir.path, step, B);
     double start = zero_clock_seconds();
     ZERO_TRY(zero_checkpoint_load(&s->engine, c));
     double seconds = zero_clock_seconds() - start;
@@ -325,11 +323,10 @@ static zero_status use_newest(zero_session *s, with_checkpoint *use)
         bool goes_back = s->config.resume_older;
         if ((st != ZERO_ERR_IO && st != ZERO_ERR_FORMAT) || (*at == 0 && !goes_back))
             return st;
-        if (*at == 0)
-            return zero_fail(st, "%s; and there is no older checkpoint", zero_last_error());
-        if (!goes_back)
-            return zero_fail(st, "%s; --resume-older goes back to step %" PRId64,
-                             zero_last_error(), steps[*at - 1]);
+        ZERO_FAIL_IF(*at == 0, st, "%s; and there is no older checkpoint",
+                     zero_last_error());
+        ZERO_FAIL_IF(!goes_back, st, "%s; --resume-older goes back to step %" PRId64,
+                     zero_last_error(), steps[*at - 1]);
         if (zero_comm_is_root(&s->world))
             fprintf(stderr, "zero: warning: %s; going back to step %" PRId64 "\n",
                     zero_last_error(), steps[*at - 1]);
@@ -357,21 +354,21 @@ zero_status zero_saving_find(zero_session *s)
     saving->resumed.is_there = saving->directory.n > 0;
     if (saving->resumed.is_there) return use_newest(s, take_from);
     snprintf(saving->from, sizeof saving->from, "from nothing: there is no checkpoint yet");
-    if (!s->config.new_data) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "--new-data continues a checkpoint, and %s holds none: leave it out",
-                     s->config.checkpoint);
+    ZERO_FAIL_IF(s->config.new_data, ZERO_ERR_INVALID,
+                 "--new-data continues a checkpoint, and %s holds none: leave it out",
+                 s->config.checkpoint);
+    return ZERO_OK;
 }
 
 static zero_status check_room(const zero_session *s)
 {
     uint64_t room, needed = zero_checkpoint_bytes(&s->model, s->config.plan.optimizer);
     ZERO_TRY(zero_storage_room(&s->saving.directory.dir, &room));
-    if (room >= needed) return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_ENV,
+    ZERO_FAIL_IF(
+        room < needed, ZERO_ERR_ENV,
         "--checkpoint %s: a checkpoint of this model takes %s, and %s are free there",
         s->config.checkpoint, ZERO_BYTES(needed), ZERO_BYTES(room));
+    return ZERO_OK;
 }
 
 zero_status zero_saving_open(zero_session *s)

@@ -210,12 +210,12 @@ static zero_status compare_data(zero_session *s)
     if (s->own) return ZERO_OK;
     ZERO_TRY(zero_comm_compare_with_root(
         &s->world, zero_corpus_fingerprint(&s->dataset.corpus), &same));
-    if (same) return ZERO_OK;
-    return zero_fail(ZERO_ERR_FORMAT,
-                     "--data %s%s%s%s differs from rank 0's, or its tokenizer does: every "
-                     "node needs the same files",
-                     s->config.data, validation ? ", or --val-data " : "",
-                     validation ? validation : "", validation ? "," : "");
+    ZERO_FAIL_IF(!same, ZERO_ERR_FORMAT,
+                 "--data %s%s%s%s differs from rank 0's, or its tokenizer does: every "
+                 "node needs the same files",
+                 s->config.data, validation ? ", or --val-data " : "",
+                 validation ? validation : "", validation ? "," : "");
+    return ZERO_OK;
 }
 
 /* The bound decides alone where it can: it is quick for any model. */
@@ -276,9 +276,10 @@ zero_status zero_session_build(zero_session *s)
     zero_algorithm collectives;
     if (strcmp(s->config.collectives, "auto") == 0)
         collectives = zero_algorithm_choose(&s->world.layout, &s->why_collectives);
-    else if (!zero_algorithm_find(s->config.collectives, &collectives))
-        return zero_fail(ZERO_ERR_INVALID, "--collectives %s: no such algorithm",
-                         s->config.collectives);
+    else
+        ZERO_FAIL_IF(!zero_algorithm_find(s->config.collectives, &collectives),
+                     ZERO_ERR_INVALID, "--collectives %s: no such algorithm",
+                     s->config.collectives);
     zero_engine_spec spec = engine_spec(s, collectives);
     ZERO_TRY(choose_message(s, &spec.plan));
     zero_weights weights = zero_hugging_face_weights(&s->initial);

@@ -19,8 +19,9 @@ static zero_status add_launch(const zero_sweep_options *o, int ranks, zero_words
 {
     if (!o->launch) return ZERO_OK;
     ZERO_TRY(zero_words_split(words, "launch", o->launch));
-    if (zero_words_fill(words, ranks) >= 0) return ZERO_OK;
-    return zero_fail(ZERO_ERR_NOMEM, "no memory for --launch");
+    ZERO_FAIL_IF(zero_words_fill(words, ranks) < 0, ZERO_ERR_NOMEM,
+                 "no memory for --launch");
+    return ZERO_OK;
 }
 
 /* ---- how it ended ---- */
@@ -102,9 +103,9 @@ static zero_status run_point(zero_sweep_study *study, const zero_sweep_options *
     ZERO_AT_END(zero_storage_close_file) zero_storage_file log = {0};
     char program[ZERO_STORAGE_PATH], path[ZERO_STORAGE_FILE_PATH];
     ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
-    if (n <= 0 || n >= (ssize_t)sizeof program - 1)
-        return zero_fail(ZERO_ERR_ENV, "/proc/self/exe: this program has no path: %s",
-                         n < 0 ? strerror(errno) : "it is too long");
+    ZERO_FAIL_IF(n <= 0 || n >= (ssize_t)sizeof program - 1, ZERO_ERR_ENV,
+                 "/proc/self/exe: this program has no path: %s",
+                 n < 0 ? strerror(errno) : "it is too long");
     ZERO_TRY(add_launch(options, (int)zero_point_whole(point, "ranks"), &words));
     ZERO_TRY(zero_words_add(&words, "%.*s", (int)n, program));
     ZERO_TRY(zero_words_add(&words, "train"));
@@ -185,13 +186,12 @@ static zero_status run(void *options, const zero_options *given)
     for (int64_t w = 1; w < words.n; w++) /* each task need not have a CPU of its own */
         is_enough = is_enough || strcmp(words.words[w], "-O") == 0 ||
                     strcmp(words.words[w], "--overcommit") == 0;
-    if (!is_enough)
-        return zero_fail(
-            ZERO_ERR_ENV,
-            "--launch '%.200s': a point needs %d ranks, and this Slurm job has %d tasks "
-            "(SLURM_NTASKS): start the sweep in a job of --ntasks %d, leave larger numbers "
-            "out of --ranks, or add --overcommit to the line",
-            o->launch, needed, tasks, needed);
+    ZERO_FAIL_IF(
+        !is_enough, ZERO_ERR_ENV,
+        "--launch '%.200s': a point needs %d ranks, and this Slurm job has %d tasks "
+        "(SLURM_NTASKS): start the sweep in a job of --ntasks %d, leave larger numbers "
+        "out of --ranks, or add --overcommit to the line",
+        o->launch, needed, tasks, needed);
     zero_child_expect_stop();
     zero_status st = run_missing(&study, o);
     zero_failure failure = zero_failure_keep(st);

@@ -42,11 +42,11 @@ static zero_status read_list(const char *option, const char *list, int least, in
     }
     qsort(numbers, (size_t)*n, sizeof *numbers, by_size);
     for (int i = 1; i < *n; i++) is_right = is_right && numbers[i] != numbers[i - 1];
-    if (is_right) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "--%s %.80s: expected up to %d different numbers from %d to %d, with "
-                     "commas between them",
-                     option, list, room, least, most);
+    ZERO_FAIL_IF(!is_right, ZERO_ERR_INVALID,
+                 "--%s %.80s: expected up to %d different numbers from %d to %d, with "
+                 "commas between them",
+                 option, list, room, least, most);
+    return ZERO_OK;
 }
 
 /* ---- points ---- */
@@ -77,9 +77,8 @@ static zero_status check_point(const zero_sweep_options *o, int stage, int ranks
     zero_config c = o->request.config;
     c.plan.stage = stage;
     ZERO_TRY(zero_config_check(&c));
-    if (c.fake_nodes > ranks)
-        return zero_fail(ZERO_ERR_INVALID, "--fake-nodes %" PRId64 " are more than ranks",
-                         c.fake_nodes);
+    ZERO_FAIL_IF(c.fake_nodes > ranks, ZERO_ERR_INVALID,
+                 "--fake-nodes %" PRId64 " are more than ranks", c.fake_nodes);
     ZERO_TRY(zero_tp_check_ranks(&c.tp, ranks));
     ZERO_TRY(zero_config_check_shard_ranks(&c, ranks));
     return c.init_from ? ZERO_OK : zero_config_complete(&c, ranks);
@@ -123,31 +122,28 @@ zero_status zero_sweep_options_check(void *options, const zero_options *given)
     c->steps = o->steps;
     if (c->eval_every < 0) c->eval_every = 0;
     c->sample = 0;
-    if (o->warm_up >= o->steps)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--warm-up %" PRId64 ": --steps %" PRId64
-                         " leaves no step to measure; give more steps",
-                         o->warm_up, o->steps);
-    if (!o->launch && o->ranks[o->n_ranks - 1] > 1)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--ranks %.80s without --launch: only one rank needs no launcher; "
-                         "give --launch 'mpirun -n {}'",
-                         o->ranks_list);
+    ZERO_FAIL_IF(o->warm_up >= o->steps, ZERO_ERR_INVALID,
+                 "--warm-up %" PRId64 ": --steps %" PRId64
+                 " leaves no step to measure; give more steps",
+                 o->warm_up, o->steps);
+    ZERO_FAIL_IF(!o->launch && o->ranks[o->n_ranks - 1] > 1, ZERO_ERR_INVALID,
+                 "--ranks %.80s without --launch: only one rank needs no launcher; "
+                 "give --launch 'mpirun -n {}'",
+                 o->ranks_list);
     /* {} may be missing, or the line need a shell. */
     ZERO_AT_END(zero_words_destroy) zero_words words = {0};
     if (o->launch) ZERO_TRY(zero_words_split(&words, "launch", o->launch));
-    if (o->launch && (zero_words_fill(&words, 1) == 0 || words.n == 0))
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--launch '%.200s': expected {} where the number of ranks goes, "
-                         "as in 'mpirun -n {}'",
-                         o->launch);
+    ZERO_FAIL_IF(o->launch && (zero_words_fill(&words, 1) == 0 || words.n == 0),
+                 ZERO_ERR_INVALID,
+                 "--launch '%.200s': expected {} where the number of ranks goes, "
+                 "as in 'mpirun -n {}'",
+                 o->launch);
     ZERO_TRY(zero_overwriting_check(&o->request.config, o->out));
     for (int s = 0; s < o->n_stages; s++)
         for (int r = 0; r < o->n_ranks; r++) {
             zero_status st = check_point(o, o->stages[s], o->ranks[r]);
-            if (st != ZERO_OK)
-                return zero_fail(st, "stage %d on %d rank%s: %s", o->stages[s], o->ranks[r],
-                                 zero_text_plural(o->ranks[r]), zero_last_error());
+            ZERO_FAIL_IF(st != ZERO_OK, st, "stage %d on %d rank%s: %s", o->stages[s],
+                         o->ranks[r], zero_text_plural(o->ranks[r]), zero_last_error());
         }
     zero_simulate_input *in = &o->simulation;
     o->job.stage = -1;
@@ -156,8 +152,8 @@ zero_status zero_sweep_options_check(void *options, const zero_options *given)
     in->steps = SIMULATED_STEPS;
     in->switch_ratio = 1.0;
     in->memory_limit = SIMULATED_MEMORY;
-    if (!zero_quantity_seconds(o->poll, &in->poll) || in->poll < 0.0)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--poll %.80s: expected a time from 0 on, such as 1ms", o->poll);
+    ZERO_FAIL_IF(!zero_quantity_seconds(o->poll, &in->poll) || in->poll < 0.0,
+                 ZERO_ERR_INVALID, "--poll %.80s: expected a time from 0 on, such as 1ms",
+                 o->poll);
     return zero_job_options_read(&o->job, &o->request);
 }

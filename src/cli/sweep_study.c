@@ -160,8 +160,8 @@ zero_status zero_sweep_study_measure(const zero_sweep_study *study,
                 *found = json_deep_copy(json_object_get(file.run, "options"));
     ZERO_TRY(describe_options(options, (int)zero_point_whole(point, "stage"), &wanted));
     json_object_del(found, "metrics");
-    if (!found || !json_equal(found, wanted))
-        return zero_fail(ZERO_ERR_FORMAT, "%s: the run had other options", file.path);
+    ZERO_FAIL_IF(!found || !json_equal(found, wanted), ZERO_ERR_FORMAT,
+                 "%s: the run had other options", file.path);
     ZERO_TRY(zero_study_measure(point, &file, options->steps, options->warm_up));
     zero_status made =
         zero_sweep_has_plan(options) ? plan(options, point, &planned) : ZERO_OK;
@@ -209,11 +209,11 @@ static zero_status compare_settings(const zero_sweep_study *s)
     {
         if (!json_object_get(before, key)) note_difference(text, key, NULL, value);
     }
-    if (!text[0]) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "%s holds a study with other settings (there | here): %s; give them "
-                     "as there, or another --out",
-                     s->dir.path, text);
+    ZERO_FAIL_IF(text[0], ZERO_ERR_INVALID,
+                 "%s holds a study with other settings (there | here): %s; give them "
+                 "as there, or another --out",
+                 s->dir.path, text);
+    return ZERO_OK;
 }
 
 /* ---- the directory ---- */
@@ -274,13 +274,13 @@ static zero_status open_study(zero_sweep_study *s, const zero_sweep_options *o)
         json_array_foreach(json_object_get(s->before, "points"), i, point)
         {
             char words[ZERO_POINT_TEXT];
-            if (!zero_study_find(s->tree, zero_point_whole(point, "stage"),
-                                 zero_point_whole(point, "ranks")))
-                return zero_fail(
-                    ZERO_ERR_INVALID,
-                    "%s has a point of %s, which --stage and --ranks leave out: name all "
-                    "of its points, and new ones if you like, or give another --out",
-                    s->dir.path, zero_point_words(point, words));
+            ZERO_FAIL_IF(
+                !zero_study_find(s->tree, zero_point_whole(point, "stage"),
+                                 zero_point_whole(point, "ranks")),
+                ZERO_ERR_INVALID,
+                "%s has a point of %s, which --stage and --ranks leave out: name all "
+                "of its points, and new ones if you like, or give another --out",
+                s->dir.path, zero_point_words(point, words));
         }
     }
     /* From here on the directory is known as a study, whatever ends us. */
@@ -339,7 +339,7 @@ void zero_sweep_study_close(zero_sweep_study *study)
 static zero_status replace(const zero_sweep_study *s, const char *name, const char *text)
 {
     char path[ZERO_STORAGE_FILE_PATH];
-    if (!text) return zero_fail(ZERO_ERR_NOMEM, "no memory for %s", name);
+    ZERO_FAIL_IF(!text, ZERO_ERR_NOMEM, "no memory for %s", name);
     zero_storage_path(&s->dir, name, path);
     return zero_whole_file_put(path, text, strlen(text));
 }

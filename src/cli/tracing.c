@@ -35,16 +35,14 @@ static zero_status read_options(const zero_config *c, int ranks, zero_tracing *t
     t->window = (zero_trace_window){.keeps = ZERO_TRACED_STEPS, .last = INT64_MAX};
     t->ranks = (zero_trace_ranks){.n = 1, .range = {{0, ranks - 1}}};
     if (c->trace_steps) {
-        if (!read_steps(c->trace_steps, &t->first, &last))
-            return zero_fail(ZERO_ERR_INVALID,
-                             "--trace-steps %.80s: expected a step or a range of steps "
-                             "from 1 on, such as 3-5",
-                             c->trace_steps);
-        if (c->steps > 0 && last > c->steps)
-            return zero_fail(ZERO_ERR_INVALID,
-                             "--trace-steps %.80s: the run has steps 1 to %" PRId64
-                             " (--steps): give steps among these",
-                             c->trace_steps, c->steps);
+        ZERO_FAIL_IF(!read_steps(c->trace_steps, &t->first, &last), ZERO_ERR_INVALID,
+                     "--trace-steps %.80s: expected a step or a range of steps "
+                     "from 1 on, such as 3-5",
+                     c->trace_steps);
+        ZERO_FAIL_IF(c->steps > 0 && last > c->steps, ZERO_ERR_INVALID,
+                     "--trace-steps %.80s: the run has steps 1 to %" PRId64
+                     " (--steps): give steps among these",
+                     c->trace_steps, c->steps);
         t->window = (zero_trace_window){.keeps = last - t->first + 1, .last = last};
     }
     return c->trace_ranks ? zero_list_trace_ranks(c->trace_ranks, &job, &t->ranks)
@@ -280,9 +278,9 @@ static zero_status check(const zero_session *s)
                          : zero_config_has_device(&s->config) ? "device"
                          : s->engine.runner.replicas          ? "shard-ranks"
                                                               : NULL;
-    if (!option) return ZERO_OK;
-    return zero_fail(ZERO_ERR_UNSUPPORTED, "--narrate with --%s: give one, not both",
-                     option);
+    ZERO_FAIL_IF(option, ZERO_ERR_UNSUPPORTED, "--narrate with --%s: give one, not both",
+                 option);
+    return ZERO_OK;
 }
 
 zero_status zero_telling_open(zero_session *s)

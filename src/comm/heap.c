@@ -69,12 +69,11 @@ static zero_status make(zero_comm *comm, size_t bytes, struct zero_heap **out)
 zero_status zero_comm_share(zero_comm *comm, size_t bytes)
 {
     ZERO_TRY(zero_works_start(comm));
-    if (comm->heap || comm->layout.n_nodes > 1)
-        return zero_fail(
-            comm->heap ? ZERO_ERR_INVALID : ZERO_ERR_UNSUPPORTED,
-            "group '%s' of %d nodes %s: memory is shared once, by ranks of one node",
-            comm->name, comm->layout.n_nodes,
-            comm->heap ? "shares memory already" : "cannot share memory");
+    ZERO_FAIL_IF(comm->heap || comm->layout.n_nodes > 1,
+                 comm->heap ? ZERO_ERR_INVALID : ZERO_ERR_UNSUPPORTED,
+                 "group '%s' of %d nodes %s: memory is shared once, by ranks of one node",
+                 comm->name, comm->layout.n_nodes,
+                 comm->heap ? "shares memory already" : "cannot share memory");
     zero_thread_lock(comm);
     zero_status st = zero_works_drain(comm);
     if (st == ZERO_OK) st = make(comm, bytes, &comm->heap);

@@ -374,10 +374,8 @@ zero_status zero_watch_start(zero_comm *comm, double seconds)
 {
     const zero_operation none = {.kind = ZERO_OPERATION_NONE, .unit = ZERO_NO_UNIT};
     ZERO_TRY(zero_family_check_whole(comm, "a watchdog"));
-    if (!(seconds >= 0.0) || comm->watch)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "a watchdog of %g s: expected 0 or more, and one per group",
-                         seconds);
+    ZERO_FAIL_IF(!(seconds >= 0.0) || comm->watch, ZERO_ERR_INVALID,
+                 "a watchdog of %g s: expected 0 or more, and one per group", seconds);
     if (seconds <= 0.0 || comm->size <= 1) return ZERO_OK;
     struct zero_watch *w;
     zero_status st = zero_agree(comm, make(comm->size, &w));

@@ -159,8 +159,7 @@ zero_status zero_works_start(zero_comm *comm)
 
 zero_status zero_works_make(zero_comm *comm, zero_work **place, zero_work **work)
 {
-    if (!place)
-        return zero_fail(ZERO_ERR_INVALID, "an operation without a place for its work");
+    ZERO_FAIL_IF(!place, ZERO_ERR_INVALID, "an operation without a place for its work");
     ZERO_TRY(zero_works_start(comm));
     ZERO_TRY(zero_new(work, 1, "an operation"));
     (*work)->comm = comm;
@@ -251,9 +250,8 @@ static zero_status begin(zero_comm *comm, const zero_collective_spec *spec, cons
                          void *out, zero_work **work)
 {
     zero_work *w;
-    if (spec->count + spec->tail > 0 && (!in || !out))
-        return zero_fail(ZERO_ERR_INVALID, "a %s of data at NULL",
-                         zero_collective_kind_name(spec->kind));
+    ZERO_FAIL_IF(spec->count + spec->tail > 0 && (!in || !out), ZERO_ERR_INVALID,
+                 "a %s of data at NULL", zero_collective_kind_name(spec->kind));
     ZERO_TRY(zero_works_make(comm, work, &w));
     w->spec = *spec;
     if (comm->layout.n_nodes > 1)

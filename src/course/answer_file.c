@@ -230,12 +230,11 @@ static zero_status read_lines(class_state *c, student *s, FILE *in)
         else
             ZERO_TRY(take_answer(c, s, &line));
     }
-    if (ferror(in))
-        return zero_fail(ZERO_ERR_IO, "%.200s: %s", c->grading->path, strerror(errno));
+    ZERO_FAIL_IF(ferror(in), ZERO_ERR_IO, "%.200s: %s", c->grading->path, strerror(errno));
     ZERO_TRY(grade_student(c, s));
-    if (c->students > 0) return ZERO_OK;
-    return zero_fail(ZERO_ERR_FORMAT, "%.200s has no answers; they look like 1.2 = 4800",
-                     c->grading->path);
+    ZERO_FAIL_IF(c->students <= 0, ZERO_ERR_FORMAT,
+                 "%.200s has no answers; they look like 1.2 = 4800", c->grading->path);
+    return ZERO_OK;
 }
 
 /* ---- the class ---- */
@@ -281,7 +280,7 @@ zero_status zero_grade_file(const zero_grading *grading)
     class_state *c = calloc(1, sizeof *c);
     student s = {.answers = json_object()};
     bool is_stdin = strcmp(grading->path, "-") == 0;
-    if (!c) return zero_fail(ZERO_ERR_NOMEM, "no memory for the grades");
+    ZERO_FAIL_IF(!c, ZERO_ERR_NOMEM, "no memory for the grades");
     c->grading = grading;
     FILE *in = is_stdin ? stdin : fopen(grading->path, "rb");
     zero_status st =

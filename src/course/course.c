@@ -86,7 +86,7 @@ static zero_status fill(const filling *f, const json_t *entry, json_t *to, const
     char *full = NULL;
     size_t n;
     FILE *memory = open_memstream(&full, &n);
-    if (!memory) return zero_fail(ZERO_ERR_NOMEM, "no memory for a lesson's text");
+    ZERO_FAIL_IF(!memory, ZERO_ERR_NOMEM, "no memory for a lesson's text");
     zero_status st = zero_form_print_text(f->name, zero_said(entry, "text"),
                                           &(zero_scope){.node = f->facts}, NULL, memory);
     fclose(memory);

@@ -49,8 +49,8 @@ static zero_status write_joint(const zero_homework *h, const zero_jail *jail,
     const char *key;
     int size;
     FILE *f = open_memstream(&text, &bytes);
-    if (!f || !zero_exercise_case(tree, 0, &size, &numbers))
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for an exercise");
+    ZERO_FAIL_IF(!f || !zero_exercise_case(tree, 0, &size, &numbers), ZERO_ERR_NOMEM,
+                 "no memory for an exercise");
     json_object_foreach(numbers, key, value) json_array_append_new(names, json_string(key));
     for (int b = 0; b < h->n_buffers; b++)
         json_array_append_new(arrays, json_string(h->buffers[b].name));
@@ -195,14 +195,14 @@ static zero_status find_mistake(const char *name, const char *text, const json_t
             holds = zero_fact_is_true(&fact);
         }
         if (!is_text || !holds) continue;
-        if (!f && !(f = open_memstream(&form, &bytes)))
-            return zero_fail(ZERO_ERR_NOMEM, "no memory for a sentence");
+        ZERO_FAIL_IF(!f && !(f = open_memstream(&form, &bytes)), ZERO_ERR_NOMEM,
+                     "no memory for a sentence");
         fprintf(f, "%s%s", ftell(f) > 0 ? " " : "", line + 4);
     }
     if (!f) return ZERO_OK;
     fclose(f);
-    if (!(f = open_memstream(why, &bytes)))
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for a sentence");
+    ZERO_FAIL_IF(!(f = open_memstream(why, &bytes)), ZERO_ERR_NOMEM,
+                 "no memory for a sentence");
     zero_status st = zero_form_print_text(name, form, &scope, NULL, f);
     fclose(f);
     return st;
@@ -316,10 +316,11 @@ zero_status zero_homework_open(zero_homework *h)
     ZERO_TRY(run_program(h, &jail, "reference.c", zero_section(h->exercise, "reference"),
                          true, verdict));
     h->reference = json_incref(json_object_get(verdict, "runs"));
-    if (json_is_true(json_object_get(verdict, "passed"))) return ZERO_OK;
-    return zero_fail(ZERO_ERR_ENV, "the reference of %s does not pass: %s %s",
-                     zero_section(h->exercise, "name"), zero_section(verdict, "why"),
-                     zero_section(verdict, "said"));
+    ZERO_FAIL_IF(!json_is_true(json_object_get(verdict, "passed")), ZERO_ERR_ENV,
+                 "the reference of %s does not pass: %s %s",
+                 zero_section(h->exercise, "name"), zero_section(verdict, "why"),
+                 zero_section(verdict, "said"));
+    return ZERO_OK;
 }
 
 void zero_homework_close(zero_homework *h)

@@ -214,9 +214,8 @@ static zero_status start(const zero_jail *jail, char *const words[], int judge, 
 {
     int tell[2], error = 0;
     pid_t parent = getpid();
-    if (pipe(tell) != 0)
-        return zero_fail(ZERO_ERR_ENV, "%s: cannot be started: %s", words[0],
-                         strerror(errno));
+    ZERO_FAIL_IF(pipe(tell) != 0, ZERO_ERR_ENV, "%s: cannot be started: %s", words[0],
+                 strerror(errno));
     *pid = fork();
     if (*pid == 0) become(jail, words, judge, tell[1], parent);
     close(tell[1]);
@@ -227,11 +226,10 @@ static zero_status start(const zero_jail *jail, char *const words[], int judge, 
     close(tell[0]);
     if (error == 0) return ZERO_OK;
     if (*pid > 0) waitpid(*pid, NULL, 0);
-    if (error < 0)
-        return zero_fail(ZERO_ERR_ENV,
-                         "this system cannot close a program's system calls (seccomp: %s), "
-                         "so homework is not run here",
-                         strerror(-error));
+    ZERO_FAIL_IF(error < 0, ZERO_ERR_ENV,
+                 "this system cannot close a program's system calls (seccomp: %s), "
+                 "so homework is not run here",
+                 strerror(-error));
     return zero_fail(ZERO_ERR_ENV, "%s: cannot be started: %s", words[0], strerror(error));
 }
 
@@ -256,8 +254,8 @@ zero_status zero_jail_start(const zero_jail *jail, char *const words[], pid_t *p
                             int *socket)
 {
     int ends[2];
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
-        return zero_fail(ZERO_ERR_ENV, "no socket for a rank: %s", strerror(errno));
+    ZERO_FAIL_IF(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0,
+                 ZERO_ERR_ENV, "no socket for a rank: %s", strerror(errno));
     zero_status st = start(jail, words, ends[1], pid);
     close(ends[1]);
     *socket = ends[0];
@@ -271,9 +269,8 @@ zero_status zero_jail_open(zero_jail *jail)
     int ends[2];
     *jail = (zero_jail){.log = -1, .keeper_pipe = -1};
     zero_print(jail->path, "%.200s/zero-homework-XXXXXX", place && *place ? place : "/tmp");
-    if (!mkdtemp(jail->path) || pipe2(ends, O_CLOEXEC) != 0)
-        return zero_fail(ZERO_ERR_ENV, "%s: cannot be made: %s", jail->path,
-                         strerror(errno));
+    ZERO_FAIL_IF(!mkdtemp(jail->path) || pipe2(ends, O_CLOEXEC) != 0, ZERO_ERR_ENV,
+                 "%s: cannot be made: %s", jail->path, strerror(errno));
     jail->keeper = fork();
     if (jail->keeper == 0) {
         zero_storage_dir parent = {0};
@@ -293,8 +290,8 @@ zero_status zero_jail_open(zero_jail *jail)
     char path[ZERO_JAIL_PATH + 8];
     zero_print(path, "%s/said", jail->path);
     jail->log = open(path, O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600);
-    if (jail->keeper < 0 || jail->log < 0)
-        return zero_fail(ZERO_ERR_ENV, "%s: %s", path, strerror(errno));
+    ZERO_FAIL_IF(jail->keeper < 0 || jail->log < 0, ZERO_ERR_ENV, "%s: %s", path,
+                 strerror(errno));
     return ZERO_OK;
 }
 
@@ -314,8 +311,9 @@ zero_status zero_jail_write(const zero_jail *jail, const char *name, const char 
     FILE *file = fopen(path, "w");
     bool is_whole = file && fputs(text, file) >= 0;
     if (file) is_whole = fclose(file) == 0 && is_whole;
-    if (is_whole) return ZERO_OK;
-    return zero_fail(ZERO_ERR_ENV, "%s: cannot be written: %s", path, strerror(errno));
+    ZERO_FAIL_IF(!is_whole, ZERO_ERR_ENV, "%s: cannot be written: %s", path,
+                 strerror(errno));
+    return ZERO_OK;
 }
 
 #define SAID 2000

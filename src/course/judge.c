@@ -331,7 +331,7 @@ zero_status zero_judge_run(zero_judged ranks[ZERO_JUDGE_RANKS], zero_judge_call 
                .began = zero_clock_seconds(),
                .facts = json_object()};
     int64_t bytes = 0, busiest = 0, rounds = 0;
-    if (!w.facts) return zero_fail(ZERO_ERR_NOMEM, "no memory for what ranks did");
+    ZERO_FAIL_IF(!w.facts, ZERO_ERR_NOMEM, "no memory for what ranks did");
     w.cpu_began = cpu_seconds(&w);
     bool is_good = go(&w);
     for (int r = 0; r < call->size; r++) {

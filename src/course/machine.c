@@ -160,16 +160,15 @@ static zero_status open_all(zero_lesson_machine *m)
         {!is_p2p, "collectives", "which exchange messages (p2p)"},
     };
     for (int k = 0; k < ZERO_COUNT(rows); k++)
-        if (rows[k].is_refused)
-            return zero_fail(ZERO_ERR_UNSUPPORTED,
-                             "--%s: a lesson runs all ranks in one process, %s; leave it "
-                             "out, or start a real run with mpirun -n RANKS zero train",
-                             rows[k].option, rows[k].instead);
+        ZERO_FAIL_IF(rows[k].is_refused, ZERO_ERR_UNSUPPORTED,
+                     "--%s: a lesson runs all ranks in one process, %s; leave it "
+                     "out, or start a real run with mpirun -n RANKS zero train",
+                     rows[k].option, rows[k].instead);
     ZERO_TRY(zero_config_complete(&m->shown.config, m->n_ranks));
     ZERO_TRY(open_data(m));
     zero_comm comms[ZERO_TOLD_RANKS] = {0};
     m->ranks = calloc((size_t)m->n_ranks, sizeof *m->ranks);
-    if (!m->ranks) return zero_fail(ZERO_ERR_NOMEM, "no memory for %d ranks", m->n_ranks);
+    ZERO_FAIL_IF(!m->ranks, ZERO_ERR_NOMEM, "no memory for %d ranks", m->n_ranks);
     ZERO_TRY(zero_local_open(m->n_ranks, comms));
     m->has_comms = true;
     for (int r = 0; r < m->n_ranks; r++)
@@ -183,9 +182,8 @@ static zero_status open_all(zero_lesson_machine *m)
     m->shown.tale = (zero_tale){.n_ranks = m->n_ranks, .length = longest};
     m->shown.tale.list =
         calloc((size_t)m->n_ranks * (size_t)longest, sizeof *m->shown.tale.list);
-    if (!m->shown.tale.list)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for %d instructions of %d ranks",
-                         longest, m->n_ranks);
+    ZERO_FAIL_IF(!m->shown.tale.list, ZERO_ERR_NOMEM,
+                 "no memory for %d instructions of %d ranks", longest, m->n_ranks);
     for (int r = 0; r < m->n_ranks; r++) {
         zero_engine *e = &m->ranks[r].engine;
         ZERO_TRY(zero_tell_open(&e->schedule, &m->ranks[r].told));
@@ -197,9 +195,8 @@ static zero_status open_all(zero_lesson_machine *m)
 zero_status zero_lesson_open(const zero_config *config, int n_ranks,
                              zero_lesson_machine **machine)
 {
-    if (n_ranks < 1 || n_ranks > ZERO_TOLD_RANKS)
-        return zero_fail(ZERO_ERR_INVALID, "a lesson with %d ranks: expected 1 to %d",
-                         n_ranks, ZERO_TOLD_RANKS);
+    ZERO_FAIL_IF(n_ranks < 1 || n_ranks > ZERO_TOLD_RANKS, ZERO_ERR_INVALID,
+                 "a lesson with %d ranks: expected 1 to %d", n_ranks, ZERO_TOLD_RANKS);
     ZERO_AT_END(zero_lesson_close) zero_lesson_machine *m = NULL;
     ZERO_TRY(zero_new(&m, 1, "a lesson"));
     m->shown.config = *config;
@@ -255,19 +252,17 @@ static zero_status take_step(member *rank)
 
 static zero_status check_state(const zero_lesson_machine *m)
 {
-    if (!m->has_failed) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "the lesson has failed in step %" PRId64 ": begin it again",
-                     m->step + 1);
+    ZERO_FAIL_IF(m->has_failed, ZERO_ERR_INVALID,
+                 "the lesson has failed in step %" PRId64 ": begin it again", m->step + 1);
+    return ZERO_OK;
 }
 
 zero_status zero_lesson_walk(zero_lesson_machine *m, zero_lesson_step *result)
 {
     ZERO_TRY(check_state(m));
-    if (m->step >= m->shown.config.steps)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "step %" PRId64 " of a run of %" PRId64 ": give more --steps",
-                         m->step + 1, m->shown.config.steps);
+    ZERO_FAIL_IF(m->step >= m->shown.config.steps, ZERO_ERR_INVALID,
+                 "step %" PRId64 " of a run of %" PRId64 ": give more --steps", m->step + 1,
+                 m->shown.config.steps);
     double scale = (double)m->ranks[0].engine.loss_scale.scale;
     ZERO_TRY(run_all(m, take_step));
     for (int r = 0; r < m->n_ranks; r++)

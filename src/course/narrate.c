@@ -9,16 +9,15 @@ extern const zero_embedded zero_narrate_texts[];
 
 zero_status zero_narrate_check(const zero_model *model, int n_ranks)
 {
-    if (n_ranks > ZERO_TOLD_RANKS)
-        return zero_fail(ZERO_ERR_UNSUPPORTED,
-                         "%d ranks cannot be told number by number; at most %d can",
-                         n_ranks, ZERO_TOLD_RANKS);
-    if (model->n_params <= ZERO_NARRATE_PARAMS) return ZERO_OK;
-    return zero_fail(ZERO_ERR_UNSUPPORTED,
-                     "a model of %" PRId64
-                     " parameters cannot be told number by number; at most %d parameters "
-                     "can: take --model lesson --data lesson",
-                     model->n_params, ZERO_NARRATE_PARAMS);
+    ZERO_FAIL_IF(n_ranks > ZERO_TOLD_RANKS, ZERO_ERR_UNSUPPORTED,
+                 "%d ranks cannot be told number by number; at most %d can", n_ranks,
+                 ZERO_TOLD_RANKS);
+    ZERO_FAIL_IF(model->n_params > ZERO_NARRATE_PARAMS, ZERO_ERR_UNSUPPORTED,
+                 "a model of %" PRId64
+                 " parameters cannot be told number by number; at most %d parameters "
+                 "can: take --model lesson --data lesson",
+                 model->n_params, ZERO_NARRATE_PARAMS);
+    return ZERO_OK;
 }
 
 /* ---- one instruction among the events of all ranks ---- */

@@ -105,9 +105,9 @@ zero_status zero_stranger_check(const char *path, const unsigned char *bytes, si
             memcmp(bytes + s->at, s->bytes, s->n) == 0)
             found = s;
     }
-    if (!found) return ZERO_OK;
-    return zero_fail(ZERO_ERR_FORMAT, "%.500s: this is %s, not %s: %s", path, found->what,
-                     expected, found->remedy);
+    ZERO_FAIL_IF(found, ZERO_ERR_FORMAT, "%.500s: this is %s, not %s: %s", path,
+                 found->what, expected, found->remedy);
+    return ZERO_OK;
 }
 
 bool zero_stranger_is_binary(const unsigned char *bytes, size_t len)

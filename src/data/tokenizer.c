@@ -22,17 +22,15 @@ zero_status zero_tokenizer_parse(const char *spec, int32_t *vocab)
     }
     const char *digits = strncmp(spec, "bpe:", 4) == 0 ? spec + 4 : "";
     size_t n_digits = strspn(digits, "0123456789");
-    if (n_digits == 0 || digits[n_digits] != '\0')
-        return zero_fail(ZERO_ERR_INVALID,
-                         "unknown tokenizer '%s': expected byte, char or bpe:N, as in "
-                         "bpe:512, or the path of a tokenizer.json or its folder",
-                         spec);
+    ZERO_FAIL_IF(n_digits == 0 || digits[n_digits] != '\0', ZERO_ERR_INVALID,
+                 "unknown tokenizer '%s': expected byte, char or bpe:N, as in "
+                 "bpe:512, or the path of a tokenizer.json or its folder",
+                 spec);
     long n = n_digits > 6 ? ZERO_VOCAB_MAX + 1L : strtol(digits, NULL, 10);
-    if (n <= ZERO_VOCAB_BYTES || n > ZERO_VOCAB_MAX)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "tokenizer '%s': the vocabulary must have %d to %d tokens (the "
-                         "256 bytes are among them)",
-                         spec, ZERO_VOCAB_BYTES + 1, ZERO_VOCAB_MAX);
+    ZERO_FAIL_IF(n <= ZERO_VOCAB_BYTES || n > ZERO_VOCAB_MAX, ZERO_ERR_INVALID,
+                 "tokenizer '%s': the vocabulary must have %d to %d tokens (the "
+                 "256 bytes are among them)",
+                 spec, ZERO_VOCAB_BYTES + 1, ZERO_VOCAB_MAX);
     *vocab = (int32_t)n;
     return ZERO_OK;
 }
@@ -46,20 +44,20 @@ static zero_status add_merge(zero_tokenizer *tok, int32_t i)
 {
     zero_merge pair = tok->merges[i];
     int32_t token = ZERO_VOCAB_BYTES + i;
-    if (pair.left < 0 || pair.left >= token || pair.right < 0 || pair.right >= token)
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "merge %" PRId32 " of the tokenizer joins tokens %" PRId32
-                         " and %" PRId32 ", but only 0 to %" PRId32 " exist before it",
-                         i, pair.left, pair.right, token - 1);
+    ZERO_FAIL_IF(pair.left < 0 || pair.left >= token || pair.right < 0 ||
+                     pair.right >= token,
+                 ZERO_ERR_FORMAT,
+                 "merge %" PRId32 " of the tokenizer joins tokens %" PRId32 " and %" PRId32
+                 ", but only 0 to %" PRId32 " exist before it",
+                 i, pair.left, pair.right, token - 1);
     uint32_t left = token_length(tok, pair.left), right = token_length(tok, pair.right);
     bool is_long = left + right > ZERO_PIECE_MAX;
-    if (is_long || !zero_merges_add(&tok->table, pair, i, token))
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "merge %" PRId32 " of the tokenizer joins tokens %" PRId32
-                         " and %" PRId32 ", %s",
-                         i, pair.left, pair.right,
-                         is_long ? "which is longer than any piece of text"
-                                 : "which an earlier merge already joins");
+    ZERO_FAIL_IF(is_long || !zero_merges_add(&tok->table, pair, i, token), ZERO_ERR_FORMAT,
+                 "merge %" PRId32 " of the tokenizer joins tokens %" PRId32 " and %" PRId32
+                 ", %s",
+                 i, pair.left, pair.right,
+                 is_long ? "which is longer than any piece of text"
+                         : "which an earlier merge already joins");
     tok->starts[token + 1] = tok->starts[token] + left + right;
     return ZERO_OK;
 }
@@ -67,9 +65,9 @@ static zero_status add_merge(zero_tokenizer *tok, int32_t i)
 zero_status zero_tokenizer_from_merges(zero_tokenizer *tok, const zero_merge *merges,
                                        int32_t n)
 {
-    if (n < 0 || n > ZERO_VOCAB_MAX - ZERO_VOCAB_BYTES)
-        return zero_fail(ZERO_ERR_FORMAT, "a tokenizer has 0 to %d merges, not %" PRId32,
-                         ZERO_VOCAB_MAX - ZERO_VOCAB_BYTES, n);
+    ZERO_FAIL_IF(n < 0 || n > ZERO_VOCAB_MAX - ZERO_VOCAB_BYTES, ZERO_ERR_FORMAT,
+                 "a tokenizer has 0 to %d merges, not %" PRId32,
+                 ZERO_VOCAB_MAX - ZERO_VOCAB_BYTES, n);
     ZERO_AT_END(zero_tokenizer_destroy)
     zero_tokenizer made = {.vocab = ZERO_VOCAB_BYTES + n, .end_of_text = -1};
     for (int i = 0; i < ZERO_VOCAB_BYTES; i++) made.byte_ids[i] = i;
@@ -111,16 +109,14 @@ zero_status zero_tokenizer_init(int threads, zero_tokenizer *tok, const char *sp
     ZERO_FREED zero_merge *merges = NULL;
     ZERO_TRY(zero_new(&merges, n_wanted, "merges"));
     ZERO_TRY(zero_bpe_train(text, len, threads, n_wanted, merges, &n_found));
-    if (n_found == 0)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "tokenizer '%s': the text of %zu bytes has no pair to merge; give "
-                         "more text, or use byte",
-                         spec, len);
-    if (n_found < n_wanted)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "tokenizer '%s': the text of %zu bytes yields only %" PRId32
-                         " merges; give more text, or ask for at most bpe:%" PRId32,
-                         spec, len, n_found, ZERO_VOCAB_BYTES + n_found);
+    ZERO_FAIL_IF(n_found == 0, ZERO_ERR_INVALID,
+                 "tokenizer '%s': the text of %zu bytes has no pair to merge; give "
+                 "more text, or use byte",
+                 spec, len);
+    ZERO_FAIL_IF(n_found < n_wanted, ZERO_ERR_INVALID,
+                 "tokenizer '%s': the text of %zu bytes yields only %" PRId32
+                 " merges; give more text, or ask for at most bpe:%" PRId32,
+                 spec, len, n_found, ZERO_VOCAB_BYTES + n_found);
     return zero_tokenizer_from_merges(tok, merges, n_found);
 }
 

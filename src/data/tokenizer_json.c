@@ -30,11 +30,9 @@ zero_status zero_tokenizer_check_added(const char *path, const json_t *token)
         bool flag = false;
         if (json_object_get(token, keys[i]))
             ZERO_TRY(zero_json_flag(path, token, keys[i], &flag));
-        if (flag)
-            return zero_fail(
-                ZERO_ERR_UNSUPPORTED,
-                "%.500s: \"added_tokens\": a token with \"%s\" is not supported", path,
-                keys[i]);
+        ZERO_FAIL_IF(flag, ZERO_ERR_UNSUPPORTED,
+                     "%.500s: \"added_tokens\": a token with \"%s\" is not supported", path,
+                     keys[i]);
     }
     return zero_json_only(path, token, 7, keys);
 }
@@ -50,11 +48,10 @@ static zero_status take_added(reader *r, const json_t *token)
     const json_t *known = json_object_get(r->vocab, text);
     int64_t expected = known ? json_integer_value(known) : r->n_ids;
     ZERO_TRY(zero_json_whole(r->path, token, "id", 0, INT32_MAX, &id));
-    if (id != expected || text[0] == '\0' || r->is_added[id])
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%.500s: \"added_tokens\": \"%s\" has the id %" PRId64
-                         ": expected a text that occurs once, and the id %" PRId64,
-                         r->path, ZERO_SHOWN_SHORT(text), id, expected);
+    ZERO_FAIL_IF(id != expected || text[0] == '\0' || r->is_added[id], ZERO_ERR_FORMAT,
+                 "%.500s: \"added_tokens\": \"%s\" has the id %" PRId64
+                 ": expected a text that occurs once, and the id %" PRId64,
+                 r->path, ZERO_SHOWN_SHORT(text), id, expected);
     r->texts[id] = text;
     r->is_added[id] = true;
     r->n_ids += !known;
@@ -73,12 +70,11 @@ static zero_status take_ids(reader *r)
     json_object_foreach((json_t *)r->vocab, text, value)
     {
         json_int_t id = json_is_integer(value) ? json_integer_value(value) : -1;
-        if (id < 0 || id >= n_vocab || r->texts[id])
-            return zero_fail(ZERO_ERR_FORMAT,
-                             "%.500s: \"vocab\": expected the ids 0 to %" PRId64
-                             ", each once: that of \"%s\" is %s",
-                             r->path, n_vocab - 1, ZERO_SHOWN_SHORT(text),
-                             id < 0 || id >= n_vocab ? "not one" : "taken");
+        ZERO_FAIL_IF(id < 0 || id >= n_vocab || r->texts[id], ZERO_ERR_FORMAT,
+                     "%.500s: \"vocab\": expected the ids 0 to %" PRId64
+                     ", each once: that of \"%s\" is %s",
+                     r->path, n_vocab - 1, ZERO_SHOWN_SHORT(text),
+                     id < 0 || id >= n_vocab ? "not one" : "taken");
         r->texts[id] = text;
     }
     r->n_ids = n_vocab;
@@ -185,10 +181,10 @@ static zero_status find(const reader *r, const char *text, size_t i, int32_t *id
 {
     const json_t *found = json_object_get(r->vocab, text);
     *id = (int32_t)json_integer_value(found);
-    if (found) return ZERO_OK;
-    return zero_fail(ZERO_ERR_FORMAT,
-                     "%.500s: \"merges\"[%zu]: \"%s\" is not in the vocabulary", r->path, i,
-                     ZERO_SHOWN_SHORT(text));
+    ZERO_FAIL_IF(!found, ZERO_ERR_FORMAT,
+                 "%.500s: \"merges\"[%zu]: \"%s\" is not in the vocabulary", r->path, i,
+                 ZERO_SHOWN_SHORT(text));
+    return ZERO_OK;
 }
 
 static zero_status take_merge(reader *r, const json_t *merge, size_t i, zero_tokenizer *tok)
@@ -207,18 +203,18 @@ static zero_status take_merge(reader *r, const json_t *merge, size_t i, zero_tok
     tok->joins_words = tok->joins_words || (*next == ' ' && end[-1] != ' ');
     tok->joins_lines = tok->joins_lines ||
                        (*next == '\n' && zero_ascii_class_of(end[-1]) == ZERO_ASCII_LETTER);
-    if (zero_merges_add(&tok->table, pair, (int32_t)i, token)) return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_FORMAT,
+    ZERO_FAIL_IF(
+        !zero_merges_add(&tok->table, pair, (int32_t)i, token), ZERO_ERR_FORMAT,
         "%.500s: \"merges\"[%zu] joins two tokens that an earlier merge already joins",
         r->path, i);
+    return ZERO_OK;
 }
 
 static zero_status take_merges(reader *r, zero_tokenizer *tok)
 {
     const size_t n = json_array_size(r->merges);
-    if (n >= INT32_MAX / 4)
-        return zero_fail(ZERO_ERR_FORMAT, "%.500s: %zu merges are too many", r->path, n);
+    ZERO_FAIL_IF(n >= INT32_MAX / 4, ZERO_ERR_FORMAT, "%.500s: %zu merges are too many",
+                 r->path, n);
     ZERO_TRY(zero_merges_init(&tok->table, (int32_t)n));
     ZERO_TRY(zero_new(&tok->merges, n, "merges"));
     for (size_t i = 0; i < n; i++)

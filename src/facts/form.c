@@ -113,8 +113,8 @@ static zero_status print_value(const printer *p, hole h)
     const int length = (int)(is_text ? fact.length : strlen(text));
     const int pad = abs(width) > length ? abs(width) - length : 0;
     char *whole = is_text && p->put ? strndup(fact.text, fact.length) : NULL;
-    if (is_text && p->put && !whole)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for %d bytes of text", length);
+    ZERO_FAIL_IF(is_text && p->put && !whole, ZERO_ERR_NOMEM,
+                 "no memory for %d bytes of text", length);
     fprintf(p->out, "%*s", width > 0 ? pad : 0, "");
     if (whole)
         p->put(whole, p->out);
@@ -263,7 +263,7 @@ static zero_status print_shaped(printer *p, bool is_shown, char how, hole size)
     FILE *out = p->out;
     if (is_shown && how == 'p') ZERO_TRY(find_width(p, size, &width));
     p->out = open_memstream(&text, &bytes);
-    if (!p->out) return zero_fail(ZERO_ERR_NOMEM, "no memory for lines of text");
+    ZERO_FAIL_IF(!p->out, ZERO_ERR_NOMEM, "no memory for lines of text");
     zero_status st = print_body(p, is_shown, &last);
     if (st == ZERO_OK && !is_word(last, "end", &rest))
         st = fail(p, p->at, "{wrap}, {pad} or {trim} has no {end}");
@@ -295,8 +295,9 @@ static zero_status bind(printer *p, hole h, zero_scope *names)
     json_t *all = names->node ? (json_t *)names->node : json_object();
     names->node = all;
     p->scope = names;
-    if (json_object_set_new(all, name, zero_fact_value(&fact)) == 0) return ZERO_OK;
-    return zero_fail(ZERO_ERR_NOMEM, "no memory for the name of a value");
+    ZERO_FAIL_IF(json_object_set_new(all, name, zero_fact_value(&fact)) != 0,
+                 ZERO_ERR_NOMEM, "no memory for the name of a value");
+    return ZERO_OK;
 }
 
 /* `names`: what {let} binds. */
@@ -387,7 +388,7 @@ zero_status zero_form_text(const char *forms, const char *section, const json_t 
     size_t n;
     *text = NULL;
     FILE *out = open_memstream(text, &n);
-    if (!out) return zero_fail(ZERO_ERR_NOMEM, "no memory for a text");
+    ZERO_FAIL_IF(!out, ZERO_ERR_NOMEM, "no memory for a text");
     zero_status st = zero_form_print(forms, section, tree, put, out);
     fclose(out);
     return st;

@@ -114,12 +114,12 @@ static zero_status choose_blocks(const char *directory, int *n)
     ZERO_TRY(zero_scratch_place_read(directory, &place));
     uint64_t blocks = place.bytes_free / 2 / ZERO_DISK_BLOCK;
     *n = blocks < ZERO_DISK_TRIAL_BLOCKS ? (int)blocks : ZERO_DISK_TRIAL_BLOCKS;
-    if (*n >= ZERO_DISK_LEAST_BLOCKS) return ZERO_OK;
-    return zero_fail(ZERO_ERR_ENV,
-                     "%s: %.1f MiB are free there: expected %.1f MiB or more for a trial, "
-                     "which takes at most half of them",
-                     directory, (double)place.bytes_free / 0x1p20,
-                     2.0 * ZERO_DISK_LEAST_BLOCKS * (double)ZERO_DISK_BLOCK / 0x1p20);
+    ZERO_FAIL_IF(*n < ZERO_DISK_LEAST_BLOCKS, ZERO_ERR_ENV,
+                 "%s: %.1f MiB are free there: expected %.1f MiB or more for a trial, "
+                 "which takes at most half of them",
+                 directory, (double)place.bytes_free / 0x1p20,
+                 2.0 * ZERO_DISK_LEAST_BLOCKS * (double)ZERO_DISK_BLOCK / 0x1p20);
+    return ZERO_OK;
 }
 
 /* Alternately, so that a burst of the disk or another program's load meets all alike. */

@@ -95,11 +95,11 @@ static zero_status check_header(const char *path, uint64_t file_bytes,
         path, PREFIX, header->bytes[PREFIX]);
     size_t last = header->len - 1;
     while (header->bytes[last] == ' ') last--;
-    if (header->bytes[last] == '}') return ZERO_OK;
-    return zero_fail(ZERO_ERR_FORMAT,
-                     "%s: at byte %zu: expected the } of the header and only spaces after "
-                     "it, found the byte 0x%02x",
-                     path, last, header->bytes[last]);
+    ZERO_FAIL_IF(header->bytes[last] != '}', ZERO_ERR_FORMAT,
+                 "%s: at byte %zu: expected the } of the header and only spaces after "
+                 "it, found the byte 0x%02x",
+                 path, last, header->bytes[last]);
+    return ZERO_OK;
 }
 
 /* ---- from JSON to a table ---- */

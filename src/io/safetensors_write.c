@@ -61,10 +61,10 @@ zero_status zero_safetensors_write_header(int n, zero_safetensors_entry *entries
     /* Padded, so that the data begins at a multiple of 8. */
     size_t len = json_dumpb(root, NULL, 0, JSON_COMPACT);
     size_t padded = zero_round_up_size(len, 8);
-    if (len == 0 || padded > ZERO_SAFETENSORS_HEADER)
-        return zero_fail(len == 0 ? ZERO_ERR_NOMEM : ZERO_ERR_INVALID,
-                         "a safetensors header takes %zu bytes: expected 1 to %d", len,
-                         ZERO_SAFETENSORS_HEADER);
+    ZERO_FAIL_IF(len == 0 || padded > ZERO_SAFETENSORS_HEADER,
+                 len == 0 ? ZERO_ERR_NOMEM : ZERO_ERR_INVALID,
+                 "a safetensors header takes %zu bytes: expected 1 to %d", len,
+                 ZERO_SAFETENSORS_HEADER);
     ZERO_TRY(zero_bytes_reserve(header, ZERO_SAFETENSORS_PREFIX + padded));
     unsigned char *to = header->bytes + header->len;
     for (int i = 0; i < ZERO_SAFETENSORS_PREFIX; i++)

@@ -56,12 +56,12 @@ static zero_status move(const zero_scratch *s, scratch_transfer *t)
     if (!t->is_write) {
         ZERO_TRY(name_block(t, zero_scratch_file_read(&s->file, b->at, t->data, b->bytes)));
         uint64_t found = XXH3_64bits(t->data, b->bytes);
-        if (found == b->checksum) return ZERO_OK;
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%s: block %d of the scratch file, %zu bytes at byte %" PRIu64
-                         ", has other contents than were written (XXH3-64 %016" PRIx64
-                         ", expected %016" PRIx64 "): the disk is faulty",
-                         s->file.directory, t->block, b->bytes, b->at, found, b->checksum);
+        ZERO_FAIL_IF(found != b->checksum, ZERO_ERR_FORMAT,
+                     "%s: block %d of the scratch file, %zu bytes at byte %" PRIu64
+                     ", has other contents than were written (XXH3-64 %016" PRIx64
+                     ", expected %016" PRIx64 "): the disk is faulty",
+                     s->file.directory, t->block, b->bytes, b->at, found, b->checksum);
+        return ZERO_OK;
     }
     t->checksum = XXH3_64bits(t->data, b->bytes);
     return name_block(t, zero_scratch_file_write(&s->file, b->at, t->data, b->bytes));
@@ -185,9 +185,9 @@ static zero_status enqueue(zero_scratch *s, const scratch_transfer *t, int *out)
     for (int i = s->depth - 1; i >= 0; i--)
         if (s->transfers[i].state == IS_FREE)
             free_one = i;
-        else if (s->transfers[i].block == t->block)
-            return zero_fail(ZERO_ERR_INVALID,
-                             "block %d of the scratch file is moving already", t->block);
+        else
+            ZERO_FAIL_IF(s->transfers[i].block == t->block, ZERO_ERR_INVALID,
+                         "block %d of the scratch file is moving already", t->block);
     ZERO_FAIL_IF(free_one < 0, ZERO_ERR_INVALID,
                  "%d transfers of the scratch file are in flight: expected fewer",
                  s->depth);

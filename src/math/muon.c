@@ -151,8 +151,9 @@ zero_status zero_muon_scale_read(const char *name, zero_muon_scale *scale)
     *scale = ZERO_MUON_RMS;
     if (!name || strcmp(name, zero_muon_scale_name_at(ZERO_MUON_RMS)) == 0) return ZERO_OK;
     *scale = ZERO_MUON_ORIGINAL;
-    if (strcmp(name, zero_muon_scale_name_at(ZERO_MUON_ORIGINAL)) == 0) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID, "muon_scale '%s': expected rms or original", name);
+    ZERO_FAIL_IF(strcmp(name, zero_muon_scale_name_at(ZERO_MUON_ORIGINAL)) != 0,
+                 ZERO_ERR_INVALID, "muon_scale '%s': expected rms or original", name);
+    return ZERO_OK;
 }
 
 void zero_muon_update(const zero_backend *backend, const zero_math *math,

@@ -16,9 +16,10 @@ static zero_status check_length(const char *where, const char *key, const char *
                                 size_t most)
 {
     char shown[ZERO_JSON_SHOWN];
-    if (strlen(text) <= most) return ZERO_OK;
-    return zero_fail(ZERO_ERR_FORMAT, "%.500s: %s: expected at most %zu bytes, found %zu",
-                     where, zero_json_shown(key, shown), most, strlen(text));
+    ZERO_FAIL_IF(strlen(text) > most, ZERO_ERR_FORMAT,
+                 "%.500s: %s: expected at most %zu bytes, found %zu", where,
+                 zero_json_shown(key, shown), most, strlen(text));
+    return ZERO_OK;
 }
 
 static zero_status check_member(const char *where, const json_t *object, const char *key,
@@ -92,9 +93,8 @@ static zero_status walk(const char *where, const char *inside, const json_t *obj
             {
                 char item[80];
                 snprintf(item, sizeof item, "%.40s %zu", key, i + 1);
-                if (!json_is_object(member))
-                    return zero_fail(ZERO_ERR_FORMAT, "%.500s: \"%s\": expected an object",
-                                     where, item);
+                ZERO_FAIL_IF(!json_is_object(member), ZERO_ERR_FORMAT,
+                             "%.500s: \"%s\": expected an object", where, item);
                 ZERO_TRY(walk(where, item, member, rest + 1, row));
             }
             continue;

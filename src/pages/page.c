@@ -11,7 +11,7 @@
 
 zero_status zero_page_form(const char *section, json_t *tree, FILE *out)
 {
-    if (!tree) return zero_fail(ZERO_ERR_NOMEM, "no memory for the page");
+    ZERO_FAIL_IF(!tree, ZERO_ERR_NOMEM, "no memory for the page");
     zero_status st = zero_print_form("page", section, tree, zero_escape, out);
     json_decref(tree);
     return st;

@@ -39,9 +39,8 @@ static zero_status read_steps(zero_run *run, const zero_metrics_file *file,
 {
     for (int c = 0; c < ZERO_STEP_COLUMNS; c++) {
         run->steps[c] = malloc((size_t)file->n * sizeof *run->steps[c]);
-        if (!run->steps[c])
-            return zero_fail(ZERO_ERR_NOMEM, "%.500s: no memory for %" PRId64 " steps",
-                             file->path, file->n);
+        ZERO_FAIL_IF(!run->steps[c], ZERO_ERR_NOMEM,
+                     "%.500s: no memory for %" PRId64 " steps", file->path, file->n);
     }
     *val_step = 0;
     for (int64_t i = 0; i < file->n; i++) {
@@ -135,9 +134,7 @@ static zero_status add_figures(zero_run *run, int64_t val_step)
     json_t *tree = run->tree, *more = json_object_get(tree, "more");
     ZERO_FREED double *room = malloc((size_t)run->n * sizeof *room);
     double exposed = 0.0, seconds = 0.0;
-    if (!room)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for %" PRId64 " steps of a run",
-                         run->n);
+    ZERO_FAIL_IF(!room, ZERO_ERR_NOMEM, "no memory for %" PRId64 " steps of a run", run->n);
     double rate = median_of(run, ZERO_STEP_RATE, room).median;
     zero_step_time time = median_of(run, ZERO_STEP_SECONDS, room);
     int64_t val_at = -1;

@@ -95,17 +95,14 @@ zero_status zero_study_measure(json_t *point, const zero_metrics_file *file, int
                                int64_t warm_up)
 {
     int64_t tokens = 0, ranks = zero_point_whole(point, "ranks");
-    if (!file->run || !file->final || file->n != steps)
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%s: expected a run of %" PRId64
-                         " steps with its last line, found %" PRId64 " steps and %s",
-                         file->path, steps, file->n,
-                         file->final ? "a last line" : "no last line");
+    ZERO_FAIL_IF(!file->run || !file->final || file->n != steps, ZERO_ERR_FORMAT,
+                 "%s: expected a run of %" PRId64
+                 " steps with its last line, found %" PRId64 " steps and %s",
+                 file->path, steps, file->n, file->final ? "a last line" : "no last line");
     ZERO_TRY(zero_expect(file->path, file->run, "run of a point"));
-    if (zero_point_whole(file->run, "ranks") != ranks)
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%s: expected a run of %" PRId64 " ranks, found %" PRId64,
-                         file->path, ranks, zero_point_whole(file->run, "ranks"));
+    ZERO_FAIL_IF(zero_point_whole(file->run, "ranks") != ranks, ZERO_ERR_FORMAT,
+                 "%s: expected a run of %" PRId64 " ranks, found %" PRId64, file->path,
+                 ranks, zero_point_whole(file->run, "ranks"));
     ZERO_FREED double *seconds = malloc(2 * (size_t)file->n * sizeof *seconds);
     double *shares = seconds + file->n;
     ZERO_TRY(zero_allocated(seconds, "%s: no memory for its steps", file->path));
@@ -215,8 +212,9 @@ zero_status zero_study_show(const json_t *study, bool has_plan, bool has_simulat
 {
     json_auto_t *tree = json_copy((json_t *)study);
     json_object_set_new(tree, "has_plan", json_boolean(has_plan));
-    if (json_object_set_new(tree, "has_simulation", json_boolean(has_simulation)) != 0)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for the table of a study");
+    ZERO_FAIL_IF(
+        json_object_set_new(tree, "has_simulation", json_boolean(has_simulation)) != 0,
+        ZERO_ERR_NOMEM, "no memory for the table of a study");
     return zero_print_form("study", "sweep", tree, zero_legible_print, out);
 }
 

@@ -93,10 +93,9 @@ static json_t *value_of(const char *field)
 
 static zero_status read_row(const reader *r, json_t *study)
 {
-    if (r->n_fields != r->n_names)
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%.500s, row %" PRId64 ": expected %d fields, found %d", r->path,
-                         r->row, r->n_names, r->n_fields);
+    ZERO_FAIL_IF(r->n_fields != r->n_names, ZERO_ERR_FORMAT,
+                 "%.500s, row %" PRId64 ": expected %d fields, found %d", r->path, r->row,
+                 r->n_names, r->n_fields);
     json_t *point = json_object();
     json_array_append_new(json_object_get(study, "points"), point);
     zero_spec_part column;
@@ -121,11 +120,11 @@ static zero_status read_row(const reader *r, json_t *study)
         }
     }
     const char *scaling = json_string_value(json_object_get(point, "scaling"));
-    if (!scaling || (strcmp(scaling, "weak") != 0 && strcmp(scaling, "strong") != 0))
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%.500s, row %" PRId64
-                         ": scaling: expected weak or strong, found %.60s",
-                         r->path, r->row, scaling ? scaling : "none");
+    ZERO_FAIL_IF(!scaling ||
+                     (strcmp(scaling, "weak") != 0 && strcmp(scaling, "strong") != 0),
+                 ZERO_ERR_FORMAT,
+                 "%.500s, row %" PRId64 ": scaling: expected weak or strong, found %.60s",
+                 r->path, r->row, scaling ? scaling : "none");
     json_object_set(study, "scaling", json_object_get(point, "scaling"));
     return ZERO_OK;
 }
@@ -134,9 +133,8 @@ static zero_status read_csv(const char *path, char *text, size_t len, json_t **s
 {
     reader r = {.path = path, .at = text};
     const char *nul = memchr(text, '\0', len);
-    if (nul)
-        return zero_fail(ZERO_ERR_FORMAT, "%.500s: expected text, found a NUL at byte %td",
-                         path, nul - text);
+    ZERO_FAIL_IF(nul, ZERO_ERR_FORMAT, "%.500s: expected text, found a NUL at byte %td",
+                 path, nul - text);
     ZERO_TRY(take_row(&r));
     memcpy(r.names, r.fields, sizeof r.names);
     r.n_names = r.n_fields;
@@ -157,14 +155,13 @@ static zero_status check(const char *path, const json_t *study, const char *row)
     const char *scaling = json_string_value(json_object_get(study, "scaling"));
     json_t *points = json_object_get(study, "points"), *point;
     size_t i, first = row[0] == 'r' ? 2 : 1; /* row 1 of CSV has the names */
-    if (strcmp(scaling, "weak") != 0 && strcmp(scaling, "strong") != 0)
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%.500s: \"scaling\": expected weak or strong, found %.60s", path,
-                         scaling);
-    if (json_array_size(points) == 0 || json_array_size(points) > ZERO_STUDY_POINTS)
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%.500s: expected a study of at most %d points, found %zu", path,
-                         ZERO_STUDY_POINTS, json_array_size(points));
+    ZERO_FAIL_IF(
+        strcmp(scaling, "weak") != 0 && strcmp(scaling, "strong") != 0, ZERO_ERR_FORMAT,
+        "%.500s: \"scaling\": expected weak or strong, found %.60s", path, scaling);
+    ZERO_FAIL_IF(
+        json_array_size(points) == 0 || json_array_size(points) > ZERO_STUDY_POINTS,
+        ZERO_ERR_FORMAT, "%.500s: expected a study of at most %d points, found %zu", path,
+        ZERO_STUDY_POINTS, json_array_size(points));
     json_array_foreach(points, i, point)
     {
         char where[600];
@@ -173,8 +170,9 @@ static zero_status check(const char *path, const json_t *study, const char *row)
         ZERO_TRY(zero_expect(where, point, "point"));
         if (zero_point_is(point, "measured"))
             ZERO_TRY(zero_expect(where, point, "measured point"));
-        else if (!zero_point_is(point, "missing") && !zero_point_is(point, "failed"))
-            return zero_fail(
+        else
+            ZERO_FAIL_IF(
+                !zero_point_is(point, "missing") && !zero_point_is(point, "failed"),
                 ZERO_ERR_FORMAT,
                 "%.500s: \"state\": expected measured, missing or failed, found %.60s",
                 where, json_string_value(json_object_get(point, "state")));
@@ -248,10 +246,9 @@ static zero_status make_report(const char *path, const char *file, const json_t 
     for (size_t i = 0; i < n; i++) {
         char words[ZERO_POINT_TEXT];
         json_array_append(list, sorted[i]);
-        if (i > 0 && compare_points(&sorted[i - 1], &sorted[i]) == 0)
-            return zero_fail(ZERO_ERR_FORMAT,
-                             "%.500s: expected each point once, found %s twice", path,
-                             zero_point_words(sorted[i], words));
+        ZERO_FAIL_IF(i > 0 && compare_points(&sorted[i - 1], &sorted[i]) == 0,
+                     ZERO_ERR_FORMAT, "%.500s: expected each point once, found %s twice",
+                     path, zero_point_words(sorted[i], words));
     }
     for (size_t i = 0; i < n; i++) {
         json_t *p = sorted[i], *memory = json_null();
@@ -313,14 +310,13 @@ zero_status zero_study_read(json_t **report, const char *path)
     ZERO_AT_END(zero_bytes_destroy) zero_bytes text = {0};
     bool is_whole = zero_path_look(path) == ZERO_PATH_OF_DIRECTORY;
     int n = snprintf(file, sizeof file, "%s%s", path, is_whole ? "/study.json" : "");
-    if (n >= (int)sizeof file)
-        return zero_fail(ZERO_ERR_IO, "%.100s...: the path is too long", path);
-    if (is_whole && zero_path_look(file) == ZERO_PATH_OF_NOTHING)
-        return zero_fail(
-            ZERO_ERR_IO,
-            "%.500s: expected the directory of a study, as zero sweep --out makes it, or "
-            "the metrics of a run, found a directory without study.json",
-            path);
+    ZERO_FAIL_IF(n >= (int)sizeof file, ZERO_ERR_IO, "%.100s...: the path is too long",
+                 path);
+    ZERO_FAIL_IF(
+        is_whole && zero_path_look(file) == ZERO_PATH_OF_NOTHING, ZERO_ERR_IO,
+        "%.500s: expected the directory of a study, as zero sweep --out makes it, or "
+        "the metrics of a run, found a directory without study.json",
+        path);
     ZERO_TRY(zero_bytes_read(&text, file));
     ZERO_TRY(zero_bytes_append(&text, "", 1));
     return read_text(path, file, &text, report);

@@ -243,12 +243,11 @@ static zero_status facts_of(const char *name, json_t **facts, const char **kind)
         name = figure;
     }
     json_t *data = zero_paper_data(name);
-    if (!data)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--paper %s: expected table1, table2, fig1, fig6 or fig7, whose "
-                         "numbers follow from formulas, or fig2, fig3, fig4, fig8, "
-                         "turing-nlg or trillion, which stand beside a model of time",
-                         name);
+    ZERO_FAIL_IF(!data, ZERO_ERR_INVALID,
+                 "--paper %s: expected table1, table2, fig1, fig6 or fig7, whose "
+                 "numbers follow from formulas, or fig2, fig3, fig4, fig8, "
+                 "turing-nlg or trillion, which stand beside a model of time",
+                 name);
     zero_status st = ZERO_OK;
     *facts = json_object();
     for (int k = 0; k < ZERO_COUNT(heads); k++) put_if_known(*facts, data, heads[k]);

@@ -133,10 +133,9 @@ static zero_status read_line(reader *r, char *line)
             name = zero_type_name(type);
             is_twice = r->machine.peak[type] > 0.0;
         }
-        if (is_twice)
-            return zero_fail(ZERO_ERR_INVALID,
-                             "%.300s:%d: \"%s\" stands twice; keep one of them", r->path,
-                             r->line, name);
+        ZERO_FAIL_IF(is_twice, ZERO_ERR_INVALID,
+                     "%.300s:%d: \"%s\" stands twice; keep one of them", r->path, r->line,
+                     name);
         r->has[i] = true;
         return store(r, &keys[i], type * sizeof r->machine.peak[0], rest);
     }
@@ -148,10 +147,9 @@ static zero_status read_line(reader *r, char *line)
 
 static zero_status check_bytes(const reader *r, const char *line, size_t length)
 {
-    if (length >= MOST_LINE)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "%.300s:%d: expected a line of at most %d characters, found %zu",
-                         r->path, r->line, MOST_LINE - 1, length);
+    ZERO_FAIL_IF(length >= MOST_LINE, ZERO_ERR_INVALID,
+                 "%.300s:%d: expected a line of at most %d characters, found %zu", r->path,
+                 r->line, MOST_LINE - 1, length);
     for (size_t i = 0; i < length; i++) {
         unsigned char c = (unsigned char)line[i];
         if (c >= ' ' && c < 0x7f) continue;
@@ -181,11 +179,10 @@ zero_status zero_machine_file_parse(const char *path, const char *text, size_t l
     }
     for (int i = 0; i < COUNT(keys); i++)
         if (!r.has[i] && i != DISK && !(missing && i == PEAK)) missing = keys[i].name;
-    if (missing)
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "%.300s:%d: the file ends, and \"%s\" is missing; every key but disk is needed",
-            r.path, r.line, missing);
+    ZERO_FAIL_IF(
+        missing, ZERO_ERR_INVALID,
+        "%.300s:%d: the file ends, and \"%s\" is missing; every key but disk is needed",
+        r.path, r.line, missing);
     *machine = r.machine;
     return ZERO_OK;
 }

@@ -75,8 +75,8 @@ static zero_status find_matches(merger *m, const zero_plan_entries *program, int
                 else
                     high = middle;
             }
-            if (!zero_grow(m->pairs, m->n_pairs, &m->capacity))
-                return zero_fail(ZERO_ERR_NOMEM, "no memory to merge programs");
+            ZERO_FAIL_IF(!zero_grow(m->pairs, m->n_pairs, &m->capacity), ZERO_ERR_NOMEM,
+                         "no memory to merge programs");
             m->pairs[m->n_pairs] = (pair){row, entry, chain > 0 ? tails[chain - 1] : -1};
             tails[chain] = m->n_pairs++;
             if (chain == n_tails) n_tails++;

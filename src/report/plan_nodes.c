@@ -86,23 +86,20 @@ zero_status zero_plan_nodes_make(const zero_plan_report *r, int n, const int *ra
                                  json_t **facts)
 {
     const int cores = ranks_of(r) * threads_of(r); /* of a node */
-    if (r->config.tp.ranks > 1 || zero_config_has_device(&r->config))
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--ranks-per-node with --%s: threads do not stand for ranks "
-                         "there; give one of them",
-                         r->config.tp.ranks > 1 ? "tp" : "device");
-    if (r->layout.size % r->layout.n_nodes != 0)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--ranks-per-node: %d ranks on %d nodes are not equally many on "
-                         "each; choose --ranks that --fake-nodes divides",
-                         r->layout.size, r->layout.n_nodes);
+    ZERO_FAIL_IF(r->config.tp.ranks > 1 || zero_config_has_device(&r->config),
+                 ZERO_ERR_INVALID,
+                 "--ranks-per-node with --%s: threads do not stand for ranks "
+                 "there; give one of them",
+                 r->config.tp.ranks > 1 ? "tp" : "device");
+    ZERO_FAIL_IF(r->layout.size % r->layout.n_nodes != 0, ZERO_ERR_INVALID,
+                 "--ranks-per-node: %d ranks on %d nodes are not equally many on "
+                 "each; choose --ranks that --fake-nodes divides",
+                 r->layout.size, r->layout.n_nodes);
     for (int i = 0; i < n; i++)
-        if (ranks[i] < 1 || cores % ranks[i] != 0)
-            return zero_fail(ZERO_ERR_INVALID,
-                             "--ranks-per-node %d: a node has %d cores (--ranks %d on %d "
-                             "nodes, --threads %d); choose numbers that divide them",
-                             ranks[i], cores, r->layout.size, r->layout.n_nodes,
-                             threads_of(r));
+        ZERO_FAIL_IF(ranks[i] < 1 || cores % ranks[i] != 0, ZERO_ERR_INVALID,
+                     "--ranks-per-node %d: a node has %d cores (--ranks %d on %d "
+                     "nodes, --threads %d); choose numbers that divide them",
+                     ranks[i], cores, r->layout.size, r->layout.n_nodes, threads_of(r));
     json_t *object = zero_plan_setup_facts(r), *rows = json_array();
     json_object_update_new(object, json_pack("{s:i, s:i, s:o}", "stage",
                                              zero_plan_stage_number(&r->stages[0]),

@@ -23,10 +23,9 @@ zero_status zero_simulation_report_run(zero_simulation_report *r)
 {
     for (int k = 0; k < r->plan.n; k++) {
         ZERO_TRY(zero_simulate(&r->plan.stages[k].schedule, &r->input, &r->results[k]));
-        if (!isfinite(r->results[k].step))
-            return zero_fail(ZERO_ERR_INVALID,
-                             "a simulated step has no finite time: give higher rates "
-                             "(--network, --node-network, --adapter, --disk, --flops)");
+        ZERO_FAIL_IF(!isfinite(r->results[k].step), ZERO_ERR_INVALID,
+                     "a simulated step has no finite time: give higher rates "
+                     "(--network, --node-network, --adapter, --disk, --flops)");
         r->input.span = NULL;
         r->input.flight = NULL;
     }

@@ -156,8 +156,7 @@ static zero_status begin(tracing *t)
     t->tp = zero_tp_ranks(&t->report->plan.config.tp);
     t->n_programs = ranks / t->tp;
     t->programs = calloc((size_t)t->n_programs, sizeof *t->programs);
-    if (!t->programs)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for a trace of %d ranks", ranks);
+    ZERO_FAIL_IF(!t->programs, ZERO_ERR_NOMEM, "no memory for a trace of %d ranks", ranks);
     for (int rank = 0; rank < ranks; rank++)
         if (is_traced(t, rank)) ZERO_TRY(compile_program(t, rank));
     const zero_layout *layout = &t->report->plan.layout;

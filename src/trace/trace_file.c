@@ -357,11 +357,11 @@ zero_status zero_trace_file_check(const zero_trace_counts *counts, const char *r
 {
     int64_t bytes = SPAN * counts->spans + WAIT * counts->waits + FLIGHT * counts->flights +
                     SAMPLE * counts->samples;
-    if (bytes <= ZERO_TRACE_MOST) return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_INVALID,
-        "--trace: the file would have about %" PRId64 " MiB, more than %" PRId64
-        ", with %" PRId64 " instructions and %" PRId64
-        " collectives of all its ranks and steps; %s",
-        bytes >> 20, ZERO_TRACE_MOST >> 20, counts->spans, counts->flights, remedy);
+    ZERO_FAIL_IF(bytes > ZERO_TRACE_MOST, ZERO_ERR_INVALID,
+                 "--trace: the file would have about %" PRId64 " MiB, more than %" PRId64
+                 ", with %" PRId64 " instructions and %" PRId64
+                 " collectives of all its ranks and steps; %s",
+                 bytes >> 20, ZERO_TRACE_MOST >> 20, counts->spans, counts->flights,
+                 remedy);
+    return ZERO_OK;
 }

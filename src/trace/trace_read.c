@@ -105,12 +105,12 @@ static zero_status order(zero_trace_reader *r)
         sort(rank->flights, rank->n_flights, sizeof *f, by_id);
         for (int64_t i = 1; i < rank->n_flights; i++) {
             f = &rank->flights[i];
-            if (f->step == f[-1].step && f->sequence == f[-1].sequence)
-                return zero_fail(ZERO_ERR_FORMAT,
-                                 "%.500s, line %" PRId64
-                                 ": rank %d: expected a step and sequence that no other "
-                                 "collective has, found those of line %" PRId64,
-                                 t->path, f->line, rank->rank, f[-1].line);
+            ZERO_FAIL_IF(f->step == f[-1].step && f->sequence == f[-1].sequence,
+                         ZERO_ERR_FORMAT,
+                         "%.500s, line %" PRId64
+                         ": rank %d: expected a step and sequence that no other "
+                         "collective has, found those of line %" PRId64,
+                         t->path, f->line, rank->rank, f[-1].line);
         }
         sort(rank->flights, rank->n_flights, sizeof *f, by_begin);
         sort(rank->samples, rank->n_samples, sizeof *rank->samples, sample_by_time);
@@ -127,13 +127,13 @@ static zero_status order(zero_trace_reader *r)
                 high = middle;
         }
         zero_traced_span *span = low > 0 ? &rank->spans[low - 1] : NULL;
-        if (!span || span->begin != wait->begin || span->end < wait->end ||
-            span->waited > 0)
-            return zero_fail(
-                ZERO_ERR_FORMAT,
-                "%.500s, line %" PRId64 ": rank %d: expected a wait at the beginning of an "
-                "instruction and within it, found one from %" PRId64 " to %" PRId64 " ns",
-                r->trace->path, wait->line, rank->rank, wait->begin, wait->end);
+        ZERO_FAIL_IF(
+            !span || span->begin != wait->begin || span->end < wait->end ||
+                span->waited > 0,
+            ZERO_ERR_FORMAT,
+            "%.500s, line %" PRId64 ": rank %d: expected a wait at the beginning of an "
+            "instruction and within it, found one from %" PRId64 " to %" PRId64 " ns",
+            r->trace->path, wait->line, rank->rank, wait->begin, wait->end);
         span->waited = wait->end - wait->begin;
     }
     sort(t->ranks, t->n_ranks, sizeof *t->ranks, rank_by_number);
@@ -185,10 +185,9 @@ static zero_status take_line(walk *w, const char *line, size_t len, bool is_whol
     }
     if (w->r.line > 2 && !w->has_comma)
         return expected(w, "] or a comma on the line before", line, len);
-    if (len > MOST_LINE)
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%s: expected an event of at most %d bytes, found %zu", w->r.where,
-                         MOST_LINE, len);
+    ZERO_FAIL_IF(len > MOST_LINE, ZERO_ERR_FORMAT,
+                 "%s: expected an event of at most %d bytes, found %zu", w->r.where,
+                 MOST_LINE, len);
     w->has_comma = len > 0 && line[len - 1] == ',';
     len -= w->has_comma;
     json_auto_t *event = NULL;
@@ -204,18 +203,17 @@ static zero_status take_lines(walk *w)
     const char *line;
     size_t len;
     bool is_whole;
-    if (!next_line(w, &line, &len, &is_whole))
-        return zero_fail(ZERO_ERR_FORMAT, "%.500s: expected a trace, found an empty file",
-                         w->r.trace->path);
+    ZERO_FAIL_IF(!next_line(w, &line, &len, &is_whole), ZERO_ERR_FORMAT,
+                 "%.500s: expected a trace, found an empty file", w->r.trace->path);
     if (len != 1 || *line != '[')
         return expected(w, "a line [, with which a trace of this program begins", line,
                         len);
     while (next_line(w, &line, &len, &is_whole))
         ZERO_TRY(take_line(w, line, len, is_whole));
     w->r.trace->is_cut = !w->is_closed;
-    if (w->r.has_head) return ZERO_OK;
-    return zero_fail(ZERO_ERR_FORMAT, "%.500s: expected events, found none",
-                     w->r.trace->path);
+    ZERO_FAIL_IF(!w->r.has_head, ZERO_ERR_FORMAT, "%.500s: expected events, found none",
+                 w->r.trace->path);
+    return ZERO_OK;
 }
 
 zero_status zero_traced_parse(zero_traced *trace, const char *path, const void *text,

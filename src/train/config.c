@@ -75,12 +75,12 @@ static zero_status work_out_batch(zero_config *c)
     }
     const int64_t M = c->global_batch / (c->plan.micro_batch * N);
     c->plan.accumulation = (int)M;
-    if (M <= ZERO_CONFIG_ACCUMULATION) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "--global-batch %" PRId64 " with --micro-batch %" PRId64
-                     " makes %" PRId64 " microbatches per rank and step, more than %" PRId64
-                     ": give a larger micro batch",
-                     c->global_batch, c->plan.micro_batch, M, ZERO_CONFIG_ACCUMULATION);
+    ZERO_FAIL_IF(M > ZERO_CONFIG_ACCUMULATION, ZERO_ERR_INVALID,
+                 "--global-batch %" PRId64 " with --micro-batch %" PRId64 " makes %" PRId64
+                 " microbatches per rank and step, more than %" PRId64
+                 ": give a larger micro batch",
+                 c->global_batch, c->plan.micro_batch, M, ZERO_CONFIG_ACCUMULATION);
+    return ZERO_OK;
 }
 
 static void take_default(int64_t *value, int64_t unset, int64_t standard)
@@ -129,13 +129,11 @@ static zero_status complete_numbers(zero_config *c)
     if (c->beta2 < 0.0) c->beta2 = rule->beta2;
     if (c->lr < 0.0) c->lr = r.lr * rule->rate;
     if (c->lr_min < 0.0) c->lr_min = c->lr / 10.0;
-    if (c->lr_min > c->lr)
-        return zero_fail(ZERO_ERR_INVALID, "--lr-min %g is above --lr %g", c->lr_min,
-                         c->lr);
-    if (c->warmup > c->steps)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--warmup %" PRId64 " is longer than the run of --steps %" PRId64,
-                         c->warmup, c->steps);
+    ZERO_FAIL_IF(c->lr_min > c->lr, ZERO_ERR_INVALID, "--lr-min %g is above --lr %g",
+                 c->lr_min, c->lr);
+    ZERO_FAIL_IF(c->warmup > c->steps, ZERO_ERR_INVALID,
+                 "--warmup %" PRId64 " is longer than the run of --steps %" PRId64,
+                 c->warmup, c->steps);
     return ZERO_OK;
 }
 
@@ -205,12 +203,11 @@ zero_status zero_config_take_shape(zero_config *c, const zero_shape *found, bool
     /* Tensors do not show heads. The preset's are taken only for a model of its
      * size. */
     bool is_preset = found->layers == preset.layers && found->hidden == preset.hidden;
-    if (found->heads <= 0 && c->shape.heads <= 0 && !is_preset)
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "--init-from %s: the number of heads is not known, without a config.json "
-            "beside the weights that says it (n_head): give --heads N, or --model NAME",
-            c->init_from);
+    ZERO_FAIL_IF(
+        found->heads <= 0 && c->shape.heads <= 0 && !is_preset, ZERO_ERR_INVALID,
+        "--init-from %s: the number of heads is not known, without a config.json "
+        "beside the weights that says it (n_head): give --heads N, or --model NAME",
+        c->init_from);
     if (is_open && found->heads > 0) {
         double n_params = (double)zero_shape_count(found);
         const char **model = &c->model;
@@ -290,18 +287,18 @@ zero_status zero_config_check_given(const zero_config *c)
 {
     const char *digest = c->expect_digest;
     zero_algorithm given;
-    if (digest && !(strlen(digest) == DIGEST_DIGITS &&
-                    strspn(digest, "0123456789abcdefABCDEF") == DIGEST_DIGITS))
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--expect-digest %.80s: expected %d hexadecimal digits, as a run "
-                         "prints them at its end",
-                         digest, DIGEST_DIGITS);
+    ZERO_FAIL_IF(digest && !(strlen(digest) == DIGEST_DIGITS &&
+                             strspn(digest, "0123456789abcdefABCDEF") == DIGEST_DIGITS),
+                 ZERO_ERR_INVALID,
+                 "--expect-digest %.80s: expected %d hexadecimal digits, as a run "
+                 "prints them at its end",
+                 digest, DIGEST_DIGITS);
     if (!c->plan.node_parameters) return ZERO_OK;
-    if (zero_stage_at(c->plan.stage)->parameters == ZERO_HOLD_WHOLE)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--node-parameters with --stage %d: below stage 3 parameters are "
-                         "not sharded; give --stage 3, or leave it out",
-                         c->plan.stage);
+    ZERO_FAIL_IF(zero_stage_at(c->plan.stage)->parameters == ZERO_HOLD_WHOLE,
+                 ZERO_ERR_INVALID,
+                 "--node-parameters with --stage %d: below stage 3 parameters are "
+                 "not sharded; give --stage 3, or leave it out",
+                 c->plan.stage);
     if (!zero_algorithm_find(c->collectives, &given) ||
         zero_algorithm_get(given)->works_in_window)
         return ZERO_OK;
@@ -340,11 +337,11 @@ zero_status zero_config_shape(const zero_config *c, int64_t data_vocab, zero_sha
     if (c->architecture) ZERO_TRY(zero_architecture_find(c->architecture, &s.kind));
     zero_shape_overlay(&s, &c->shape);
     if (c->tied) s.tied = strcmp(c->tied, "on") == 0;
-    if (c->tied && !s.tied && !(zero_shape_complete(&s).kind->has & ZERO_HAS_MORE))
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--tied off: the words of a %s's head are the embedding's; leave "
-                         "it out, or give another --architecture",
-                         zero_architecture_name(s.kind));
+    ZERO_FAIL_IF(c->tied && !s.tied && !(zero_shape_complete(&s).kind->has & ZERO_HAS_MORE),
+                 ZERO_ERR_INVALID,
+                 "--tied off: the words of a %s's head are the embedding's; leave "
+                 "it out, or give another --architecture",
+                 zero_architecture_name(s.kind));
     if (s.vocab == 0) s.vocab = data_vocab;
     s.dropout = (float)c->dropout;
     s.seed = c->seed;

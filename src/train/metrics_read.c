@@ -56,8 +56,8 @@ static zero_status take(reader *r, json_t *object, size_t at, size_t length)
     int64_t step;
     ZERO_TRY(zero_json_whole(r->where, object, "step", 1, MOST_STEPS, &step));
     forget_from(file, step);
-    if (!zero_grow(file->steps, file->n, &file->room))
-        return zero_fail(ZERO_ERR_NOMEM, "%s: no memory for its steps", r->where);
+    ZERO_FAIL_IF(!zero_grow(file->steps, file->n, &file->room), ZERO_ERR_NOMEM,
+                 "%s: no memory for its steps", r->where);
     file->steps[file->n++] = (zero_metrics_line){step, r->line, at, length};
     return ZERO_OK;
 }
