@@ -3,7 +3,6 @@
 #include "base/number.h"
 
 #include <signal.h>
-#include <stddef.h>
 #include <unistd.h>
 
 /* A shell gives a process that signal n has ended the exit code 128 + n. */

@@ -1,6 +1,5 @@
 #include "base/exact.h"
 
-#include "base/fail.h"
 #include "base/number.h"
 #include "base/type.h"
 #include "base/vector.h"

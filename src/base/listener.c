@@ -2,7 +2,6 @@
 
 #include <stdarg.h>
 
-#include "base/fail.h"
 #include "base/legible.h"
 
 void zero_listener_tell(const zero_listener *listener, const char *fmt, ...)

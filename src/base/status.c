@@ -1,6 +1,5 @@
 #include <stdarg.h>
 
-#include "base/fail.h"
 #include "base/legible.h"
 #include "base/utf8.h"
 

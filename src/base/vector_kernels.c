@@ -1,10 +1,6 @@
-#include "base/vector.h"
-
 #include "base/tree.h"
 #include "base/vector_exact.h"
-#include "base/vector_lanes.h"
 #include "base/vector_masks.h"
-#include "base/vector_normals.h"
 
 /* This file is compiled once per instruction set; the build names each table. */
 extern const zero_vector_kernels ZERO_KERNELS;

@@ -8,7 +8,6 @@
 #pragma once
 
 #include "base/vector.h"
-#include "base/vector_lanes.h"
 #include "base/vector_normals.h"
 
 #define ROUNDS        10

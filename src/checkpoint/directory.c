@@ -3,7 +3,6 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "base/grow.h"
 #include "checkpoint/list.h"
 #include "checkpoint/manifest.h"
 

@@ -24,7 +24,6 @@
  * gpt_neox}. */
 #pragma once
 
-#include "base/type.h"
 #include "data/tokenizer.h"
 #include "engine/sampling.h"
 #include "io/safetensors.h"

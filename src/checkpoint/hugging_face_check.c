@@ -1,9 +1,7 @@
 /* Compares what files hold with the model: their tensors, and the shape that they and a
  * config.json have. */
 
-#include "base/fail.h"
 #include "base/grow.h"
-#include "base/number.h"
 #include "base/text.h"
 #include "checkpoint/hugging_face.h"
 #include "io/json_input.h"

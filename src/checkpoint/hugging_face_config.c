@@ -4,9 +4,6 @@
  * "rope_parameters" and "dtype". Both are read. The old ones are written: 5 reads them,
  * too, and 4 would take its own theta where it knows none of the keys. */
 
-#include "base/fail.h"
-#include "base/grow.h"
-#include "base/number.h"
 #include "checkpoint/hugging_face.h"
 #include "io/json_input.h"
 

@@ -2,9 +2,6 @@
  * config.json, generation_config.json and tokenizer_config.json, written. */
 #include <ctype.h>
 
-#include "base/fail.h"
-#include "base/grow.h"
-#include "base/number.h"
 #include "checkpoint/hugging_face.h"
 
 /* Numbers have 15 digits, which any double keeps. */

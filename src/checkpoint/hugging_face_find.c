@@ -1,12 +1,9 @@
 /* The files of a model, by what a user names: a folder, a file, or a folder of the hub's
  * cache. */
 
-#include "base/fail.h"
 #include "base/grow.h"
-#include "base/number.h"
 #include "base/text.h"
 #include "checkpoint/hugging_face.h"
-#include "io/file.h"
 
 #define INDEX_END ".index.json"
 

@@ -1,10 +1,6 @@
 /* Files beside weights that no computation needs are kept as texts, by their names. */
 
-#include "base/fail.h"
-#include "base/grow.h"
-#include "base/number.h"
 #include "checkpoint/hugging_face.h"
-#include "io/file.h"
 #include "io/json_input.h"
 
 /* The tokenizer itself is a file of a checkpoint. */

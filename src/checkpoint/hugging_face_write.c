@@ -1,7 +1,4 @@
-
-#include "base/fail.h"
 #include "base/grow.h"
-#include "base/number.h"
 #include "checkpoint/hugging_face.h"
 #include "checkpoint/manifest.h"
 #include "data/tokenizer_file.h"

@@ -2,7 +2,6 @@
 
 #include "base/grow.h"
 #include "checkpoint/manifest.h"
-#include "io/file.h"
 
 #define TEMPORARY  ".tmp-"
 #define DELETED    ".del-"

@@ -1,13 +1,8 @@
 #include "checkpoint/manifest_fields.h"
 
-#include "base/fail.h"
 #include "base/grow.h"
-#include "base/number.h"
-#include "base/range.h"
-#include "base/type.h"
 #include "checkpoint/hugging_face.h"
 #include "io/json_input.h"
-#include "nn/shape.h"
 
 void zero_shard_name(int rank, int n_ranks, char name[64])
 {

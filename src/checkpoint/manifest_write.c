@@ -1,8 +1,5 @@
 #include "checkpoint/manifest_fields.h"
 
-#include "base/fail.h"
-#include "base/grow.h"
-#include "base/type.h"
 #include "nn/shape.h"
 
 /* Values are NULL without memory. */

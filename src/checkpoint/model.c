@@ -1,6 +1,5 @@
 #include "checkpoint/model.h"
 
-#include "base/grow.h"
 #include "checkpoint/hugging_face.h"
 
 zero_status zero_checkpoint_describe(const zero_checkpoint *c, zero_model *model)

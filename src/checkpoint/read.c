@@ -1,8 +1,6 @@
 #include "checkpoint/read.h"
 
-#include "base/fail.h"
 #include "base/grow.h"
-#include "base/number.h"
 #include "checkpoint/list.h"
 #include "data/tokenizer_file.h"
 

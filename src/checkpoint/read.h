@@ -14,7 +14,6 @@
  * through a tensor in its order, all parts in turn, reads each extent once. */
 #pragma once
 
-#include "base/range.h"
 #include "checkpoint/shard.h"
 #include "data/tokenizer.h"
 

@@ -17,7 +17,6 @@
 #include "checkpoint/manifest.h"
 #include "data/tokenizer.h"
 #include "engine/engine.h"
-#include "io/storage.h"
 
 /* Facts that the engine does not know. Pointers are borrowed; NULL means unknown. */
 typedef struct {

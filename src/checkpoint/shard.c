@@ -1,6 +1,5 @@
 #include "checkpoint/shard.h"
 
-#include "base/fail.h"
 #include "base/grow.h"
 
 /* ---- writing ---- */

@@ -2,11 +2,8 @@
  * are, and one of a published checkpoint, read and checked. Nothing here is collective. */
 #pragma once
 
-#include <stdatomic.h>
-
 #include "checkpoint/manifest.h"
 #include "io/safetensors.h"
-#include "io/storage.h"
 
 /* ---- writing ----
  *

@@ -23,7 +23,6 @@
 #pragma once
 
 #include "nn/share.h"
-#include "sharding/partition.h"
 #include "state/visit.h"
 
 #define ZERO_EXTENT_MAX  (INT64_C(1) << 20) /* elements, 4 MiB: read and checked at once */

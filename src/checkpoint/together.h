@@ -15,7 +15,6 @@
 #pragma once
 
 #include "checkpoint/read.h"
-#include "comm/comm.h"
 
 /* As zero_checkpoint_fetch(), by all ranks together. `mine` is the status of what this rank
  * has done before. Collective over `comm`, one verdict. */

@@ -1,12 +1,9 @@
 #include "cli/best.h"
 
-#include "base/fail.h"
 #include "base/grow.h"
-#include "base/number.h"
 #include "plan/pipeline.h"
 #include "report/json_put.h"
 #include "report/simulation_report.h"
-#include "report/text.h"
 #include "sharding/compile.h"
 
 #define ROWS      10

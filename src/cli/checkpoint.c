@@ -2,18 +2,13 @@
 #include "cli/options.h"
 
 #include "base/embedded.h"
-#include "base/fail.h"
 #include "base/legible.h"
-#include "base/number.h"
 #include "checkpoint/hugging_face.h"
 #include "checkpoint/list.h"
 #include "checkpoint/model.h"
-#include "checkpoint/read.h"
-#include "cli/command.h"
 #include "cli/overwriting.h"
 #include "facts/form.h"
 #include "io/json_input.h"
-#include "nn/shape.h"
 #include "report/text.h"
 
 extern const zero_embedded zero_cli_forms[];

@@ -1,7 +1,6 @@
 #include "cli/child.h"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <time.h>

@@ -4,11 +4,8 @@
 #include "cli/step_files.h"
 
 #include "base/embedded.h"
-#include "base/fail.h"
 #include "base/legible.h"
-#include "base/number.h"
 #include "facts/form.h"
-#include "io/file.h"
 #include "pages/run.h"
 #include "report/json_put.h"
 

@@ -1,6 +1,5 @@
 /* zero config: the configuration file of another program as one of zero's. */
 
-#include "base/fail.h"
 #include "base/legible.h"
 #include "cli/config_file.h"
 #include "cli/deepspeed.h"

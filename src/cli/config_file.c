@@ -1,6 +1,5 @@
 #include "cli/config_file.h"
 
-#include "base/fail.h"
 #include "io/bytes.h"
 #include "io/json_input.h"
 

@@ -1,8 +1,6 @@
 /* config_file.h - options from a JSON file. */
 #pragma once
 
-#include <jansson.h>
-
 #include "cli/command.h"
 
 /* Reads one JSON object; *file is the caller's. ZERO_ERR_INVALID if it cannot be read, has

@@ -1,6 +1,5 @@
 #include "cli/dataset.h"
 
-#include "base/fail.h"
 #include "base/memory_limit.h"
 #include "data/corpus_share.h"
 

@@ -3,7 +3,6 @@
 #include <ctype.h>
 
 #include "base/embedded.h"
-#include "base/fail.h"
 #include "facts/form.h"
 #include "io/json_input.h"
 #include "sharding/plan_input.h"

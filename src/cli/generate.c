@@ -1,23 +1,16 @@
 /* zero generate: text from a trained model. Every rank holds the model or its part of it,
  * and no training state; all compute the same text, and rank 0 prints it. */
 
-#include "base/fail.h"
 #include "base/hash.h"
+#include <xxhash.h>
+
 #include "base/legible.h"
-#include "base/number.h"
-#include "base/type.h"
-#include "checkpoint/hugging_face.h"
 #include "checkpoint/list.h"
 #include "checkpoint/load.h"
 #include "checkpoint/model.h"
-#include "checkpoint/read.h"
-#include "cli/importing.h"
-#include "cli/machine.h"
 #include "cli/prompts.h"
 #include "cli/session.h"
 #include "data/tokenizer_find.h"
-#include "io/file.h"
-#include "math/device.h"
 #include "report/print_text.h"
 
 typedef struct {

@@ -5,7 +5,6 @@
 #include <ctype.h>
 
 #include "base/embedded.h"
-#include "base/fail.h"
 #include "facts/form.h"
 #include "report/json_put.h"
 #include "train/config.h"

@@ -1,11 +1,11 @@
 #include "cli/importing.h"
 
-#include "base/fail.h"
 #include "base/hash.h"
+#include <xxhash.h>
+
 #include "checkpoint/hugging_face_copies.h"
 #include "checkpoint/list.h"
 #include "data/tokenizer_find.h"
-#include "nn/shape.h"
 
 /* Without a tokenizer beside the weights the user's word is all there is. Merges and
  * characters that are learnt now are never those of a model that exists; bytes are, if

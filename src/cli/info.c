@@ -1,17 +1,9 @@
 /* zero info: this build and this machine, and what options are by default. A tree says it
  * all; forms/info.txt is its text. */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
-#include <jansson.h>
 
 #include "base/clock.h"
 #include "base/embedded.h"
-#include "base/fail.h"
 #include "base/topology.h"
-#include "base/type.h"
 #include "cli/build.h"
 #include "cli/help.h"
 #include "comm/launch.h"
@@ -19,7 +11,6 @@
 #include "io/disk_trial.h"
 #include "io/scratch_place.h"
 #include "io/whole_file.h"
-#include "lists/algorithm.h"
 #include "math/backends.h"
 #include "math/blas.h"
 #include "math/device.h"

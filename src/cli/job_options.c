@@ -2,7 +2,6 @@
 
 #include <limits.h>
 
-#include "base/fail.h"
 #include "base/quantity.h"
 #include "sharding/stages.h"
 

@@ -3,11 +3,9 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "base/fail.h"
 #include "base/legible.h"
 #include "cli/lesson_plans.h"
 #include "cli/options.h"
-#include "course/answer.h"
 #include "course/answer_file.h"
 #include "course/hold.h"
 #include "io/file.h"

@@ -1,11 +1,9 @@
 #include "cli/lesson_plans.h"
 
-#include "base/fail.h"
 #include "cli/plan_options.h"
 #include "cli/words.h"
 #include "course/machine.h"
 #include "course/narrate.h"
-#include "report/plan_facts.h"
 #include "report/plan_program.h"
 
 /* The plan's text and its facts, with the members of its stage beside them, and the groups

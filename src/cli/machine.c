@@ -1,8 +1,5 @@
 #include "cli/machine.h"
 
-#include <stdatomic.h>
-
-#include "base/fail.h"
 #include "math/blas.h"
 #include "math/threads.h"
 

@@ -2,7 +2,6 @@
 #include <unistd.h>
 
 #include "base/ending.h"
-#include "base/fail.h"
 #include "cli/help.h"
 #include "cli/output.h"
 #include "comm/launch.h"

@@ -9,7 +9,6 @@
 
 #include <jansson.h>
 
-#include "base/fail.h"
 #include "base/field.h"
 
 typedef enum {

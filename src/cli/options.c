@@ -1,7 +1,6 @@
 #include "cli/options.h"
 
 #include "base/embedded.h"
-#include "base/fail.h"
 #include "base/legible.h"
 #include "cli/config_file.h"
 #include "cli/help.h"

@@ -12,8 +12,6 @@
  * here needs MPI. */
 #pragma once
 
-#include <jansson.h>
-
 #include "cli/command.h"
 
 #define ZERO_OPERANDS_MOST 64

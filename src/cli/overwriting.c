@@ -3,9 +3,7 @@
 #include <limits.h>
 #include <sys/stat.h>
 
-#include "base/fail.h"
 #include "data/corpus.h"
-#include "io/file.h"
 #include "io/file_list.h"
 
 typedef struct {

@@ -1,13 +1,11 @@
 /* zero plan: what a run would take, from the program that it would run. */
 #include "cli/best.h"
 
-#include "base/fail.h"
 #include "base/quantity.h"
 #include "cli/run_options.h"
 #include "comm/launch.h"
 #include "paper/paper.h"
 #include "report/json_put.h"
-#include "report/plan_facts.h"
 #include "report/plan_program.h"
 
 static const zero_option own[] = {

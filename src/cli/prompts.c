@@ -1,15 +1,7 @@
 #include "cli/prompts.h"
 
-#include "base/fail.h"
-#include "base/number.h"
-#include "base/type.h"
-#include "cli/machine.h"
 #include "data/stranger.h"
-#include "io/file.h"
 #include "math/backends.h"
-#include "nn/share.h"
-#include "sharding/plan_input.h"
-#include "sharding/stages.h"
 
 static const zero_option rows[] = {
 #include "cli/options/generate.rows"

@@ -3,7 +3,6 @@
  * and texts that came from outside as they are. */
 #include "cli/record.h"
 
-#include "base/fail.h"
 #include "base/legible.h"
 #include "cli/build.h"
 #include "cli/output.h"
@@ -12,12 +11,8 @@
 #include "engine/file_ledger.h"
 #include "math/backends.h"
 #include "math/blas.h"
-#include "nn/shape.h"
 #include "report/json_put.h"
 #include "report/text.h"
-#include "sharding/checks.h"
-#include "sharding/offload.h"
-#include "sharding/schedule_device.h"
 #include "sharding/schedule_exchange.h"
 #include "zero/version.h"
 

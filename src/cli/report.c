@@ -2,7 +2,6 @@
 #include "base/grow.h"
 #include "cli/options.h"
 
-#include "base/fail.h"
 #include "base/legible.h"
 #include "comm/launch.h"
 #include "io/file_list.h"

@@ -1,10 +1,7 @@
 #include "cli/saving.h"
 
-#include "base/fail.h"
 #include "base/legible.h"
-#include "base/number.h"
 #include "cli/record.h"
-#include "nn/shape.h"
 #include "train/learning_rate.h"
 
 static const char *saved_as(const json_t *options, const char *name, const char *absent)

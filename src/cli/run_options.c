@@ -1,14 +1,10 @@
 #include "cli/run_options.h"
 
 #include "base/hash.h"
-#include "base/type.h"
-#include "cli/machine.h"
+#include <xxhash.h>
+
 #include "facts/facts.h"
-#include "math/backends.h"
-#include "nn/share.h"
-#include "sharding/offload.h"
 #include "sharding/stages.h"
-#include "train/learning_rate.h"
 
 const zero_option zero_run_options[] = {
 #include "cli/options/train.rows"

@@ -1,10 +1,8 @@
 #include "cli/saving.h"
 
 #include "base/clock.h"
-#include "base/fail.h"
 #include "base/helper_thread.h"
 #include "base/legible.h"
-#include "base/number.h"
 #include "checkpoint/list.h"
 #include "checkpoint/load.h"
 #include "cli/output.h"

@@ -1,7 +1,5 @@
 #include "cli/session.h"
 
-#include <time.h>
-
 #include "base/clock.h"
 #include "base/memory_limit.h"
 #include "cli/overwriting.h"
@@ -15,8 +13,6 @@
 #include "comm/watch.h"
 #include "comm/wire.h"
 #include "math/backends.h"
-#include "math/device.h"
-#include "plan/plan.h"
 #include "report/advice.h"
 #include "report/plan_facts.h"
 #include "sharding/compile.h"

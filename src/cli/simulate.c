@@ -1,13 +1,11 @@
 /* zero simulate: a training step of all ranks over a network, without MPI. */
 #include "cli/simulate_options.h"
 
-#include "base/fail.h"
 #include "base/quantity.h"
 #include "cli/build.h"
 #include "cli/run_options.h"
 #include "cli/words.h"
 #include "comm/launch.h"
-#include "io/file.h"
 #include "report/plan_facts.h"
 #include "trace/chakra.h"
 

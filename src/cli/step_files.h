@@ -1,7 +1,6 @@
 /* step_files.h - one step file that is verified, or two that are compared. */
 #pragma once
 
-#include "cli/options.h"
 #include "cli/run_options.h"
 
 typedef struct {

@@ -4,7 +4,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/fail.h"
 #include "cli/child.h"
 #include "cli/sweep.h"
 #include "facts/facts.h"

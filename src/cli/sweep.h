@@ -3,7 +3,6 @@
 
 #include "cli/job_options.h"
 #include "cli/words.h"
-#include "io/storage.h"
 #include "pages/study.h"
 #include "sharding/stages.h"
 #include "simulation/simulate.h"

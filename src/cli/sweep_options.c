@@ -1,6 +1,5 @@
 #include "cli/sweep.h"
 
-#include "base/fail.h"
 #include "base/quantity.h"
 #include "cli/overwriting.h"
 #include "cli/run_options.h"

@@ -1,12 +1,10 @@
 #include "cli/sweep.h"
 
-#include "base/fail.h"
 #include "cli/build.h"
 #include "cli/run_options.h"
 #include "facts/facts.h"
 #include "io/json_input.h"
 #include "io/whole_file.h"
-#include "nn/shape.h"
 #include "report/simulation_report.h"
 #include "train/metrics.h"
 #include "zero/version.h"

@@ -2,9 +2,7 @@
 
 #include <limits.h>
 
-#include "base/fail.h"
 #include "base/legible.h"
-#include "base/number.h"
 #include "base/quantity.h"
 #include "cli/build.h"
 #include "comm/deliver.h"

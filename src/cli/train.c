@@ -7,8 +7,6 @@
 #include <strings.h>
 
 #include "base/clock.h"
-#include "base/fail.h"
-#include "base/type.h"
 #include "report/print_text.h"
 #include "train/learning_rate.h"
 #include "zero/version.h"

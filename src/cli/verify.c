@@ -1,10 +1,7 @@
 /* zero verify: a training step of any framework, computed again. */
 #include "cli/step_files.h"
 
-#include "base/embedded.h"
-#include "base/fail.h"
 #include "base/legible.h"
-#include "base/number.h"
 #include "cli/session.h"
 #include "facts/form.h"
 #include "report/json_put.h"

@@ -2,7 +2,6 @@
 
 #include <stdarg.h>
 
-#include "base/fail.h"
 #include "base/grow.h"
 
 zero_status zero_words_add(zero_words *words, const char *fmt, ...)

@@ -4,7 +4,6 @@
 #include "comm/control.h"
 #include "comm/family.h"
 #include "comm/mpi_error.h"
-#include "comm/sentence.h"
 #include "comm/wait.h"
 
 #define MAX_CLASSES 3 /* kinds of minority that an error lists */

@@ -17,8 +17,6 @@
  * traffic. The making of groups and windows is not compared. */
 #pragma once
 
-#include "base/fail.h"
-#include "comm/group.h"
 #include "comm/operation.h"
 
 /* Collective over comm. Does nothing on a group of one rank. ZERO_ERR_INVALID if comm

@@ -2,7 +2,6 @@
 
 #include "base/clock.h"
 #include "base/grow.h"
-#include "comm/comm.h"
 #include "comm/wait.h"
 
 /* ---- ping-pong ---- */

@@ -11,7 +11,6 @@
  * exactly. */
 #pragma once
 
-#include "base/fail.h"
 #include "comm/group.h"
 
 typedef struct {

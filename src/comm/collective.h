@@ -15,7 +15,6 @@
  * ZERO_ERR_STALLED, only an abort is left. */
 #pragma once
 
-#include "base/fail.h"
 #include "comm/group.h"
 #include "lists/algorithm.h"
 

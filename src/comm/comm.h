@@ -4,9 +4,7 @@
  * data. Every function here is collective and blocks, unless it says otherwise. */
 #pragma once
 
-#include "base/fail.h"
 #include "comm/control.h"
-#include "comm/group.h"
 
 /* All ranks of MPI_COMM_WORLD, as a group of our own. */
 ZERO_NODISCARD zero_status zero_comm_world(zero_comm *out);

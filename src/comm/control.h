@@ -6,7 +6,6 @@
  * ranks begin (check.h). */
 #pragma once
 
-#include "base/fail.h"
 #include "comm/group.h"
 
 /* One verdict for all ranks, for work where one rank can fail alone (memory, files). If any

@@ -8,7 +8,6 @@
 #include <mpi.h>
 #include <unistd.h>
 
-#include "base/fail.h"
 #include "base/helper_thread.h"
 #include "base/legible.h"
 #include "base/waiting.h"

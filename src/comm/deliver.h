@@ -1,7 +1,6 @@
 /* deliver.h - bytes of each rank that rank 0 takes, one rank after the other. */
 #pragma once
 
-#include "base/fail.h"
 #include "comm/group.h"
 
 #define ZERO_DELIVERED ((size_t)1 << 20) /* bytes of a message, at most */

@@ -11,12 +11,8 @@
  * signal, as they look only after that. */
 #pragma once
 
-#include <stdatomic.h>
-
-#include "base/fail.h"
 #include "comm/group.h"
 #include "comm/signal.h"
-#include "lists/copier.h"
 
 /* Begins a FETCH, STORE or MARK step, or a direct COPY or ADD of op->terms; its direction
  * has a free slot. The device's address is its own. */

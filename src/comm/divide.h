@@ -27,7 +27,6 @@
  * runs (check.h). */
 #pragma once
 
-#include "base/fail.h"
 #include "comm/group.h"
 
 /* Collective over `world`, and blocks; `tp`, `shard_ranks` and `pp` are the same on all

@@ -2,7 +2,6 @@
  * is a family of one. For the other files of comm/. */
 #pragma once
 
-#include "base/fail.h"
 #include "comm/group.h"
 
 /* The group that has what the family shares. */

@@ -4,7 +4,6 @@
 #include "comm/device.h"
 #include "comm/family.h"
 #include "comm/mpi_error.h"
-#include "comm/signal.h"
 #include "comm/spans.h"
 #include "comm/steps_run.h"
 #include "comm/thread.h"

@@ -4,8 +4,6 @@
  * For the other files of comm/. The caller holds the group's lock (thread.h). */
 #pragma once
 
-#include "base/fail.h"
-#include "comm/group.h"
 #include "comm/operation.h"
 
 /* Puts a collective whose buffers and sequence number are set in flight, and runs its first

@@ -9,11 +9,9 @@
 #include <pthread.h>
 
 #include "base/crowd.h"
-#include "base/tree.h"
 #include "lists/copier.h"
 #include "lists/member.h"
 #include "lists/peers.h"
-#include "lists/step.h"
 #include "zero/collective.h"
 
 #define ZERO_OPERATION_GROUP 64 /* bytes of a group's name, with the last 0 */

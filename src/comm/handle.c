@@ -1,6 +1,5 @@
 /* zero/comm.h: groups as programs hold them. */
 
-#include "base/fail.h"
 #include "base/grow.h"
 #include "comm/comm.h"
 #include "comm/mpi_error.h"

@@ -1,9 +1,6 @@
 #include "comm/heap.h"
 
-#include <stdatomic.h>
-
 #include "base/grow.h"
-#include "comm/comm.h"
 #include "comm/signal.h"
 #include "comm/thread.h"
 #include "comm/window.h"

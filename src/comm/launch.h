@@ -4,7 +4,6 @@
  * zero_comm_world(). */
 #pragma once
 
-#include "base/fail.h"
 #include "comm/deadline.h"
 #include "comm/group.h"
 

@@ -12,7 +12,6 @@
  * progress thread. */
 #pragma once
 
-#include "base/fail.h"
 #include "comm/group.h"
 
 /* ranks[size] = the groups of all ranks. Each stays where it is once it is used. Release

@@ -7,9 +7,6 @@
  * these messages. */
 #pragma once
 
-#include "base/fail.h"
-#include "base/tree.h"
-#include "comm/group.h"
 #include "comm/operation.h"
 
 /* spans[i] = the ranks' spans of index i, merged, in place, for i < n; the same on all

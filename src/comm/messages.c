@@ -1,7 +1,5 @@
 /* messages.c - exchanges and barriers of zero/collective.h: messages of MPI's own. */
-#include "base/fail.h"
 #include "base/grow.h"
-#include "base/number.h"
 #include "comm/comm.h"
 #include "comm/family.h"
 #include "comm/mpi_error.h"

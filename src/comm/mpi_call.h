@@ -2,7 +2,6 @@
  * them. */
 #pragma once
 
-#include "base/fail.h"
 #include "comm/group.h"
 
 /* Sets op->add to an MPI operation that adds 16-bit values; MPI_OP_NULL if op needs none.

@@ -1,12 +1,10 @@
 #include "comm/named.h"
 
-#include "base/fail.h"
 #include "base/grow.h"
 #include "comm/comm.h"
 #include "comm/launch.h"
 #include "comm/mpi_error.h"
 #include "comm/thread.h"
-#include "comm/wait.h"
 #include "comm/watch.h"
 #include "comm/works.h"
 

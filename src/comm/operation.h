@@ -7,8 +7,6 @@
 #pragma once
 
 #include "comm/group.h"
-#include "lists/member.h"
-#include "lists/spec.h"
 
 /* Small messages; their numbers continue those of zero_collective_kind. */
 typedef enum {

@@ -1,7 +1,5 @@
 #include "comm/signal.h"
 
-#include <stdatomic.h>
-
 #include "comm/group.h"
 
 typedef _Atomic uint64_t counter;

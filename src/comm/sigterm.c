@@ -1,6 +1,5 @@
 #include "comm/sigterm.h"
 
-#include "base/fail.h"
 #include <signal.h>
 
 #include "base/clock.h"

@@ -10,7 +10,6 @@
  * member (member.h). */
 #pragma once
 
-#include "base/fail.h"
 #include "comm/group.h"
 
 typedef struct {

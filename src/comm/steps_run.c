@@ -5,7 +5,6 @@
 #include "comm/local.h"
 #include "comm/mpi_call.h"
 #include "comm/mpi_error.h"
-#include "comm/signal.h"
 #include "lists/algorithm.h"
 
 /* Results of this size or more leave the caches anyway, so they are stored past them. */

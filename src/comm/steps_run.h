@@ -1,7 +1,6 @@
 /* steps_run.h - what the steps of a collective wait for, and what they do: for flight.c. */
 #pragma once
 
-#include "base/fail.h"
 #include "comm/group.h"
 
 /* After this much arithmetic, 0.1 ms or so, a poll returns to the caller. */

@@ -1,7 +1,6 @@
 #include "comm/thread.h"
 
 #include <sched.h>
-#include <stdatomic.h>
 #include <time.h>
 
 #include "base/clock.h"

@@ -12,7 +12,6 @@
  * owner is the one other thread that uses the group. */
 #pragma once
 
-#include "base/fail.h"
 #include "comm/group.h"
 
 /* Local. comm must not be moved in memory from now on. ZERO_ERR_INVALID unless 0 < period

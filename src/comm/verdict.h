@@ -7,7 +7,6 @@
 
 #include "comm/operation.h"
 #include "comm/sentence.h"
-#include "lists/member.h"
 
 typedef enum {
     ZERO_WATCH_SILENT, /* no answer */

@@ -5,10 +5,7 @@
  * processor, which ranks may share. For the other files of comm/. */
 #pragma once
 
-#include "comm/group.h"
-#include "comm/operation.h"
 #include "comm/verdict.h"
-#include "zero/status.h"
 
 /* What to wait for: that *done, which the poll sets, is true, or that the request or the
  * collective has ended, or that nothing is in flight on a group; a whole with its family. */

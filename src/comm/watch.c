@@ -1,7 +1,6 @@
 #include "comm/watch.h"
 
 #include "base/clock.h"
-#include "base/fail.h"
 #include "base/grow.h"
 #include "base/waiting.h"
 #include "comm/control.h"

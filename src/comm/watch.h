@@ -25,10 +25,7 @@
  * one rank, too. */
 #pragma once
 
-#include "comm/group.h"
-#include "comm/operation.h"
 #include "comm/verdict.h"
-#include "zero/status.h"
 
 /* Collective over comm, which must not be moved in memory from now on. Does nothing on a
  * group of one rank or if `seconds` is 0. ZERO_ERR_INVALID if it is negative, or comm is

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/grow.h"
-#include "base/number.h"
 #include "comm/control.h"
 #include "comm/deadline.h"
 #include "comm/family.h"

@@ -2,11 +2,8 @@
 
 #include "base/clock.h"
 #include "base/grow.h"
-#include "base/number.h"
-#include "comm/comm.h"
 #include "comm/mpi_error.h"
 #include "comm/wait.h"
-#include "lists/step.h"
 
 #define FAST   4e8                  /* bytes per second */
 #define LEAST  (INT64_C(60) << 10)  /* Open MPI's TCP sends up to 64 KiB without asking */

@@ -7,7 +7,6 @@
  * processes of one machine neither is faster: steps took 0.8 to 1.2 times as long. */
 #pragma once
 
-#include "base/fail.h"
 #include "comm/group.h"
 
 /* Tries the links and remembers them in comm->wire. The first rank of each node sends to the

@@ -1,9 +1,7 @@
 #include "comm/works.h"
 
 #include "base/clock.h"
-#include "base/fail.h"
 #include "base/grow.h"
-#include "base/number.h"
 #include "comm/collective.h"
 #include "comm/comm.h"
 #include "comm/family.h"
@@ -11,7 +9,6 @@
 #include "comm/heap.h"
 #include "comm/mpi_error.h"
 #include "comm/thread.h"
-#include "comm/wait.h"
 #include "comm/watch.h"
 #include "comm/wire.h"
 

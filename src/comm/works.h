@@ -2,11 +2,7 @@
  * of the same shape, and messages. For the other files of comm/. */
 #pragma once
 
-#include "base/fail.h"
-#include "comm/group.h"
-#include "comm/operation.h"
 #include "comm/wait.h"
-#include "zero/collective.h"
 
 struct zero_work {
     zero_comm *comm; /* borrowed */

@@ -2,7 +2,6 @@
 
 #include <strings.h>
 
-#include "base/fail.h"
 #include "base/legible.h"
 #include "course/hold.h"
 

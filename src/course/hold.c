@@ -1,6 +1,5 @@
 #include "course/hold.h"
 
-#include "base/fail.h"
 #include "base/legible.h"
 #include "course/narrate.h"
 #include "facts/facts.h"

@@ -3,7 +3,6 @@
 #include "base/embedded.h"
 #include "base/legible.h"
 #include "base/number.h"
-#include "course/exercise.h"
 #include "facts/form.h"
 #include "io/bytes.h"
 #include "io/whole_file.h"

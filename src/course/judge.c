@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/grow.h"
 #include "base/legible.h"
 #include "base/number.h"
 

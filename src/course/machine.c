@@ -1,8 +1,5 @@
 #include "course/machine.h"
 
-#include <pthread.h>
-
-#include "base/fail.h"
 #include "base/grow.h"
 #include "comm/divide.h"
 #include "comm/local.h"

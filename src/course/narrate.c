@@ -2,8 +2,6 @@
 
 #include "base/embedded.h"
 #include "facts/form.h"
-#include "sharding/ops.h"
-#include "sharding/schedule.h"
 
 extern const zero_embedded zero_narrate_texts[];
 

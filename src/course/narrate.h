@@ -6,7 +6,6 @@
 
 #include <jansson.h>
 
-#include "base/fail.h"
 #include "data/tokenizer.h"
 #include "nn/model.h"
 #include "state/told.h"

@@ -1,7 +1,8 @@
 #include "data/bpe.h"
 
-#include "base/grow.h"
 #include "base/hash.h"
+#include <xxhash.h>
+
 #include "data/cuts.h"
 #include "data/heap.h"
 #include "data/piece.h"

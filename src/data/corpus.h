@@ -16,7 +16,6 @@
 
 #include "base/listener.h"
 #include "data/stories.h"
-#include "data/tokenizer.h"
 #include "io/checksum.h"
 
 typedef struct {

@@ -6,7 +6,6 @@
 #pragma once
 
 #include "data/corpus.h"
-#include "io/bytes.h"
 
 /* Bytes of all tokens. */
 size_t zero_corpus_token_bytes(const zero_corpus *corpus);

@@ -1,6 +1,5 @@
 /* Sources of text: files, generated stories, the lesson, this program's own files. */
 
-#include "base/fail.h"
 #include "base/quantity.h"
 #include "data/encode.h"
 #include "data/opening.h"

@@ -1,8 +1,6 @@
 /* Token files, and the tokenizer that may lie beside them. */
 
-#include "base/fail.h"
 #include "data/opening.h"
-#include "io/file_list.h"
 
 /* files that are for training or for validation by their name.
  *

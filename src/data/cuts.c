@@ -3,7 +3,6 @@
 #include <stdatomic.h>
 
 #include "base/grow.h"
-#include "base/number.h"
 #include "data/ascii.h"
 #include "math/threads.h"
 

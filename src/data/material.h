@@ -4,7 +4,6 @@
 
 #include "base/listener.h"
 #include "data/tokens.h"
-#include "io/bytes.h"
 #include "io/file_list.h"
 
 /* The files of an option, all of one format. */

@@ -1,6 +1,5 @@
 #include "data/merging.h"
 
-#include "base/grow.h"
 #include "data/heap.h"
 
 /* Open addressing. */

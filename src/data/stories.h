@@ -23,7 +23,6 @@
 
 #include "data/stories_grammar.h"
 #include "data/tokenizer.h"
-#include "io/bytes.h"
 
 enum { ZERO_STORY_MAX = 4096 }; /* bytes; every story is shorter */
 

@@ -1,6 +1,5 @@
 #include "data/tokenizer.h"
 
-#include "base/fail.h"
 #include "base/grow.h"
 #include "data/piece.h"
 

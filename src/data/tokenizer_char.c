@@ -5,7 +5,6 @@
  * sorted(set(text)) in nanoGPT's data/shakespeare_char/prepare.py. Its tokenizer.json is
  * WordLevel, whose words are the characters. */
 
-#include "base/fail.h"
 #include "base/grow.h"
 #include "base/utf8.h"
 #include "data/tokenizer_json.h"

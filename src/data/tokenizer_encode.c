@@ -1,6 +1,7 @@
 /* Text to tokens: added tokens, normal forms, pieces, merges; and back. */
 
-#include "base/fail.h"
+#include <xxhash.h>
+
 #include "base/grow.h"
 #include "base/hash.h"
 #include "base/utf8.h"

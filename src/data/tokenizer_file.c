@@ -1,6 +1,5 @@
 #include "data/tokenizer_file.h"
 
-#include "base/fail.h"
 #include "base/grow.h"
 #include "data/alphabet.h"
 #include "data/tokenizer_json.h"

@@ -1,6 +1,5 @@
 /* GPT-2's two files, which become a tokenizer.json. */
 
-#include "base/fail.h"
 #include "data/tokenizer_json.h"
 #include "io/json_input.h"
 

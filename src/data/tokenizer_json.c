@@ -1,6 +1,5 @@
 #include "data/tokenizer_json.h"
 
-#include "base/fail.h"
 #include "base/grow.h"
 #include "base/utf8.h"
 #include "data/alphabet.h"

@@ -1,6 +1,5 @@
 /* The parts of a tokenizer.json around its model. */
 
-#include "base/fail.h"
 #include "base/number.h"
 #include "data/tokenizer_json.h"
 #include "io/json_input.h"

@@ -1,6 +1,5 @@
 /* Opening and closing an engine. */
 
-#include "base/fail.h"
 #include "base/grow.h"
 #include "comm/divide.h"
 #include "comm/mpi_error.h"

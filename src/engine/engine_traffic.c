@@ -1,7 +1,6 @@
 /* The ledger of collectives: bytes and messages of all programs walked, planned and
  * measured. */
 #include "engine/engine.h"
-#include "sharding/checks.h"
 #include "sharding/schedule_exchange.h"
 
 zero_traffic zero_engine_planned_traffic(const zero_engine *e, zero_op op)

@@ -8,8 +8,6 @@
  * longer one every token moves down by one position with each token that is added: it is
  * computed whole then, each time. */
 
-#include "base/fail.h"
-#include "base/number.h"
 #include "engine/engine.h"
 
 /* Texts that are generated at one time. */

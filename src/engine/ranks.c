@@ -2,7 +2,6 @@
 
 #include "base/grow.h"
 #include "sharding/schedule_peers.h"
-#include "sharding/work.h"
 
 /* The groups in which ranks exchange data, each once. */
 static const zero_family_part exchanging[] = {ZERO_SHARD_GROUP, ZERO_REPLICA_GROUP,

@@ -1,7 +1,4 @@
-#include "engine/walk.h"
-
 #include "base/clock.h"
-#include "base/fail.h"
 #include "comm/watch.h"
 #include "engine/tell.h"
 #include "math/threads.h"

@@ -15,7 +15,6 @@
  * JOINs. No JOIN is in flight where it begins, so all ranks of the group begin their
  * collectives in the same order. */
 
-#include "base/fail.h"
 #include "engine/walk.h"
 #include "sharding/schedule_exchange.h"
 

@@ -11,9 +11,7 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "base/range.h"
 #include "engine/walk.h"
-#include "sharding/offload.h"
 #include "state/host_copies.h"
 
 /* ---- transfers ---- */

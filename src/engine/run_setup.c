@@ -1,8 +1,6 @@
 #include "engine/walk.h"
 
-#include "base/fail.h"
 #include "base/grow.h"
-#include "base/number.h"
 #include "comm/divide.h"
 #include "comm/launch.h"
 #include "comm/watch.h"

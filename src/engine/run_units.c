@@ -1,6 +1,5 @@
 /* LOAD, FORWARD, RECOMPUTE, BACKWARD and LOSS: a microbatch and the model's units. */
 
-#include "base/fail.h"
 #include "engine/walk.h"
 #include "sharding/work.h"
 

@@ -1,11 +1,8 @@
 /* ROUND and ACCUMULATE, which make a step's gradient; LOSS, NORM, OVERFLOW and UPDATE,
  * which end the step. */
 
-#include "base/fail.h"
-#include "base/range.h"
 #include "engine/walk.h"
 #include "nn/share.h"
-#include "sharding/checks.h"
 #include "sharding/schedule_device.h"
 #include "sharding/update.h"
 #include "state/host_copies.h"

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "engine/walk.h"
-#include "state/told.h"
 
 /* *list[instructions of a step] = room for events on at most ZERO_TOLD_RANKS ranks, with
  * what is known before. The caller's (free()). ZERO_ERR_NOMEM. */

@@ -10,7 +10,6 @@
 #pragma once
 
 #include "engine/origin.h"
-#include "state/runner.h"
 #include "zero/train.h"
 
 typedef struct {

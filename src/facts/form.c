@@ -2,7 +2,6 @@
 
 #include <ctype.h>
 
-#include "base/fail.h"
 #include "base/number.h"
 
 #define FIELD_BYTES 1024

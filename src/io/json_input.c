@@ -2,7 +2,6 @@
 
 #include <stdarg.h>
 
-#include "base/grow.h"
 #include "base/legible.h"
 #include "base/utf8.h"
 #include "io/bytes.h"

@@ -1,8 +1,6 @@
 /* Members of JSON objects by key (json_input.h). */
 #include "io/json_input.h"
 
-#include "base/fail.h"
-
 static const char *type_name(const json_t *value)
 {
     switch (json_typeof(value)) {

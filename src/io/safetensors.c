@@ -1,6 +1,5 @@
 #include "io/safetensors.h"
 
-#include "base/fail.h"
 #include "base/grow.h"
 #include "base/legible.h"
 #include "base/number.h"

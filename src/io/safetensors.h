@@ -13,7 +13,6 @@
 
 #include <jansson.h>
 
-#include "base/fail.h"
 #include "io/bytes.h"
 
 #define ZERO_SAFETENSORS_HEADER 100000000 /* bytes, at most */

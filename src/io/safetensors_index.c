@@ -1,6 +1,5 @@
 /* Tensors in several files, and the index that says which file has which. */
 
-#include "base/fail.h"
 #include "base/grow.h"
 #include "io/json_input.h"
 #include "io/safetensors.h"

@@ -1,7 +1,6 @@
 /* zero_safetensors_write_header(): from tensors to the header of their file. */
 #include "io/safetensors.h"
 
-#include "base/fail.h"
 #include "base/number.h"
 #include "io/json_input.h"
 

@@ -6,7 +6,6 @@
 
 #include <linux/magic.h>
 
-#include "base/grow.h"
 #include "base/number.h"
 #include "io/system_call.h"
 #include "io/write_back.h"

@@ -4,7 +4,6 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "base/grow.h"
 #include "base/number.h"
 #include "io/system_call.h"
 #include "io/write_back.h"

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "base/fail.h"
 #include "base/waiting.h"
 
 /* Bytes that one call moves at most. A disk that needs minutes for them has stopped. */

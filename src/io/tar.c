@@ -1,7 +1,5 @@
 #include "io/tar.h"
 
-#include "base/fail.h"
-
 #define BLOCK 512
 #define LIMIT ((size_t)8 << 30) /* bytes of a file: eleven octal digits */
 

@@ -1,6 +1,5 @@
 #include "lists/algorithm.h"
 
-#include "base/grow.h"
 #include "lists/device_steps.h"
 #include "lists/mirror.h"
 

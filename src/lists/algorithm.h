@@ -10,8 +10,6 @@
  * read and write buffers of other ranks on the node (window.h). */
 #pragma once
 
-#include "lists/algorithm_list.h"
-#include "lists/spec.h"
 #include "lists/step.h"
 
 typedef struct {

@@ -1,7 +1,6 @@
 /* hier.h - shared by the files of the two-level algorithm (hier.c tells how it works). */
 #pragma once
 
-#include "base/tree.h"
 #include "lists/step.h"
 
 /* Chunks received at once, if staging suffices; bridged: half as many. */

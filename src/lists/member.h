@@ -19,7 +19,6 @@
  *            j = 1   6   7     replica groups:    0,4   1,5   2,6   3,7 */
 #pragma once
 
-#include "base/fail.h"
 #include "lists/layout.h"
 
 typedef enum {

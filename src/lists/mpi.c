@@ -8,8 +8,6 @@
  *     staging    packed pieces [pieces][chunk] | the sum of this rank's piece [chunk] */
 #include "lists/algorithm.h"
 
-#include "base/fail.h"
-
 #define MAX_CHUNK ((int64_t)1 << 28) /* elements: MPI counts are ints, and count bytes */
 
 static int64_t chunk(const zero_collective_spec *spec, const zero_layout *layout)

@@ -1,6 +1,5 @@
 #include "lists/spec.h"
 
-#include "base/fail.h"
 #include "base/number.h"
 
 #define MAX_CHUNK    ((int64_t)1 << 28) /* elements: messages of 1 GiB */

@@ -21,7 +21,6 @@
  * `in`: its bits are those of the piece that a reduce-scatter would give the root. */
 #pragma once
 
-#include "base/fail.h"
 #include "base/half.h"
 #include "base/reduction.h"
 #include "lists/algorithm_list.h"

@@ -20,7 +20,6 @@
 #pragma once
 
 #include "base/number.h"
-#include "base/tree.h"
 #include "lists/spec.h"
 
 typedef enum {

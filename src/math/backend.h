@@ -22,14 +22,11 @@
 #pragma once
 
 #include "base/exact.h"
-#include "base/fail.h"
 #include "base/number.h"
-#include "base/rng.h"
 #include "base/type.h"
 #include "math/bits.h"
 #include "math/memory.h"
 #include "math/operations.h"
-#include "zero/math.h"
 
 #define ZERO_MATH_STATE 4
 

@@ -5,7 +5,6 @@
 #include <time.h>
 
 #include "base/cpu_level.h"
-#include "math/cpu_packed.h"
 #include "math/cpu_row.h"
 #include "math/team.h"
 

@@ -5,7 +5,6 @@
 #pragma once
 
 #include "base/elementary.h"
-#include "base/number.h"
 #include "base/stream.h"
 #include "base/vector_lanes.h"
 #include "math/backend.h"

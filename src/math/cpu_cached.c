@@ -3,8 +3,6 @@
  * registers. Threads have heads of texts. */
 #include "math/cpu.h"
 
-#include "base/fail.h"
-#include "base/type.h"
 #include "math/cpu_state.h"
 #include "math/team.h"
 

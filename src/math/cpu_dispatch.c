@@ -1,7 +1,6 @@
 /* cpu_dispatch.c - the kernels of cpu_kernels.c by level. */
 
 #include "base/cpu_level.h"
-#include "base/number.h"
 #include "math/cpu_kernels.h"
 
 extern const zero_cpu_kernels zero_cpu_kernels_base;

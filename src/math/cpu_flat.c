@@ -3,11 +3,7 @@
  * pieces. */
 #include "math/cpu.h"
 
-#include "base/fail.h"
 #include "base/stream.h"
-#include "base/tree.h"
-#include "base/type.h"
-#include "base/vector.h"
 #include "math/cpu_state.h"
 #include "math/team.h"
 

@@ -1,9 +1,7 @@
 #include "math/cpu.h"
 
-#include "base/type.h"
 #include "math/blas.h"
 #include "math/cpu_few.h"
-#include "math/cpu_packed.h"
 #include "math/cpu_slices.h"
 #include "math/cpu_state.h"
 #include "math/team.h"

@@ -11,7 +11,6 @@
  * alone. */
 #pragma once
 
-#include "math/cpu_scores.h"
 #include "math/cpu_state.h"
 
 /* Queries of a block, at most: backward holds the scores of one. */

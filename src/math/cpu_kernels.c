@@ -1,11 +1,7 @@
 #include "math/cpu_kernels.h"
 
-#include "base/elementary.h"
 #include "math/cpu_adamw.h"
-#include "math/cpu_exponential.h"
-#include "math/cpu_rows.h"
 #include "math/cpu_softmax.h"
-#include "math/cpu_sums.h"
 #include "math/cpu_turn.h"
 
 /* This file is compiled once per instruction set; the build names each table. */

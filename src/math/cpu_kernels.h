@@ -7,7 +7,6 @@
  * inputs unless said. */
 #pragma once
 
-#include "base/number.h"
 #include "math/backend.h"
 #include "math/cpu_scores.h"
 

@@ -11,9 +11,6 @@
 #include "math/cpu.h"
 
 #include "base/elementary.h"
-#include "base/fail.h"
-#include "base/number.h"
-#include "base/tree.h"
 #include "math/cpu_state.h"
 #include "math/team.h"
 

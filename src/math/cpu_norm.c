@@ -2,8 +2,6 @@
  * widened one by one into the scratch, after gain and bias. */
 #include "math/cpu.h"
 
-#include "base/fail.h"
-#include "base/type.h"
 #include "math/cpu_row.h"
 #include "math/team.h"
 

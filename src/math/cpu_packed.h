@@ -22,7 +22,6 @@
  * 34(3), 2008. */
 #pragma once
 
-#include "base/number.h"
 #include "math/backend.h"
 
 /* One factor as stored. */

@@ -2,9 +2,7 @@
  * it. */
 
 #include "base/cpu_level.h"
-#include "base/number.h"
 #include "math/blas.h"
-#include "math/cpu_bgemm.h"
 #include "math/cpu_panel.h"
 
 extern const zero_panel_kernels zero_cpu_panel_base;

@@ -3,8 +3,6 @@
  * is compiled once per instruction set. */
 #pragma once
 
-#include "base/type.h"
-#include "base/vector_lanes.h"
 #include "math/cpu_rows.h"
 #include "math/cpu_scores.h"
 

@@ -8,9 +8,7 @@
  * vector width nor a cut shows in the bits, nor the number of rows. */
 #pragma once
 
-#include "base/number.h"
 #include "base/type.h"
-#include "base/vector_lanes.h"
 #include "math/cpu_sums.h"
 
 #define TOGETHER 4   /* rows that meet in registers */

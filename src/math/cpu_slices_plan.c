@@ -1,6 +1,5 @@
 /* cpu_slices_plan.c - how a product in slices fits the scratch. */
 
-#include "base/tree.h"
 #include "math/cpu_slices.h"
 #include "math/slices.h"
 

@@ -7,10 +7,8 @@
 #pragma once
 
 #include "base/elementary.h"
-#include "base/number.h"
 #include "math/cpu_exponential.h"
 #include "math/cpu_pieces.h"
-#include "math/cpu_scores.h"
 
 #define LANES  16
 #define SCORES 1024                /* summed in single precision at a time */

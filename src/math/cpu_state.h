@@ -2,7 +2,6 @@
  * and how much it does between two polls. */
 #pragma once
 
-#include "base/number.h"
 #include "math/cpu_kernels.h"
 #include "math/cpu_panel.h"
 

@@ -3,8 +3,6 @@
  * are a pass of their own, in which threads have channels. */
 #include "math/cpu.h"
 
-#include "base/fail.h"
-#include "base/type.h"
 #include "math/cpu_row.h"
 #include "math/team.h"
 

@@ -1,7 +1,5 @@
 #include "math/meet.h"
 
-#include <stdbool.h>
-
 #include "base/clock.h"
 
 #define LOOKS    200    /* before the first yield: 5 to 10 us */

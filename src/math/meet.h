@@ -11,7 +11,6 @@
 #pragma once
 
 #include <pthread.h>
-#include <stdatomic.h>
 
 #include "base/crowd.h"
 

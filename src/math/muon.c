@@ -12,9 +12,6 @@
  * section 2.2. */
 #include "math/rules.h"
 
-#include "base/fail.h"
-#include "base/half.h"
-#include "base/number.h"
 #include "math/team.h"
 
 enum { ITERATIONS = 5, GRANULE = 4096 };

@@ -1,6 +1,5 @@
 /* naive_attention.c - attention one query at a time: scores, softmax, dropout, weighted
  * sum. */
-#include "base/fail.h"
 
 #include "math/naive.h"
 

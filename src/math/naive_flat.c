@@ -3,7 +3,6 @@
 
 #include "base/elementary.h"
 #include "base/half.h"
-#include "base/tree.h"
 #include "math/naive.h"
 
 float zero_naive_get(zero_type type, const void *x, int64_t i)

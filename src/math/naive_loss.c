@@ -1,7 +1,6 @@
 /* naive_loss.c - the oracle's loss over a vocabulary in slices: sums and exponentials in
  * double, of the numbers that ranks exchange. */
 
-#include "base/tree.h"
 #include "math/naive.h"
 
 /* Slice s of row r: sets its largest logit and its sum; logits become exponentials. */

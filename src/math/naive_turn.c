@@ -1,6 +1,5 @@
 /* naive_turn.c - rotary positions, and the norm of each head before them, as their
  * definition says. */
-#include "base/fail.h"
 
 #include "math/naive.h"
 

@@ -1,12 +1,8 @@
 #include "math/peak.h"
 
-#include <math.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
-#include "base/fail.h"
 #include "math/cpu_panel.h"
 #include "math/threads.h"
 

@@ -4,8 +4,6 @@
  * much is left to gain, on any machine. */
 #pragma once
 
-#include <stddef.h>
-
 #include "zero/status.h"
 #include "zero/type.h"
 

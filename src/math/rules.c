@@ -1,8 +1,5 @@
 #include "math/rules.h"
 
-#include "base/fail.h"
-#include "base/half.h"
-#include "base/number.h"
 #include "math/team.h"
 
 /* Chen et al. 2023, arXiv:2302.06675, algorithm 2. */

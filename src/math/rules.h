@@ -5,8 +5,6 @@
  * optimizer read it. A new optimizer is a loop and its row in rules.c. */
 #pragma once
 
-#include <math.h>
-
 #include "math/backend.h"
 #include "zero/model.h"
 

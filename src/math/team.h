@@ -15,7 +15,6 @@
 
 #include <stdatomic.h>
 
-#include "base/number.h"
 #include "math/backend.h"
 
 /* Whether this build has threads. */

@@ -2,7 +2,6 @@
  * rank's share: for the unit (block.c) and its passes (block_pass.c). */
 #pragma once
 
-#include "base/number.h"
 #include "nn/layers.h"
 #include "nn/shape.h"
 #include "nn/share.h"

@@ -1,6 +1,4 @@
 /* block_pass.c - a block forward and back, layer by layer: whole, or a part of a pass. */
-#include "base/tree.h"
-#include "math/backends.h"
 #include "nn/block.h"
 
 /* ---- a call ---- */

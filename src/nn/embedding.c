@@ -3,7 +3,6 @@
  *
  * A shared model deals the words to the ranks: each looks up its own words and gives zeros
  * for the others, so the sum is the whole look-up. */
-#include "base/fail.h"
 #include "nn/shape.h"
 #include "nn/share.h"
 #include "zero/layers.h"

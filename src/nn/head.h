@@ -2,7 +2,6 @@
  * whole calls (head.c) use, too. */
 #pragma once
 
-#include "base/number.h"
 #include "nn/shape.h"
 #include "zero/layers.h"
 

@@ -15,11 +15,8 @@
  * d(normed) is a sum over the vocabulary: a tree over its slices, which may have different
  * lengths, so each of this rank's slices is a product of its own. */
 
-#include "base/number.h"
-#include "base/tree.h"
 #include "nn/head.h"
 #include "nn/share.h"
-#include "zero/layers.h"
 
 enum { SOFTMAX, GRADIENT, WORDS, CHUNK_PARTS }; /* of a chunk, in backward */
 enum { LOGITS, TAKE };                          /* generate */

@@ -1,7 +1,6 @@
 /* model_build.c - what an architecture's rows say of a shape: how many parameters, and its
  * model. */
 
-#include "base/fail.h"
 #include "base/grow.h"
 #include "nn/shape.h"
 

@@ -2,9 +2,7 @@
  * them. */
 #include "nn/model.h"
 
-#include "base/fail.h"
 #include "base/grow.h"
-#include "base/number.h"
 #include "base/utf8.h"
 
 static const int64_t most_params = INT64_C(1) << 62;

@@ -1,5 +1,3 @@
-
-#include "base/fail.h"
 #include "io/json_input.h"
 #include "nn/shape.h"
 

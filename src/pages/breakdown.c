@@ -1,9 +1,7 @@
 #include "pages/breakdown.h"
 
-#include "base/fail.h"
 #include "base/grow.h"
 #include "base/legible.h"
-#include "base/number.h"
 #include "pages/forms.h"
 #include "train/metrics.h"
 

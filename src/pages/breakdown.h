@@ -11,8 +11,6 @@
  *     latest        those with the longest delays, the longest first */
 #pragma once
 
-#include <jansson.h>
-
 #include "trace/trace_read.h"
 
 /* A new tree. ZERO_ERR_NOMEM. */

@@ -1,7 +1,6 @@
 #include "pages/expect.h"
 
 #include "base/embedded.h"
-#include "base/fail.h"
 #include "facts/facts.h"
 
 extern const zero_embedded zero_page_forms[];

@@ -1,6 +1,5 @@
 #include "pages/page.h"
 
-#include "base/fail.h"
 #include "base/legible.h"
 #include "pages/escape.h"
 #include "pages/forms.h"

@@ -4,11 +4,9 @@
  * lost. Tokens per second also have the median and the quartiles of every 20 steps, so that
  * a disturbed machine is seen. */
 
-#include "base/number.h"
 #include "pages/page_parts.h"
 #include "pages/svg_axis.h"
 #include "train/metrics.h"
-#include "train/step_times.h"
 
 #define LEFT    52.0
 #define RIGHT   506.0

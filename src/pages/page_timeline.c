@@ -5,7 +5,6 @@
  * drawn by columns: each has the colour of the kind that took most of it. So a page stays
  * small however long the trace is. */
 
-#include "base/number.h"
 #include "pages/breakdown.h"
 #include "pages/page_kind.h"
 #include "pages/page_parts.h"

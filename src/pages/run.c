@@ -1,8 +1,6 @@
 #include "pages/run.h"
 
-#include "base/fail.h"
 #include "base/legible.h"
-#include "engine/ranks.h"
 #include "pages/forms.h"
 #include "pages/page_kind.h"
 #include "pages/run_check.h"

@@ -1,6 +1,5 @@
 /* Several runs: the settings and the figures in which they differ, and their text. */
 
-#include "base/fail.h"
 #include "base/legible.h"
 #include "pages/forms.h"
 #include "pages/run.h"

@@ -1,13 +1,9 @@
 #include "pages/study.h"
 
-#include "base/fail.h"
 #include "base/legible.h"
-#include "io/json_input.h"
 #include "pages/expect.h"
 #include "pages/forms.h"
-#include "pages/run.h"
 #include "train/metrics.h"
-#include "train/step_times.h"
 
 /* ---- points ---- */
 

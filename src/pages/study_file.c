@@ -1,14 +1,9 @@
 /* The files of a study: study.csv, written and read, study.json, read, and what a report
  * shows of them. */
 
-#include "base/fail.h"
 #include "base/legible.h"
 #include "base/quantity.h"
-#include "io/bytes.h"
-#include "io/file.h"
 #include "pages/expect.h"
-#include "pages/forms.h"
-#include "pages/run.h"
 #include "pages/study.h"
 #include "train/metrics.h"
 

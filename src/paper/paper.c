@@ -1,6 +1,5 @@
 #include "paper/paper.h"
 
-#include "base/embedded.h"
 #include "facts/form.h"
 #include "nn/share.h"
 #include "paper/runs.h"

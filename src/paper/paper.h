@@ -7,10 +7,6 @@
  * Sources: Rajbhandari et al., ZeRO, arXiv:1910.02054v3. */
 #pragma once
 
-#include <jansson.h>
-
-#include "base/fail.h"
-
 /* The tree that --json prints: every cell, our exact value, the paper's, their difference
  * and how they agree. ZERO_ERR_INVALID names the tables that there are. The caller releases
  * it. */

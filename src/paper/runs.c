@@ -1,8 +1,5 @@
 #include "paper/runs.h"
 
-#include <assert.h>
-
-#include "base/embedded.h"
 #include "facts/facts.h"
 #include "report/json_put.h"
 #include "sharding/formula.h"

@@ -11,8 +11,6 @@
  * Source: Rajbhandari et al., ZeRO, arXiv:1910.02054v3, section 10 and appendix. */
 #pragma once
 
-#include <jansson.h>
-
 #include "report/machine_file.h"
 
 #define ZERO_PAPER_MACHINE "v100-dgx2"

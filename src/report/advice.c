@@ -1,14 +1,10 @@
 #include "report/advice.h"
 
-#include "base/number.h"
-#include "lists/algorithm.h"
-#include "plan/plan.h"
 #include "report/plan_report.h"
 #include "report/text.h"
 #include "sharding/compile.h"
 #include "sharding/schedule_memory.h"
 #include "sharding/stages.h"
-#include "train/config.h"
 
 #define MOST_RANKS 16384
 

@@ -1,10 +1,8 @@
 #include "report/plan_facts.h"
 
-#include "base/fail.h"
 #include "report/json_put.h"
 #include "report/plan_program.h"
 #include "sharding/schedule_memory.h"
-#include "sharding/stages.h"
 
 #define ROWS  16 /* of the picture */
 #define LABEL 11 /* columns of what stands to the left of the axis */

@@ -1,10 +1,8 @@
 #include "report/live.h"
 
 #include "base/embedded.h"
-#include "base/number.h"
 #include "facts/form.h"
 #include "train/metrics.h"
-#include "train/step_times.h"
 
 extern const zero_embedded zero_report_forms[];
 

@@ -1,12 +1,5 @@
 #include "report/machine_file.h"
 
-#include <math.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
-
-#include "base/embedded.h"
-#include "base/fail.h"
 #include "base/legible.h"
 #include "base/quantity.h"
 #include "io/bytes.h"

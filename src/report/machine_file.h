@@ -23,12 +23,8 @@
  * Machines of the folder machines/ are part of the program. Nothing here is collective. */
 #pragma once
 
-#include <stddef.h>
-
 #include "base/embedded.h"
-#include "base/type.h"
 #include "nn/shape.h"
-#include "zero/status.h"
 
 #define ZERO_MACHINE_TEXT 120 /* bytes of a text, at most, with its end */
 

@@ -1,6 +1,5 @@
 #include "report/plan_facts.h"
 
-#include "nn/shape.h"
 #include "report/json_put.h"
 #include "sharding/formula.h"
 

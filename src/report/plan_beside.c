@@ -1,8 +1,6 @@
 #include "report/plan_facts.h"
 
-#include "base/fail.h"
 #include "base/grow.h"
-#include "base/number.h"
 #include "report/json_put.h"
 #include "report/plan_program.h"
 #include "sharding/schedule_exchange.h"

@@ -1,9 +1,6 @@
 #include "report/plan_facts.h"
 
-#include "base/fail.h"
-#include "base/number.h"
 #include "report/json_put.h"
-#include "sharding/checks.h"
 #include "sharding/formula.h"
 #include "sharding/instruction_text.h"
 #include "sharding/schedule_exchange.h"

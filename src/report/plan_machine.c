@@ -1,6 +1,5 @@
 #include "report/plan_facts.h"
 
-#include "base/fail.h"
 #include "report/json_put.h"
 
 /* ---- filling in ---- */

@@ -1,6 +1,3 @@
-#include "report/plan_report.h"
-
-#include "base/fail.h"
 #include "base/grow.h"
 #include "data/corpus.h"
 #include "math/backends.h"

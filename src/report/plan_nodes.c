@@ -1,7 +1,5 @@
 #include "report/plan_facts.h"
 
-#include "base/fail.h"
-#include "base/number.h"
 #include "report/json_put.h"
 
 /* ---- planning ---- */

@@ -1,6 +1,5 @@
 #include "report/plan_facts.h"
 
-#include "base/fail.h"
 #include "base/grow.h"
 #include "sharding/compile.h"
 #include "sharding/schedule_peers.h"

@@ -2,7 +2,6 @@
 
 #include <limits.h>
 
-#include "base/fail.h"
 #include "base/grow.h"
 #include "report/json_put.h"
 #include "report/plan_facts.h"

@@ -4,14 +4,9 @@
  * chart.h. */
 #pragma once
 
-#include <jansson.h>
-
 #include "plan/ablation.h"
 #include "plan/pipeline.h"
-#include "plan/plan.h"
 #include "plan/plan_batch.h"
-#include "plan/plan_fit.h"
-#include "plan/plan_time.h"
 #include "report/machine_file.h"
 #include "train/config.h"
 

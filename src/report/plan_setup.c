@@ -1,5 +1,4 @@
 /* What a plan is for, as facts: model, ranks, batch, options, machine. */
-#include "nn/shape.h"
 #include "report/json_put.h"
 #include "report/plan_facts.h"
 #include "report/text.h"

@@ -1,6 +1,4 @@
 /* The texts of a plan: its facts in forms/report.txt, and advice. */
-#include "base/fail.h"
-#include "base/number.h"
 #include "report/advice.h"
 #include "report/json_put.h"
 #include "report/plan_facts.h"

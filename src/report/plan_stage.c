@@ -1,14 +1,10 @@
 /* A stage of a plan, and what is asked for beside it, which the tree has as it is made. */
 
-#include "base/fail.h"
 #include "base/grow.h"
-#include "base/number.h"
-#include "plan/ablation.h"
 #include "report/json_put.h"
 #include "report/plan_facts.h"
 #include "sharding/compile.h"
 #include "sharding/stages.h"
-#include "sharding/work.h"
 
 #define ALL_RANKS 4 /* of more ranks only a few are planned */
 

@@ -1,8 +1,6 @@
 #include "report/print_text.h"
 
-#include "base/fail.h"
 #include "base/utf8.h"
-#include "io/bytes.h"
 
 /* Without what controls a terminal, which must not obey an untrained model, and directions
  * that a text may change for what follows it. Its letters' own directions, and the

@@ -1,6 +1,5 @@
 #include "report/simulation_report.h"
 
-#include "base/fail.h"
 #include "base/grow.h"
 #include "report/json_put.h"
 #include "report/plan_facts.h"

@@ -1,7 +1,6 @@
 /* text.h - bytes, counts and instructions in words. */
 #pragma once
 
-#include "nn/shape.h"
 #include "sharding/instruction_text.h"
 #include "train/config.h"
 

@@ -22,10 +22,7 @@
  * (replicas.h). */
 #pragma once
 
-#include "comm/comm.h"
 #include "io/checksum.h"
-#include "nn/model.h"
-#include "sharding/partition.h"
 #include "state/visit.h"
 
 #define ZERO_DIGEST_BLOCK 65536 /* elements */

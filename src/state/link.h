@@ -7,7 +7,6 @@
  * has ended. Without a device nothing here is called. */
 #pragma once
 
-#include "base/fail.h"
 #include "lists/copier.h"
 #include "math/backend.h"
 

@@ -1,7 +1,6 @@
 #include "state/profile.h"
 
 #include "base/grow.h"
-#include "sharding/work.h"
 
 /* "block 11" is a "block", and so are "block_11" and "block11". */
 static size_t kind_length(const char *name)

@@ -1,11 +1,11 @@
 #include "state/replicas.h"
 
 #include "base/hash.h"
-#include "comm/divide.h"
+#include <xxhash.h>
+
 #include "sharding/schedule_device.h"
 #include "sharding/update.h"
 #include "state/finding.h"
-#include "state/inspect.h"
 #include "state/visit.h"
 
 /* ---- parameters and masters in two places ---- */

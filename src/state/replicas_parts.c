@@ -9,7 +9,6 @@
  * Each rank adds those that it owns. */
 #include "state/replicas.h"
 
-#include "base/fail.h"
 #include "nn/share.h"
 #include "state/finding.h"
 

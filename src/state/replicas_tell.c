@@ -1,9 +1,8 @@
 /* Where copies differ, and which of them is wrong. Only a run that ends comes here. */
 #include "state/replicas.h"
 
-#include "base/fail.h"
 #include "base/hash.h"
-#include "state/finding.h"
+#include <xxhash.h>
 
 /* All ranks take part in the search, so that all have one verdict. The first of the
  * searched ranks tells where it looks to those that hold other arrays. */

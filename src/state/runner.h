@@ -5,16 +5,11 @@
 #pragma once
 
 #include "base/arena.h"
-#include "base/exact.h"
-#include "base/tree.h"
 #include "comm/collective.h"
 #include "comm/device.h"
 #include "comm/window.h"
-#include "math/backend.h"
 #include "sharding/schedule_memory.h"
 #include "state/device_times.h"
-#include "state/link.h"
-#include "state/profile.h"
 #include "state/tier.h"
 #include "state/told.h"
 #include "state/trace.h"

@@ -1,8 +1,6 @@
 #include "state/states.h"
 
 #include "base/grow.h"
-#include "sharding/checks.h"
-#include "state/digest.h"
 #include "state/host_copies.h"
 #include "state/inspect.h"
 

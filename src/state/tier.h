@@ -6,7 +6,6 @@
  * moved any more. Nothing here is collective. */
 #pragma once
 
-#include "base/fail.h"
 #include "sharding/offload.h"
 #include "state/transfers.h"
 

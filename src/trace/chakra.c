@@ -3,11 +3,9 @@
 #include "base/grow.h"
 #include "io/bytes.h"
 #include "io/whole_file.h"
-#include "lists/algorithm.h"
 #include "report/text.h"
 #include "sharding/schedule_exchange.h"
 #include "sharding/schedule_peers.h"
-#include "sharding/work.h"
 #include "simulation/actions.h"
 
 /* ---- protobuf ---- */

@@ -1,6 +1,5 @@
 #include "trace/kineto.h"
 
-#include "base/fail.h"
 #include "io/whole_file.h"
 
 enum { COMPUTE_STREAM = 7, FILE_STREAM = 8, FLIGHT_STREAM = 20 };

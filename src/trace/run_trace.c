@@ -1,10 +1,7 @@
 #include "trace/run_trace.h"
 
 #include "base/clock.h"
-#include "base/fail.h"
 #include "base/grow.h"
-#include "base/number.h"
-#include "comm/comm.h"
 #include "comm/deliver.h"
 
 #define AHEAD "updates that ran ahead"

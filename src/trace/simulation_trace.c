@@ -1,12 +1,9 @@
 #include "trace/simulation_trace.h"
 
-#include "base/fail.h"
 #include "base/grow.h"
-#include "lists/algorithm.h"
 #include "report/plan_program.h"
 #include "report/text.h"
 #include "sharding/schedule_exchange.h"
-#include "sharding/work.h"
 #include "trace/trace_file.h"
 #include "zero/version.h"
 

@@ -2,7 +2,6 @@
 
 #include <limits.h>
 
-#include "base/fail.h"
 #include "base/grow.h"
 #include "io/json_input.h"
 #include "trace/trace_file.h"

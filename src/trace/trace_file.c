@@ -2,7 +2,6 @@
 
 #include <stdarg.h>
 
-#include "base/fail.h"
 #include "base/grow.h"
 #include "base/legible.h"
 #include "sharding/schedule_memory.h"

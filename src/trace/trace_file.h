@@ -16,9 +16,6 @@
 #pragma once
 
 #include "io/whole_file.h"
-#include "lists/layout.h"
-#include "lists/member.h"
-#include "lists/spec.h"
 #include "sharding/instruction_text.h"
 
 #define ZERO_TRACE_VERSION 1

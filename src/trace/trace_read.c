@@ -1,7 +1,5 @@
 #include "trace/trace_read.h"
 
-#include "base/fail.h"
-#include "base/number.h"
 #include "io/bytes.h"
 #include "io/json_input.h"
 #include "trace/trace_events.h"

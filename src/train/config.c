@@ -1,13 +1,8 @@
 #include "train/config.h"
 
-#include "base/number.h"
-#include "base/type.h"
 #include "data/tokenizer.h"
 #include "data/tokens.h"
-#include "lists/algorithm.h"
-#include "lists/member.h"
 #include "math/device.h"
-#include "plan/plan.h"
 #include "sharding/stages.h"
 
 /* With --reproducible the micro batch is the same on all numbers of ranks. It leaves this

@@ -6,8 +6,6 @@
  * outlive the configuration. Sizes are elements and sequences unless a name says bytes. */
 #pragma once
 
-#include "base/fail.h"
-#include "math/bits.h"
 #include "nn/shape.h"
 #include "sharding/plan_input.h"
 #include "train/tensor_parallel.h"

@@ -1,9 +1,6 @@
 /* What a configuration says about where a run computes, and the plan's input that it
  * makes. */
 
-#include "base/fail.h"
-#include "base/number.h"
-#include "base/type.h"
 #include "math/device.h"
 #include "plan/plan.h"
 #include "sharding/compile.h"

@@ -59,7 +59,6 @@
 
 #include <jansson.h>
 
-#include "engine/engine.h"
 #include "engine/ranks.h"
 #include "io/line_file.h"
 #include "train/step_times.h"

@@ -1,6 +1,5 @@
 #include "train/metrics_read.h"
 
-#include "base/fail.h"
 #include "base/grow.h"
 #include "base/utf8.h"
 #include "io/json_input.h"

@@ -1,7 +1,6 @@
 /* The training step's program in the first line of the metrics. */
 
 #include "sharding/instruction_text.h"
-#include "sharding/schedule_memory.h"
 #include "train/metrics.h"
 
 /* A program, and the bytes of each class at each of its instructions. */

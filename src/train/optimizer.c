@@ -8,7 +8,6 @@
 
 #include "base/arena.h"
 #include "base/grow.h"
-#include "base/range.h"
 #include "comm/collective.h"
 #include "comm/comm.h"
 #include "comm/fields.h"

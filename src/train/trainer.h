@@ -7,7 +7,6 @@
 #pragma once
 
 #include "engine/engine.h"
-#include "zero/train.h"
 
 struct zero_trainer {
     zero_engine engine;

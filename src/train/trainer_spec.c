@@ -1,19 +1,17 @@
 /* The arguments of zero_trainer_open(): read, checked, and compared between ranks. */
 
-#include "base/fail.h"
 #include "base/hash.h"
-#include "base/number.h"
+#include <xxhash.h>
+
 #include "comm/fields.h"
 #include "comm/sentence.h"
 #include "comm/wire.h"
-#include "lists/algorithm.h"
 #include "math/backends.h"
 #include "math/device.h"
 #include "math/threads.h"
 #include "sharding/compile.h"
 #include "train/config.h"
 #include "train/trainer.h"
-#include "zero/shape.h"
 
 static zero_status read_collectives(const zero_trainer_spec *spec, const zero_comm *comm,
                                     zero_engine_spec *e)

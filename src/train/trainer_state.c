@@ -1,8 +1,8 @@
 /* zero/train.h: the state of a trainer, saved, loaded, read, written and counted. */
 
-#include "base/fail.h"
 #include "base/hash.h"
-#include "base/range.h"
+#include <xxhash.h>
+
 #include "checkpoint/directory.h"
 #include "checkpoint/load.h"
 #include "checkpoint/save.h"

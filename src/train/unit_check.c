@@ -1,9 +1,6 @@
 /* zero/check.h: what a unit promises, tried out, and its gradients against finite
  * differences. */
 
-#include "base/fail.h"
-#include "base/number.h"
-#include "base/rng.h"
 #include "nn/mark.h"
 #include "nn/model.h"
 #include "train/unit_probe.h"

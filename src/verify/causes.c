@@ -1,7 +1,5 @@
 /* Wrong steps, one per row: what each makes of the right one, and how it is said. */
 
-#include "base/fail.h"
-#include "base/number.h"
 #include "verify/judge.h"
 
 #define PAIRED 8 /* ranks of which all pairs are tried, at most */

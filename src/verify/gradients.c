@@ -2,10 +2,7 @@
  * weights. */
 #include "verify/judge.h"
 
-#include "base/fail.h"
 #include "base/grow.h"
-#include "base/range.h"
-#include "base/rng.h"
 #include "nn/share.h"
 
 /* numbers[n] of all ranks, added up. */

@@ -1,9 +1,6 @@
 #include "verify/judge.h"
 
-#include "base/fail.h"
 #include "base/grow.h"
-#include "base/range.h"
-#include "base/type.h"
 #include "math/team.h"
 #include "nn/share.h"
 

@@ -13,8 +13,6 @@
  * tolerance. */
 #pragma once
 
-#include <stdatomic.h>
-
 #include "verify/states.h"
 
 #define ZERO_JUDGE_FACTOR  8.0

@@ -1,8 +1,6 @@
 #include "verify/states.h"
 
-#include "base/fail.h"
 #include "base/grow.h"
-#include "base/range.h"
 #include "nn/share.h"
 
 #define AT_ONCE ((int64_t)1 << 18) /* elements of a tensor that are written at one time */

@@ -1,9 +1,7 @@
 #include "verify/step_file.h"
 
-#include "base/fail.h"
 #include "base/field.h"
 #include "base/grow.h"
-#include "base/number.h"
 #include "base/text.h"
 #include "io/json_input.h"
 

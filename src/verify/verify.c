@@ -1,8 +1,6 @@
 #include "verify/verify.h"
 
-#include "base/fail.h"
 #include "base/grow.h"
-#include "base/number.h"
 #include "verify/judge.h"
 
 static zero_status compute(zero_judge *j)

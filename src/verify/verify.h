@@ -2,8 +2,6 @@
  * ranks, one verdict. */
 #pragma once
 
-#include <jansson.h>
-
 #include "verify/states.h"
 
 /* Bytes of a rank besides those of the engine's plan, if bits of a file differ: two
