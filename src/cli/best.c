@@ -57,7 +57,7 @@ static zero_status read_words(const search *s, char *words, zero_plan_options *o
                               zero_options *given)
 {
     int n = s->given->argc;
-    memcpy(s->argv, s->given->argv, (size_t)n * sizeof *s->argv);
+    zero_copy(s->argv, s->given->argv, n);
     for (char *rest = NULL, *w = strtok_r(words, " ", &rest); w;
          w = strtok_r(NULL, " ", &rest))
         s->argv[n++] = w;
@@ -186,81 +186,20 @@ typedef struct {
     int n;
 } axis;
 
+#define AXIS(id, option, ...) id,
 /* The first OF_STAGE_3 axes say nothing in other stages. */
 enum {
-    PREFETCH,
-    NODE_PARAMETERS,
-    SHARD_RANKS,
-    RECOMPUTE,
-    ACTIVATIONS,
-    OFFLOAD,
-    TP,
-    PP,
-    STAGE,
+#include "cli/axes.def"
     AXES,
     OF_STAGE_3 = SHARD_RANKS
 };
+#undef AXIS
+#define AXIS(id, option, ...) \
+    [id] = {option, {__VA_ARGS__}, ZERO_COUNT(((const char *const[]){__VA_ARGS__}))},
 
 static const axis standard[AXES] = {
-    [PREFETCH] = {"prefetch", {"", " --prefetch 2", " --prefetch 4"}, 3},
-    [NODE_PARAMETERS] = {"node-parameters", {"", " --node-parameters"}, 2},
-    [SHARD_RANKS] = {"shard-ranks", {""}, 1},
-    [RECOMPUTE] = {"recompute", {"", " --recompute"}, 2},
-    [ACTIVATIONS] = {"activations", {""}, 1},
-    [OFFLOAD] = {"offload",
-                 {"", " --offload DIR", " --offload DIR --offload-activations"},
-                 3},
-    [TP] = {"tp", {""}, 1},
-    [PP] = {"pp", {""}, 1},
-    [STAGE] = {"stage", {"", " --stage 1", " --stage 2", " --stage 3"}, 4},
+#include "cli/axes.def"
 };
-
-/* The choices that this job has on each axis. */
-static void write_axes(const search *s, const zero_plan_report *r, axis axes[AXES])
-{
-    const int nodes = r->layout.n_nodes, sharers = r->layout.size / nodes;
-    const zero_type type = r->config.plan.type;
-    int R = 1;
-    while (2 * R <= sharers && r->layout.size % (2 * R) == 0) R *= 2;
-    memcpy(axes, standard, sizeof standard);
-    if (nodes == 1 || R == 1)
-        axes[NODE_PARAMETERS].n = 1;
-    else
-        zero_print(axes[SHARD_RANKS].choices[axes[SHARD_RANKS].n++], " --shard-ranks %d",
-                   R);
-    if (type != ZERO_FP32)
-        zero_print(axes[ACTIVATIONS].choices[axes[ACTIVATIONS].n++], " --activations %s",
-                   zero_type_name(type));
-    if (r->request.machine.disk_read <= 0.0) axes[OFFLOAD].n = 1;
-    for (int T = 2; T <= sharers && axes[TP].n < CHOICES; T *= 2)
-        zero_print(axes[TP].choices[axes[TP].n++], " --tp %d", T);
-    for (int P = 2;
-         P <= r->model.n_units - 2 && r->layout.size % P == 0 && axes[PP].n < CHOICES;
-         P *= 2)
-        zero_print(axes[PP].choices[axes[PP].n++], " --pp %d", P);
-    for (int k = 0; k < AXES; k++)
-        if (zero_options_is_set(s->given, axes[k].option)) axes[k].n = 1;
-}
-
-/* Counts through all choices, the first axis fastest. */
-static zero_status try_all(search *s, const axis axes[AXES])
-{
-    const int given = (int)s->asked->request.config.plan.stage;
-    for (int at[AXES] = {0}, k = 0; k < AXES;) {
-        char words[WORDS] = "";
-        bool is_of_stage_3 = false;
-        for (k = AXES; k-- > 0;) {
-            size_t used = strlen(words);
-            snprintf(words + used, sizeof words - used, "%s", axes[k].choices[at[k]]);
-            is_of_stage_3 = is_of_stage_3 || (k < OF_STAGE_3 && at[k] > 0);
-        }
-        const int stage = axes[STAGE].n > 1 ? at[STAGE] : given;
-        if ((!is_of_stage_3 || stage == 3) && (at[PP] == 0 || stage < 2))
-            ZERO_TRY(plan_batches(s, words));
-        for (k = 0; k < AXES && ++at[k] == axes[k].n; k++) at[k] = 0;
-    }
-    return ZERO_OK;
-}
 
 /* ---- simulated ---- */
 
@@ -305,7 +244,7 @@ static zero_status simulate(search *s, row *r)
 static int by_simulated(const void *a, const void *b)
 {
     const double of[] = {((const row *)a)->simulated, ((const row *)b)->simulated};
-    return (of[0] > of[1]) - (of[0] < of[1]);
+    return zero_order(of[0], of[1]);
 }
 
 /* ---- shown ---- */
@@ -321,8 +260,8 @@ static json_t *facts(const search *s, const zero_plan_report *r)
             o->time.step, "compute_seconds", o->time.compute, "exposed_seconds",
             o->time.exposed, "disk_exposed_seconds", o->time.disk_exposed);
         if (o->ranks > 0) {
-            put_real(one, "simulated_step_seconds", o->simulated);
-            put_whole(one, "simulated_ranks", o->ranks);
+            zero_put_real(one, "simulated_step_seconds", o->simulated);
+            zero_put_whole(one, "simulated_ranks", o->ranks);
         }
         json_array_append_new(rows, one);
     }
@@ -339,9 +278,45 @@ static json_t *facts(const search *s, const zero_plan_report *r)
 static zero_status find(search *s, const zero_plan_report *r)
 {
     axis axes[AXES];
-    write_axes(s, r, axes);
+    /* The choices that this job has on each axis. */
+    const int nodes = r->layout.n_nodes, sharers = r->layout.size / nodes;
+    const zero_type type = r->config.plan.type;
+    int R = 1;
+    while (2 * R <= sharers && r->layout.size % (2 * R) == 0) R *= 2;
+    memcpy(axes, standard, sizeof standard);
+    if (nodes == 1 || R == 1)
+        axes[NODE_PARAMETERS].n = 1;
+    else
+        zero_print(axes[SHARD_RANKS].choices[axes[SHARD_RANKS].n++], " --shard-ranks %d",
+                   R);
+    if (type != ZERO_FP32)
+        zero_print(axes[ACTIVATIONS].choices[axes[ACTIVATIONS].n++], " --activations %s",
+                   zero_type_name(type));
+    if (r->request.machine.disk_read <= 0.0) axes[OFFLOAD].n = 1;
+    for (int T = 2; T <= sharers && axes[TP].n < CHOICES; T *= 2)
+        zero_print(axes[TP].choices[axes[TP].n++], " --tp %d", T);
+    for (int P = 2;
+         P <= r->model.n_units - 2 && r->layout.size % P == 0 && axes[PP].n < CHOICES;
+         P *= 2)
+        zero_print(axes[PP].choices[axes[PP].n++], " --pp %d", P);
+    for (int k = 0; k < AXES; k++)
+        if (zero_options_is_set(s->given, axes[k].option)) axes[k].n = 1;
     ZERO_TRY(zero_new(&s->argv, s->given->argc + WORDS, "words of settings"));
-    ZERO_TRY(try_all(s, axes));
+    /* Counts through all choices, the first axis fastest. */
+    const int given = (int)s->asked->request.config.plan.stage;
+    for (int at[AXES] = {0}, k = 0; k < AXES;) {
+        char words[WORDS] = "";
+        bool is_of_stage_3 = false;
+        for (k = AXES; k-- > 0;) {
+            size_t used = strlen(words);
+            snprintf(words + used, sizeof words - used, "%s", axes[k].choices[at[k]]);
+            is_of_stage_3 = is_of_stage_3 || (k < OF_STAGE_3 && at[k] > 0);
+        }
+        const int stage = axes[STAGE].n > 1 ? at[STAGE] : given;
+        if ((!is_of_stage_3 || stage == 3) && (at[PP] == 0 || stage < 2))
+            ZERO_TRY(plan_batches(s, words));
+        for (k = 0; k < AXES && ++at[k] == axes[k].n; k++) at[k] = 0;
+    }
     ZERO_FAIL_IF(s->n == 0 && s->least > 0, ZERO_ERR_INVALID,
                  "--best: of %" PRId64 " settings none fits %" PRId64
                  " bytes per rank; the least needs %zu:%s; give more ranks or "
@@ -356,7 +331,7 @@ static zero_status find(search *s, const zero_plan_report *r)
     int known = 0;
     for (int k = 0; k < n; k++) ZERO_TRY(simulate(s, &s->rows[k]));
     while (known < n && s->rows[known].ranks > 0) known++;
-    qsort(s->rows, (size_t)known, sizeof *s->rows, by_simulated);
+    zero_sort(s->rows, known, by_simulated);
     return ZERO_OK;
 }
 

@@ -1,4 +1,4 @@
-/* Wrong steps, one per row: what each makes of the right one, and how it is said. */
+/* Finds which row of causes.def makes a wrong step of the right one. */
 
 #include "verify/judge.h"
 
@@ -19,36 +19,6 @@ typedef enum {
     SCOPES
 } scope;
 
-/* Factors of gradients. */
-typedef enum {
-    ONE,
-    NONE,
-    N,     /* ranks */
-    M,     /* microbatches */
-    NM,    /* both */
-    REST,  /* N / (N - 1) */
-    SCALE, /* the loss scale */
-    MINUS_ONE,
-    MINUS_REST
-} factor;
-
-static double value_of(const zero_judge *j, factor of)
-{
-    const double n = (double)j->file->ranks, m = (double)j->file->microbatches;
-    switch (of) {
-    case NONE: return 0.0;
-    case ONE: return 1.0;
-    case N: return n;
-    case M: return m;
-    case NM: return n * m;
-    case REST: return n / (n - 1.0);
-    case SCALE: return j->file->facts.loss_scale;
-    case MINUS_ONE: return -1.0;
-    case MINUS_REST: return -n / (n - 1.0);
-    default: return 1.0;
-    }
-}
-
 /* Clipping. */
 typedef enum {
     BY_NORM, /* as it should be, of the gradient that this row makes */
@@ -62,170 +32,30 @@ typedef enum {
 typedef struct {
     const char *name;
     scope of;
-    factor whole, over; /* the right gradient, times `whole` / `over` */
-    factor part;        /* plus the part, times this */
+    double whole, part; /* the right gradient times `whole`, plus `part` times j->part */
     clipping clip;
     unsigned odd;
-    const char *sentence; /* after "is the reference"; %: which rank or microbatch */
-    int link;             /* with a shift */
-    int shift;
+    int link, shift; /* with a shift: see zero_theory */
     bool by_rows;
+    const char *sentence; /* after "is the reference"; %: which rank or microbatch */
 } cause;
 
-static const cause causes[] = {
-    {.name = "last_microbatch",
-     .of = EACH_MICROBATCH,
-     .whole = NONE,
-     .part = M,
-     .sentence = "with % alone in place of the mean of all"},
-    {.name = "one_microbatch",
-     .of = EACH_MICROBATCH,
-     .whole = NONE,
-     .sentence = "with % alone"},
-    {.name = "rank_missing", .of = EACH_RANK, .part = MINUS_ONE, .sentence = "without %"},
-    {.name = "rank_left_out",
-     .of = EACH_RANK,
-     .whole = REST,
-     .part = MINUS_REST,
-     .sentence = "without %, as the mean of the others"},
-    {.name = "rank_twice", .of = EACH_RANK, .sentence = "with % counted twice"},
-    {.name = "microbatch_missing",
-     .of = EACH_MICROBATCH,
-     .part = MINUS_ONE,
-     .sentence = "without %"},
-    {.name = "microbatch_twice", .of = EACH_MICROBATCH, .sentence = "with % counted twice"},
-    {.name = "own_rank",
-     .of = EACH_RANK,
-     .whole = NONE,
-     .part = N,
-     .sentence = "with the gradient of % alone: it was not reduced"},
-    {.name = "means_of_ranks",
-     .of = MEANS,
-     .whole = NONE,
-     .sentence =
-         "with the mean of the ranks' means, though they have unequal numbers of tokens"},
-    {.name = "means_of_parts",
-     .of = PARTS_MEANS,
-     .whole = NONE,
-     .sentence = "with the mean of the microbatches' means, though they have unequal "
-                 "numbers of tokens"},
-    {.name = "padding",
-     .of = LEAKED,
-     .whole = NONE,
-     .sentence = "with the positions that should not count: padding leaks into the loss"},
-    {.name = "stale",
-     .of = STALE,
-     .whole = NONE,
-     .sentence =
-         "with the gradient at the weights of the step before: they are one step old"},
-    {.name = "unscaled", .whole = SCALE, .sentence = "with gradients times the loss scale"},
-    {.name = "sum", .whole = N, .sentence = "with the sum over ranks in place of the mean"},
-    {.name = "accumulation",
-     .whole = M,
-     .sentence = "with the sum over microbatches in place of the mean"},
-    {.name = "sum_of_all",
-     .whole = NM,
-     .sentence = "with the sum over ranks and microbatches in place of the mean"},
-    {.name = "mean_twice",
-     .over = N,
-     .sentence = "divided by the number of ranks once more"},
-    {.name = "accumulation_twice",
-     .over = M,
-     .sentence = "divided by the number of microbatches once more"},
-    {.name = "other_samples", .of = EACH_PAIR, .sentence = "with the samples of %"},
-    {.name = "padding",
-     .of = LEAKED_LAST,
-     .whole = NONE,
-     .sentence = "with the positions that should not count: padding leaks into the loss"},
-    {.name = "not_clipped", .clip = NOT, .sentence = "without clipping"},
-    {.name = "clip_scaled",
-     .clip = SCALED,
-     .sentence = "clipped by the norm before the loss scale was taken out"},
-    {.name = "clip_twice", .clip = TWICE, .sentence = "clipped twice"},
-    {.name = "clip_by_share",
-     .odd = ZERO_ODD_BY_SHARE,
-     .sentence = "clipped on each rank by the norm of its own shard"},
-    {.name = "norm_short",
-     .of = EACH_SHARE,
-     .clip = SHORT,
-     .sentence = "clipped by a norm without the shard of %"},
-    {.name = "other_norm",
-     .clip = AS_FILE,
-     .sentence = "clipped by the norm in the file, which is not that of the gradient"},
-    {.name = "tied_head",
-     .clip = AS_FILE,
-     .odd = ZERO_ODD_WORDS,
-     .sentence =
-         "without what reading words adds to their gradient: tied weights count once"},
-    {.name = "tied_embedding",
-     .clip = AS_FILE,
-     .odd = ZERO_ODD_WORDS | ZERO_ODD_NO_HEAD,
-     .sentence =
-         "without what the head adds to the gradient of words: tied weights count once"},
-    {.name = "eps_inside",
-     .odd = ZERO_ODD_EPS_INSIDE,
-     .sentence = "with Adam's eps below the root"},
-    {.name = "no_bias_correction",
-     .odd = ZERO_ODD_NO_BIAS,
-     .sentence = "without Adam's bias correction"},
-    {.name = "count_early",
-     .odd = ZERO_ODD_EARLIER,
-     .sentence = "with Adam's step count one too low"},
-    {.name = "count_late",
-     .odd = ZERO_ODD_LATER,
-     .sentence = "with Adam's step count one too high"},
-    {.name = "l2",
-     .odd = ZERO_ODD_L2,
-     .sentence = "with weight decay in the gradient (L2) in place of decoupled decay"},
-    {.name = "all_decay",
-     .odd = ZERO_ODD_ALL_DECAY,
-     .sentence = "with weight decay on gains and biases, too"},
-    {.name = "no_decay", .odd = ZERO_ODD_NONE_DECAYS, .sentence = "without weight decay"},
-    {.name = "old_update",
-     .odd = ZERO_ODD_STALE,
-     .sentence = "with the update of the step before"},
-    {.name = "masters",
-     .odd = ZERO_ODD_MASTERS,
-     .sentence = "with weights kept in 16 bits: there are no fp32 masters"},
-    {.name = "shards_back",
-     .link = ZERO_LINK_WEIGHT,
-     .shift = -1,
-     .sentence = "with the rows of each rank where those of the rank before belong"},
-    {.name = "shards_forth",
-     .link = ZERO_LINK_WEIGHT,
-     .shift = 1,
-     .sentence = "with the rows of each rank where those of the next rank belong"},
-    {.name = "rows_back",
-     .link = ZERO_LINK_WEIGHT,
-     .shift = -1,
-     .by_rows = true,
-     .sentence = "with its rows shifted up by one"},
-    {.name = "rows_forth",
-     .link = ZERO_LINK_WEIGHT,
-     .shift = 1,
-     .by_rows = true,
-     .sentence = "with its rows shifted down by one"},
-    {.name = "gradient_back",
-     .link = ZERO_LINK_GRADIENT,
-     .shift = -1,
-     .sentence =
-         "with the gradient's rows of each rank where those of the rank before belong"},
-    {.name = "gradient_forth",
-     .link = ZERO_LINK_GRADIENT,
-     .shift = 1,
-     .sentence =
-         "with the gradient's rows of each rank where those of the next rank belong"},
-    {.name = "gradient_up",
-     .link = ZERO_LINK_GRADIENT,
-     .shift = -1,
-     .by_rows = true,
-     .sentence = "with the gradient's rows shifted up by one"},
-    {.name = "gradient_down",
-     .link = ZERO_LINK_GRADIENT,
-     .shift = 1,
-     .by_rows = true,
-     .sentence = "with the gradient's rows shifted down by one"},
-};
+#define CAUSE(name, of, whole, part, clip, odd, sentence) \
+    {#name, of, whole, part, clip, odd, 0, 0, false, sentence},
+#define SHIFT(name, link, shift, by_rows, sentence) \
+    {#name, ONCE, 1, 0, BY_NORM, 0, link, shift, by_rows, sentence},
+
+/* Row k of causes.def; false after the last one. */
+static bool cause_at(const zero_judge *j, int k, cause *c)
+{
+    const double n = (double)j->file->ranks, m = (double)j->file->microbatches;
+    const double scale = j->file->facts.loss_scale;
+    const cause causes[] = {
+#include "verify/causes.def"
+    };
+    if (k < ZERO_COUNT(causes)) *c = causes[k];
+    return k < ZERO_COUNT(causes);
+}
 
 /* ---- the part of a row ---- */
 
@@ -319,8 +149,8 @@ static zero_status make_part(zero_judge *j, scope of, int i)
 
 static zero_theory theory_of(const zero_judge *j, const cause *c, int i)
 {
-    zero_theory t = {.whole = value_of(j, c->whole) / value_of(j, c->over),
-                     .part = c->of <= ONCE ? 0.0 : value_of(j, c->part),
+    zero_theory t = {.whole = c->whole,
+                     .part = c->part,
                      .odd = c->odd,
                      .link = c->link,
                      .shift = c->shift,
@@ -398,15 +228,15 @@ zero_status zero_judge_explain(zero_judge *j, json_t **found)
                 ZERO_TRY(make_part(j, (scope)of, i));
                 ZERO_TRY(zero_judge_multiply(j));
             }
-            for (int k = 0; k < ZERO_COUNT(causes); k++) {
-                const cause *c = &causes[k];
-                if (c->of != (scope)of) continue;
-                const zero_theory t = theory_of(j, c, i);
+            cause c;
+            for (int k = 0; cause_at(j, k, &c); k++) {
+                if (c.of != (scope)of) continue;
+                const zero_theory t = theory_of(j, &c, i);
                 bool fits;
-                if (is_idle(j, c, &t) || !says_so(j, &t, is_wrong)) continue;
+                if (is_idle(j, &c, &t) || !says_so(j, &t, is_wrong)) continue;
                 ZERO_TRY(zero_judge_try(j, &t, &fits));
                 if (!fits) continue;
-                *found = tell(j, c, i);
+                *found = tell(j, &c, i);
                 return zero_agree(j->e->runner.comm,
                                   zero_allocated(*found, "no memory for a cause"));
             }
