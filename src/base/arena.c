@@ -31,22 +31,16 @@ void zero_arena_release(const void *p, size_t bytes)
     ASAN_UNPOISON_MEMORY_REGION(p, bytes);
 }
 #else
-void zero_arena_poison(const void *p, size_t bytes)
+void zero_arena_poison(ZERO_UNUSED const void *p, ZERO_UNUSED size_t bytes)
 {
-    (void)p;
-    (void)bytes;
 }
 
-void zero_arena_unpoison(void *p, size_t bytes)
+void zero_arena_unpoison(ZERO_UNUSED void *p, ZERO_UNUSED size_t bytes)
 {
-    (void)p;
-    (void)bytes;
 }
 
-void zero_arena_release(const void *p, size_t bytes)
+void zero_arena_release(ZERO_UNUSED const void *p, ZERO_UNUSED size_t bytes)
 {
-    (void)p;
-    (void)bytes;
 }
 #endif
 

@@ -64,15 +64,12 @@ int zero_claims_open(void)
     return -1;
 }
 
-bool zero_claims_take(int claims, int number)
+bool zero_claims_take(ZERO_UNUSED int claims, ZERO_UNUSED int number)
 {
-    (void)claims;
-    (void)number;
     return false;
 }
 
-void zero_claims_settle(int claims)
+void zero_claims_settle(ZERO_UNUSED int claims)
 {
-    (void)claims;
 }
 #endif

@@ -20,8 +20,20 @@
 
 #include "zero/status.h"
 
+/* Before a parameter that a table of functions has, and this one does without. */
+#define ZERO_UNUSED __attribute__((unused))
+
 /* snprintf() into an array, all of it. */
 #define zero_print(array, ...) snprintf((array), sizeof(array), __VA_ARGS__)
+
+/* n items of an array: copied from another, set to zeros, or sorted. */
+#define zero_copy(to, from, n) memcpy((to), (from), (size_t)(n) * sizeof *(to))
+#define zero_clear(array, n)   memset((array), 0, (size_t)(n) * sizeof *(array))
+#define zero_sort(array, n, in_order) \
+    qsort((array), (size_t)(n), sizeof *(array), (in_order))
+
+/* For qsort(): -1, 0 or 1. */
+#define zero_order(a, b) (((a) > (b)) - ((a) < (b)))
 
 /* Records the message for this thread, with the place it came from, and returns the code.
  * The last error may be among the arguments. */

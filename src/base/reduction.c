@@ -27,7 +27,7 @@ static void read_floats(zero_number number, int64_t n, const void *in, double *o
 {
     float narrow[TILE];
     if (number == ZERO_NUMBER_FP64) {
-        memcpy(out, in, (size_t)n * sizeof *out);
+        zero_copy(out, in, n);
         return;
     }
     zero_convert((zero_type)number, ZERO_FP32, n, in, narrow);
@@ -79,7 +79,7 @@ static void read_integers(zero_number number, int64_t n, const void *in, int64_t
     case ZERO_NUMBER_INT32:
         for (int64_t i = 0; i < n; i++) out[i] = ((const int32_t *)in)[i];
         break;
-    default: memcpy(out, in, (size_t)n * sizeof *out);
+    default: zero_copy(out, in, n);
     }
 }
 

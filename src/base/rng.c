@@ -49,19 +49,6 @@ void zero_rng_normal_plain(const zero_rng *rng, uint64_t first, int64_t n, float
 
 #define TILE 1024 /* elements at a time */
 
-/* The draws of n elements from `first` on, which both begin and end a block. */
-static void draw(const zero_rng *rng, uint64_t first, int64_t n, uint64_t *radii,
-                 uint64_t *angles)
-{
-    for (int64_t k = 0; k < n; k += WORDS_PER_BLOCK) {
-        philox4x64_ctr_t words = block(rng, (first + (uint64_t)k) / WORDS_PER_BLOCK);
-        for (int p = 0; p < 2; p++) {
-            radii[k / 2 + p] = words.v[2 * p];
-            angles[k / 2 + p] = words.v[2 * p + 1];
-        }
-    }
-}
-
 void zero_rng_normal_with(const zero_vector_kernels *kernels, const zero_rng *rng,
                           uint64_t first, int64_t n, float *out)
 {
@@ -72,7 +59,15 @@ void zero_rng_normal_with(const zero_vector_kernels *kernels, const zero_rng *rn
     while (n - at >= 2 * ZERO_VECTOR_PAIRS) {
         int64_t len =
             zero_min(n - at, TILE) / (2 * ZERO_VECTOR_PAIRS) * 2 * ZERO_VECTOR_PAIRS;
-        draw(rng, first + (uint64_t)at, len, radii, angles);
+        /* The draws of these elements, which begin and end with a block. */
+        for (int64_t k = 0; k < len; k += WORDS_PER_BLOCK) {
+            philox4x64_ctr_t words =
+                block(rng, (first + (uint64_t)(at + k)) / WORDS_PER_BLOCK);
+            for (int p = 0; p < 2; p++) {
+                radii[k / 2 + p] = words.v[2 * p];
+                angles[k / 2 + p] = words.v[2 * p + 1];
+            }
+        }
         kernels->normals(len / 2, radii, angles, out + at, most);
         /* Numbers whose bounds differ lie next to a border between two floats, one in a
          * million: only there do the exact bits of log, sin and cos matter (Ziv's
@@ -119,7 +114,7 @@ void zero_rng_dropout_with(const zero_vector_kernels *kernels, const zero_rng *r
     if (head > 0) { /* the rest of a block that has begun */
         float whole[MASKS_PER_BLOCK];
         kernels->masks(&m, first / MASKS_PER_BLOCK, MASKS_PER_BLOCK, whole);
-        memcpy(out, whole + slot, (size_t)head * sizeof *out);
+        zero_copy(out, whole + slot, head);
     }
     kernels->masks(&m, (first + (uint64_t)head) / MASKS_PER_BLOCK, n - head, out + head);
 }

@@ -111,6 +111,6 @@ static void masks(const zero_vector_masks *m, uint64_t first, int64_t n, float *
         mask_blocks(m, 2, first, out);
     for (; n > 0; n -= LANES_OF_MASK, first += PAIRS, out += LANES_OF_MASK) {
         mask_blocks(m, 1, first, n >= LANES_OF_MASK ? out : rest);
-        if (n < LANES_OF_MASK) memcpy(out, rest, (size_t)n * sizeof *out);
+        if (n < LANES_OF_MASK) zero_copy(out, rest, n);
     }
 }

@@ -34,7 +34,7 @@ static bool number_of(const zero_architecture *kind, int i, number *n)
 static zero_status find_kind(const char *path, const json_t *root,
                              const zero_architecture **kind)
 {
-    const char *type = json_string_value(json_object_get(root, "model_type"));
+    const char *type = zero_get_string(root, "model_type");
     const json_t *class = json_array_get(json_object_get(root, "architectures"), 0);
     const char *name = type ? type : json_string_value(class);
     char all[128] = "";

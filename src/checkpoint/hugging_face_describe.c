@@ -26,7 +26,7 @@ zero_status zero_hugging_face_write_config(const zero_hugging_face_export *e,
 /* NULL: it was not kept. */
 static const char *kept_text(const zero_hugging_face_export *e, const char *name)
 {
-    return json_string_value(json_object_get(e->kept, name));
+    return zero_get_string(e->kept, name);
 }
 
 zero_status zero_hugging_face_write_generation(const zero_hugging_face_export *e,

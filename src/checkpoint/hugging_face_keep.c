@@ -57,7 +57,7 @@ zero_status zero_hugging_face_parse_kept(const json_t *kept, const char *name,
 {
     char path[64];
     json_t *parsed = NULL;
-    const char *text = json_string_value(json_object_get(kept, name));
+    const char *text = zero_get_string(kept, name);
     zero_print(path, "the kept %s", name);
     if (text) ZERO_TRY(zero_json_parse_wide(path, text, strlen(text), &parsed));
     *root = parsed;

@@ -182,9 +182,8 @@ static zero_status split(const char *path, char parent[ZERO_STORAGE_PATH],
     return ZERO_OK;
 }
 
-static zero_status stop_at(void *arg, const char *name)
+static zero_status stop_at(void *arg, ZERO_UNUSED const char *name)
 {
-    (void)name;
     *(bool *)arg = true;
     return ZERO_OK;
 }

@@ -47,7 +47,7 @@ static zero_status add_step(void *arg, const char *name)
 static int ascending(const void *a, const void *b)
 {
     const int64_t *x = a, *y = b;
-    return (*x > *y) - (*x < *y);
+    return zero_order(*x, *y);
 }
 
 zero_status zero_checkpoint_list(const zero_storage_dir *dir, int64_t **steps, int *n)
@@ -56,7 +56,7 @@ zero_status zero_checkpoint_list(const zero_storage_dir *dir, int64_t **steps, i
     zero_status st = zero_storage_list(dir, add_step, &s);
     if (st != ZERO_OK) free(s.list);
     ZERO_TRY(st);
-    if (s.n > 0) qsort(s.list, (size_t)s.n, sizeof *s.list, ascending);
+    if (s.n > 0) zero_sort(s.list, s.n, ascending);
     *steps = s.list;
     *n = (int)s.n;
     return ZERO_OK;

@@ -106,8 +106,9 @@ static zero_status check_rest(const zero_comm *comm, zero_checkpoint *c)
     return zero_checkpoint_tokenizer(c, &tokenizer);
 }
 
-static zero_status fetch(zero_engine *e, zero_checkpoint *c)
+zero_status zero_checkpoint_load(zero_engine *e, zero_checkpoint *c)
 {
+    ZERO_TRY(zero_engine_settle(e));
     zero_comm *comm = e->runner.comm;
     const zero_model *model = e->schedule.input.model;
     ZERO_FREED zero_range *wishes = NULL;
@@ -117,13 +118,7 @@ static zero_status fetch(zero_engine *e, zero_checkpoint *c)
         wishes[g] = zero_states_held(&e->schedule, g);
     ZERO_TRY(zero_checkpoint_fetch_together(
         comm, st, c, model, wishes, &(zero_checkpoint_receiver){receive, &e->runner}));
-    return zero_agree_after_files(comm, check_rest(comm, c));
-}
-
-zero_status zero_checkpoint_load(zero_engine *e, zero_checkpoint *c)
-{
-    ZERO_TRY(zero_engine_settle(e));
-    ZERO_TRY(fetch(e, c));
+    ZERO_TRY(zero_agree_after_files(comm, check_rest(comm, c)));
     e->adam_steps = c->manifest.updates;
     e->skipped = c->manifest.skipped;
     if (c->manifest.loss_scale.type == e->loss_scale.type)

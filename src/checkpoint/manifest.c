@@ -287,7 +287,7 @@ static zero_status take_all(const char *path, const json_t *root, zero_manifest 
                                      [IF_SHAPE] = 4,
                                      [IF_OPTIMIZER] = 5,
                                      [IF_STAGES] = 6};
-    const int version = (int)json_integer_value(json_object_get(root, "version"));
+    const int version = (int)zero_get_whole(root, "version");
     const char *keys[ZERO_COUNT(members) + 3] = {"format", "version"};
     int n = 2;
     for (const field *f = members; f->key; f++)
@@ -313,7 +313,7 @@ zero_status zero_manifest_parse(const char *path, const void *bytes, size_t len,
     ZERO_AT_END(zero_manifest_destroy) zero_manifest made = {0};
     ZERO_TRY(zero_json_parse(path, bytes, len, &root));
     /* A later version may differ in anything, so this is checked before all else. */
-    const char *format = json_string_value(json_object_get(root, "format"));
+    const char *format = zero_get_string(root, "format");
     ZERO_FAIL_IF(
         !format || strcmp(format, ZERO_MANIFEST_FORMAT) != 0, ZERO_ERR_FORMAT,
         "%s: not the manifest of a checkpoint: expected \"format\": \"" ZERO_MANIFEST_FORMAT

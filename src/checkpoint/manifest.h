@@ -30,11 +30,10 @@
  * Nothing here is collective. */
 #pragma once
 
-#include <jansson.h>
-
 #include "checkpoint/table.h"
 #include "io/bytes.h"
 #include "io/checksum.h"
+#include "io/json_tree.h"
 #include "sharding/loss_scale.h"
 #include "zero/shape.h"
 

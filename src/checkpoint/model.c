@@ -43,7 +43,7 @@ zero_status zero_checkpoint_export(zero_checkpoint *c, const char *to, int64_t f
     ZERO_AT_END(zero_tokenizer_destroy) zero_tokenizer tokenizer = {0};
     zero_weights weights = zero_checkpoint_weights(c);
     /* The run's dropout, which no tensor shows. */
-    const char *text = json_string_value(json_object_get(c->manifest.options, "dropout"));
+    const char *text = zero_get_string(c->manifest.options, "dropout");
     double share = text ? strtod(text, NULL) : 0.0;
     bool has_tokenizer = c->manifest.has_tokenizer;
     c->manifest.shape.dropout = share > 0.0 && share < 1.0 ? (float)share : 0.0f;

@@ -148,8 +148,7 @@ zero_status zero_checkpoint_tensor(zero_checkpoint *c, int tensor, zero_state_pa
         zero_extent x = {tensor, part, place.run.local, place.run.local + place.run.n};
         ZERO_TRY(get_extent(c, place.d * table->layout.tp + local->p, &x, &kept));
         int64_t n = zero_min(x.end, kept->extent.end) - x.begin;
-        memcpy(values + (at - begin), kept->values + (x.begin - kept->extent.begin),
-               (size_t)n * sizeof *values);
+        zero_copy(values + (at - begin), kept->values + (x.begin - kept->extent.begin), n);
         at += n;
     }
     return ZERO_OK;

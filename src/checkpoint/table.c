@@ -108,7 +108,7 @@ zero_status zero_state_table_init(zero_state_table *table, int n_tensors,
     ZERO_FREED const zero_tensor **sorted = NULL;
     ZERO_TRY(zero_new(&sorted, t.n_tensors, "tensors"));
     for (int i = 0; i < t.n_tensors; i++) sorted[i] = &t.tensors[i];
-    qsort(sorted, (size_t)t.n_tensors, sizeof *sorted, by_name);
+    zero_sort(sorted, t.n_tensors, by_name);
     const char *twice = sorted[0]->name[0] == '\0' ? "" : NULL;
     for (int i = 1; i < t.n_tensors && !twice; i++)
         if (strcmp(sorted[i - 1]->name, sorted[i]->name) == 0) twice = sorted[i]->name;

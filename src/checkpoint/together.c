@@ -1,6 +1,8 @@
 #include "checkpoint/together.h"
 
 #include "base/grow.h"
+#include "base/number.h"
+#include "comm/window.h"
 
 #define SLOTS        2
 #define AHEAD        4 /* batches or pieces that the disk reads before they are asked for */

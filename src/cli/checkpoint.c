@@ -31,7 +31,8 @@ static uint64_t bytes_of(const zero_manifest *m)
 /* ---- show ---- */
 
 /* The manifest, which is a tree already, with what a text needs besides. */
-static zero_status show(zero_checkpoint *c, const char *found, const checkpoint_options *o)
+static zero_status show(zero_checkpoint *c, const char *found,
+                        ZERO_UNUSED const checkpoint_options *o)
 {
     const zero_manifest *m = &c->manifest;
     char path[ZERO_STORAGE_FILE_PATH], shape[ZERO_PLAN_TEXT];
@@ -42,7 +43,6 @@ static zero_status show(zero_checkpoint *c, const char *found, const checkpoint_
     void *next;
     char line[2 * ZERO_SHOWN_BYTES], parts[ZERO_RULE_TEXT];
     size_t n = 0;
-    (void)o;
     zero_storage_path(&c->dir, ZERO_MANIFEST_NAME, path);
     ZERO_TRY(zero_bytes_read(&bytes, path));
     ZERO_TRY(zero_json_parse(path, bytes.bytes, bytes.len, &tree));
@@ -61,15 +61,13 @@ static zero_status show(zero_checkpoint *c, const char *found, const checkpoint_
     }
     if (n > 0) json_array_append_new(lines, json_string(line));
     zero_text_shape(&m->shape, shape);
-    json_object_foreach_safe(json_object_get(tree, "kept"), next, key, text)
-        json_object_set_new(json_object_get(tree, "kept"), key,
-                            json_integer((json_int_t)json_string_length(text)));
+    json_object_foreach_safe(json_object_get(tree, "kept"), next, key, text) zero_put_whole(
+        json_object_get(tree, "kept"), key, (int64_t)json_string_length(text));
     zero_rule_list_parts(m->table.layout.optimizer, parts);
-    json_object_update_new(
-        tree, json_pack("{s:o, s:s, s:s*, s:s, s:I, s:o, s:I}", "found",
-                        json_string_nocheck(found), "parts", parts, "about",
-                        m->has_shape ? m->shape.kind->about : NULL, "shape_text", shape,
-                        "vocab", m->shape.vocab, "lines", lines, "all_bytes", bytes_of(m)));
+    zero_put_members(tree, "{s:o, s:s, s:s*, s:s, s:I, s:o, s:I}", "found",
+                     json_string_nocheck(found), "parts", parts, "about",
+                     m->has_shape ? m->shape.kind->about : NULL, "shape_text", shape,
+                     "vocab", m->shape.vocab, "lines", lines, "all_bytes", bytes_of(m));
     return zero_form_print(zero_embedded_text(zero_cli_forms, "checkpoint"), "show", tree,
                            zero_legible_print, stdout);
 }

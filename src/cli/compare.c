@@ -47,8 +47,8 @@ static json_t *text_of(const json_t *value, int size)
 static void note(json_t *tree, const char *key, const json_t *a, const json_t *b)
 {
     if (!json_object_get(tree, "key"))
-        json_object_update_new(tree, json_pack("{s:s, s:o, s:o}", "key", key, "x",
-                                               text_of(a, 96), "y", text_of(b, 96)));
+        zero_put_members(tree, "{s:s, s:o, s:o}", "key", key, "x", text_of(a, 96), "y",
+                         text_of(b, 96));
 }
 
 /* The step of line i; after the last one none comes. */
@@ -67,7 +67,7 @@ static zero_status compare_step(const zero_metrics_file *file_a,
     const int64_t step_a = step_at(file_a, i), step_b = step_at(file_b, i);
     if (step_a <= step_b) ZERO_TRY(zero_metrics_step_at(file_a, i, &a));
     if (step_b <= step_a) ZERO_TRY(zero_metrics_step_at(file_b, i, &b));
-    json_object_set_new(tree, "step", json_integer(zero_min(step_a, step_b)));
+    zero_put_whole(tree, "step", zero_min(step_a, step_b));
     /* The first member of a that b has not or has otherwise, then the first that only b
      * has. */
     json_object_foreach(a, key, value)
@@ -124,7 +124,7 @@ static void drop_thinned(zero_metrics_file *file, const zero_metrics_file *other
 {
     const json_t *config = json_object_get(other->run, "config");
     int64_t n = 0;
-    if (json_integer_value(json_object_get(config, "metrics-every")) <= 1) return;
+    if (zero_get_whole(config, "metrics-every") <= 1) return;
     for (int64_t i = 0, k = 0; i < file->n; i++) {
         while (step_at(other, k) < file->steps[i].step) k++;
         bool is_between = k > 0 && k < other->n && step_at(other, k) > file->steps[i].step;
@@ -143,9 +143,8 @@ static bool is_step_file(const char *path)
            start[8] == '{';
 }
 
-static zero_status check(void *options, const zero_options *given)
+static zero_status check(ZERO_UNUSED void *options, const zero_options *given)
 {
-    (void)options;
     return zero_step_files_check(given);
 }
 
@@ -170,7 +169,7 @@ static zero_status run(void *options, const zero_options *given)
     const json_t *own = json_object_get(a.final, "digest"),
                  *other = json_object_get(b.final, "digest");
     if (!json_object_get(tree, "key")) {
-        json_object_set_new(tree, "step", json_integer(0)); /* at the end */
+        zero_put_whole(tree, "step", 0); /* at the end */
         if ((own || other) && !(own && other && json_equal(own, other)))
             note(tree, "digest", own, other);
         if (own) json_object_set_new(tree, "digest", text_of(own, 96));
@@ -179,8 +178,8 @@ static zero_status run(void *options, const zero_options *given)
     ZERO_TRY(o->json ? zero_json_print(json_incref(tree), JSON_INDENT(2), stdout)
                      : zero_form_print(zero_embedded_text(zero_cli_forms, "compare"),
                                        "compare", tree, zero_legible_print, stdout));
-    const char *key = json_string_value(json_object_get(tree, "key"));
-    const int64_t step = json_integer_value(json_object_get(tree, "step"));
+    const char *key = zero_get_string(tree, "key");
+    const int64_t step = zero_get_whole(tree, "step");
     if (!key) return ZERO_OK;
     ZERO_FAIL_IF(step == 0, ZERO_ERR_DIFFERENT, "%.200s and %.200s differ in their digests",
                  a.path, b.path);

@@ -142,10 +142,10 @@ static zero_status prepare_engine(job *j)
 }
 
 /* After a failure the model is dropped, so that another one can be read. */
-static zero_status use_checkpoint(void *arg, zero_checkpoint *c, const char *found)
+static zero_status use_checkpoint(void *arg, ZERO_UNUSED zero_checkpoint *c,
+                                  const char *found)
 {
     job *j = arg;
-    (void)c; /* j->checkpoint */
     snprintf(j->path, sizeof j->path, "%s", found);
     zero_failure failure = zero_failure_keep(prepare_engine(j));
     if (failure.status == ZERO_OK) return ZERO_OK;

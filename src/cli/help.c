@@ -105,8 +105,8 @@ static json_t *exits_of(const zero_command *command)
     json_t *list = json_array();
     for (int k = 0; k < ZERO_COUNT(exits); k++)
         if ((exits[k].bit & bits) == exits[k].bit)
-            json_array_append_new(list, json_pack("{s:i, s:s}", "code", exits[k].code,
-                                                  "meaning", exits[k].meaning));
+            zero_put_item(list, "{s:i, s:s}", "code", exits[k].code, "meaning",
+                          exits[k].meaning);
     return list;
 }
 
@@ -132,19 +132,17 @@ static json_t *groups_of(const zero_command *command, const void *defaults)
         if (!zero_help_shows(command, i, &group)) continue;
         if (group != shown) {
             options = json_array();
-            json_array_append_new(
-                groups, json_pack("{s:s, s:o}", "name", group, "options", options));
+            zero_put_item(groups, "{s:s, s:o}", "name", group, "options", options);
         }
         shown = group;
         zero_option_argument(option, argument);
         zero_option_help(option, help);
         int n = snprintf(label, sizeof label, "%s%s%s", option->name,
                          argument[0] ? " " : "", argument);
-        json_array_append_new(
-            options,
-            json_pack("{s:s, s:s, s:s, s:b, s:s, s:s}", "name", option->name, "argument",
-                      argument, "label", label, "is_long", n > 20, "help", help, "default",
-                      default_of(option, (const char *)defaults + table->base, text)));
+        zero_put_item(options, "{s:s, s:s, s:s, s:b, s:s, s:s}", "name", option->name,
+                      "argument", argument, "label", label, "is_long", n > 20, "help", help,
+                      "default",
+                      default_of(option, (const char *)defaults + table->base, text));
     }
     return groups;
 }
@@ -175,13 +173,11 @@ static json_t *describe_all(void)
     json_t *commands = json_array(), *topics = json_array();
     const zero_command *command;
     for (int i = 0; (command = zero_command_at(i)); i++)
-        json_array_append_new(commands, json_pack("{s:s, s:s, s:s}", "name", command->name,
-                                                  "summary", command->summary, "word",
-                                                  zero_command_word(command)));
+        zero_put_item(commands, "{s:s, s:s, s:s}", "name", command->name, "summary",
+                      command->summary, "word", zero_command_word(command));
     for (const zero_embedded *t = zero_topic_files; t->name; t++)
-        json_array_append_new(topics,
-                              json_pack("{s:s, s:o}", "name", t->name, "title",
-                                        json_stringn(t->text, strcspn(t->text, "\n"))));
+        zero_put_item(topics, "{s:s, s:o}", "name", t->name, "title",
+                      json_stringn(t->text, strcspn(t->text, "\n")));
     return json_pack("{s:o, s:o, s:o}", "commands", commands, "topics", topics, "exits",
                      exits_of(NULL));
 }

@@ -38,7 +38,7 @@ static zero_status check_file(checking *c, const char *path)
     if (c->options->json)
         return zero_json_print(json_incref(verdict), JSON_COMPACT, stdout);
     ZERO_TRY(show("check", verdict));
-    const char *printed = json_string_value(json_object_get(verdict, "said"));
+    const char *printed = zero_get_string(verdict, "said");
     for (int i = 0; printed && *printed && i < LINES; i++) {
         char shown[ZERO_SHOWN_BYTES];
         const size_t n = strcspn(printed, "\n");

@@ -151,9 +151,8 @@ static zero_status measure(const zero_topology *t, json_t **found)
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
         zero_cpu_rate one = zero_cpu_peak(types[i], 1),
                       of_all = zero_cpu_peak(types[i], all);
-        json_array_append_new(
-            peaks, json_pack("{s:s, s:s, s:f, s:f}", "type", zero_type_name(types[i]), "by",
-                             one.by, "one_thread", one.flops, "all", of_all.flops));
+        zero_put_item(peaks, "{s:s, s:s, s:f, s:f}", "type", zero_type_name(types[i]), "by",
+                      one.by, "one_thread", one.flops, "all", of_all.flops);
     }
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
         const size_t bytes = places[i].bytes / line * line;
@@ -161,9 +160,8 @@ static zero_status measure(const zero_topology *t, json_t **found)
         if (bytes == 0) continue;
         if (st == ZERO_OK) st = zero_cpu_read_rate(bytes, 1, &one);
         if (st == ZERO_OK) st = zero_cpu_read_rate(bytes, all, &of_all);
-        json_array_append_new(reads, json_pack("{s:s, s:I, s:f, s:f}", "from",
-                                               places[i].from, "bytes", (json_int_t)bytes,
-                                               "one_thread", one, "all", of_all));
+        zero_put_item(reads, "{s:s, s:I, s:f, s:f}", "from", places[i].from, "bytes",
+                      (json_int_t)bytes, "one_thread", one, "all", of_all);
     }
     *found =
         json_pack("{s:i, s:o, s:o}", "threads", all, "flops", peaks, "read_bytes", reads);
@@ -180,22 +178,6 @@ typedef struct {
     double tokens;
 } product_rates;
 
-static zero_status fit_products(product_rates *found)
-{
-    static const zero_type types[] = {ZERO_FP32, ZERO_FP32, ZERO_BF16};
-    static const int rows[] = {FEW, ROWS, ROWS};
-    double least[3], rate[3];
-    ZERO_TRY(try_products(3, types, rows, least));
-    for (int k = 0; k < 3; k++) rate[k] = 2.0 * rows[k] * SIDE * SIDE / least[k];
-    /* 1 / rate = 1 / most + (tokens / most) / t, from two t. */
-    const double slope =
-        fmax((1.0 / rate[0] - 1.0 / rate[1]) / (1.0 / FEW - 1.0 / ROWS), 0.0);
-    found->fp32 = 1.0 / (1.0 / rate[1] - slope / ROWS);
-    found->tokens = slope * found->fp32;
-    found->bf16 = rate[2] * (ROWS + found->tokens) / ROWS;
-    return ZERO_OK;
-}
-
 /* A core multiplies as much less while all compute as its multiply-adds get slower. Bytes of
  * a message are copied twice, each time by a read and a write. */
 static zero_status write_machine(const info_options *o, const zero_topology *t)
@@ -206,16 +188,26 @@ static zero_status write_machine(const info_options *o, const zero_topology *t)
     zero_disk_rates disk = {.read = 0.0};
     json_t *measured;
     char date[16], cpu[81], *text = NULL;
-    ZERO_TRY(fit_products(&products));
+    static const zero_type types[] = {ZERO_FP32, ZERO_FP32, ZERO_BF16};
+    static const int rows[] = {FEW, ROWS, ROWS};
+    double least[3], rate[3];
+    ZERO_TRY(try_products(3, types, rows, least));
+    for (int k = 0; k < 3; k++) rate[k] = 2.0 * rows[k] * SIDE * SIDE / least[k];
+    /* 1 / rate = 1 / most + (tokens / most) / t, from two t. */
+    const double slope =
+        fmax((1.0 / rate[0] - 1.0 / rate[1]) / (1.0 / FEW - 1.0 / ROWS), 0.0);
+    products.fp32 = 1.0 / (1.0 / rate[1] - slope / ROWS);
+    products.tokens = slope * products.fp32;
+    products.bf16 = rate[2] * (ROWS + products.tokens) / ROWS;
     if (o->offload) ZERO_TRY(zero_disk_trial(o->offload, &disk));
     ZERO_TRY(measure(t, &measured));
     const json_t *reads = json_object_get(measured, "read_bytes"),
                  *peak = json_array_get(json_object_get(measured, "flops"), 0),
                  *read = json_array_get(reads, json_array_size(reads) - 1);
-    const double all = json_real_value(json_object_get(peak, "all")),
-                 one = json_real_value(json_object_get(peak, "one_thread")),
+    const double all = zero_get_number(peak, "all"),
+                 one = zero_get_number(peak, "one_thread"),
                  each = one > 0.0 ? fmin(all / (cores * one), 1.0) : 1.0,
-                 memory = json_real_value(json_object_get(read, "all")) / cores;
+                 memory = zero_get_number(read, "all") / cores;
     zero_print(cpu, "%.80s", t->cpu); /* a line has an end */
     struct tm utc;
     strftime(date, sizeof date, "%Y-%m-%d", gmtime_r(&now, &utc));
@@ -252,11 +244,10 @@ static json_t *gpus(char *text, size_t size)
         st = plugin->describe(i, &about);
         if (st != ZERO_OK) break;
         snprintf(type, sizeof type, "sm_%d", about.capability);
-        json_array_append_new(list,
-                              json_pack("{s:i, s:s, s:s, s:s, s:I, s:I}", "device", i,
-                                        "name", about.name, "bus", about.bus, "type", type,
-                                        "memory_bytes", (json_int_t)about.bytes,
-                                        "memory_free_bytes", (json_int_t)about.bytes_free));
+        zero_put_item(list, "{s:i, s:s, s:s, s:s, s:I, s:I}", "device", i, "name",
+                      about.name, "bus", about.bus, "type", type, "memory_bytes",
+                      (json_int_t)about.bytes, "memory_free_bytes",
+                      (json_int_t)about.bytes_free);
         snprintf(text, size, "driver for CUDA %d.%d, runtime %d.%d, cuBLAS %d.%d.%d",
                  about.driver / 1000, about.driver % 1000 / 10, about.runtime / 1000,
                  about.runtime % 1000 / 10, about.products / 10000,
@@ -311,14 +302,13 @@ static zero_status show_disk(const char *directory, bool with_trial, bool json)
     ZERO_FAIL_IF(!info, ZERO_ERR_INVALID,
                  "--offload %s: expected a name in UTF-8 for --json", directory);
     if (json) return zero_json_print(info, JSON_INDENT(2) | JSON_REAL_PRECISION(6), stdout);
-    json_object_set_new(info, "used", json_integer(ZERO_SCRATCH_ALIGN));
+    zero_put_whole(info, "used", ZERO_SCRATCH_ALIGN);
     return print(info, "disk");
 }
 
-static zero_status run(void *options, const zero_options *given)
+static zero_status run(void *options, ZERO_UNUSED const zero_options *given)
 {
     const info_options *o = options;
-    (void)given;
     if (o->machine) {
         zero_topology here;
         ZERO_TRY(zero_topology_read(&here));

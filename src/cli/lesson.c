@@ -23,11 +23,10 @@ typedef struct {
 #define NAME_BYTES 64 /* of a student, in a file of answers */
 
 /* Blanks around a name do not come back from a file, and would draw other numbers. */
-static zero_status check(void *options, const zero_options *given)
+static zero_status check(void *options, ZERO_UNUSED const zero_options *given)
 {
     const char *name = ((const lesson_options *)options)->student;
     size_t n = name ? strlen(name) : 0;
-    (void)given;
     if (n == 0 ||
         (n < NAME_BYTES && !strchr(" \t", name[0]) && !strchr(" \t", name[n - 1])))
         return ZERO_OK;

@@ -35,12 +35,10 @@ static zero_status make_plan(const char *words, char **text, json_t **facts)
         for (int r = 0; r < p->n_ranks; r++)
             json_array_append_new(shards,
                                   json_integer(zero_range_len(zero_partition_shard(p, r))));
-        json_array_append_new(
-            groups,
-            json_pack("{s:s,s:I,s:I,s:I,s:I,s:o}", "name", s->input.model->groups[g].name,
-                      "parameters", p->n_params, "padded", p->padded, "shard", p->shard_len,
-                      "own", zero_range_len(zero_partition_piece(p, s->input.rank)),
-                      "shards", shards));
+        zero_put_item(
+            groups, "{s:s,s:I,s:I,s:I,s:I,s:o}", "name", s->input.model->groups[g].name,
+            "parameters", p->n_params, "padded", p->padded, "shard", p->shard_len, "own",
+            zero_range_len(zero_partition_piece(p, s->input.rank)), "shards", shards);
     }
     json_object_set_new(plan, "groups", groups);
     *facts = plan;
@@ -59,9 +57,8 @@ static zero_status walk(zero_lesson_machine *m, int steps, json_t **facts)
     zero_status st = ZERO_OK;
     for (int k = 0; k < steps && st == ZERO_OK; k++) {
         st = zero_lesson_walk(m, &last);
-        json_array_append_new(list, json_pack("{s:I,s:f,s:f,s:b}", "step", last.step,
-                                              "loss", last.loss, "loss_scale",
-                                              last.loss_scale, "skipped", last.skipped));
+        zero_put_item(list, "{s:I,s:f,s:f,s:b}", "step", last.step, "loss", last.loss,
+                      "loss_scale", last.loss_scale, "skipped", last.skipped);
     }
     json_t *step = zero_narrate_tree(&narrator, &zero_lesson_show(m)->tale);
     if (st == ZERO_OK) st = zero_lesson_digest(m, digest);

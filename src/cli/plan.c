@@ -50,11 +50,10 @@ static zero_status read_fit(zero_plan_options *o)
         o->fit);
 }
 
-static zero_status check(void *options, const zero_options *given)
+static zero_status check(void *options, ZERO_UNUSED const zero_options *given)
 {
     zero_plan_options *o = options;
     zero_plan_request *r = &o->request;
-    (void)given;
     o->machines = o->job.machine && strcmp(o->job.machine, "help") == 0;
     if (o->machines) return ZERO_OK;
     const bool has_pipeline = zero_plan_stages(&r->config.plan) > 1;

@@ -1,7 +1,9 @@
 #include "cli/prompts.h"
 
+#include "cli/machine.h"
 #include "data/stranger.h"
 #include "math/backends.h"
+#include "sharding/stages.h"
 
 static const zero_option rows[] = {
 #include "cli/options/generate.rows"

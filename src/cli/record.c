@@ -44,7 +44,8 @@ static const char *activations_of(const zero_config *c)
     return zero_config_activations(c) == ZERO_FP32 ? "" : "; activations of 16 bits";
 }
 
-void zero_record_arithmetic(const zero_session *s, char *text, size_t size)
+/* Backend, kernels and products, or the device, in one line. */
+static void zero_record_arithmetic(const zero_session *s, char *text, size_t size)
 {
     const zero_config *c = &s->config;
     const zero_device_about *d = &s->place.about;
@@ -97,13 +98,12 @@ static json_t *describe(const zero_session *s, const zero_kind *kinds, int n_kin
                                    "bytes_per_second", w->rate, "message", plan->message)
                        : NULL;
     json_object_update_new(model, zero_shape_facts(s->model.shape));
-    put_whole(model, "parameters", s->model.n_params);
+    zero_put_whole(model, "parameters", s->model.n_params);
     for (int i = 0; i < s->n_hosts; i++)
         json_array_append_new(hosts, zero_metrics_text(s->hosts[i].name));
     for (int k = 0; k < n_kinds && of_ranks; k++)
-        json_array_append_new(of_ranks,
-                              json_pack("{s:s, s:o}", "ranks", kinds[k].ranks.chars,
-                                        "arithmetic", zero_metrics_text(kinds[k].text)));
+        zero_put_item(of_ranks, "{s:s, s:o}", "ranks", kinds[k].ranks.chars, "arithmetic",
+                      zero_metrics_text(kinds[k].text));
     /* The configuration with what the ranks, the data and the machine decided. */
     zero_config c = s->config;
     c.shape = zero_shape_own(s->model.shape);
@@ -163,26 +163,24 @@ static void put_plan(const zero_session *session, json_t *facts)
     for (int c = 0; c < ZERO_CLASSES; c++) {
         const char *name = zero_class_name((zero_class)c);
         int64_t bytes = (int64_t)zero_offload_bytes(s, (zero_class)c);
-        if (s->class_peak[c] > 0) put_whole(classes, name, (int64_t)s->class_peak[c]);
-        if (zero_plan_uses_file(&s->input) && bytes > 0) put_whole(file, name, bytes);
+        if (s->class_peak[c] > 0) zero_put_whole(classes, name, (int64_t)s->class_peak[c]);
+        if (zero_plan_uses_file(&s->input) && bytes > 0) zero_put_whole(file, name, bytes);
     }
     for (int i = 0; i < ZERO_COUNT(ops); i++) {
         zero_traffic t = zero_schedule_traffic(s, ZERO_PROGRAM_STEP, ops[i].op);
-        put_whole(sent, ops[i].name, zero_traffic_sent(&t));
+        zero_put_whole(sent, ops[i].name, zero_traffic_sent(&t));
     }
     const char *why = session->why_collectives;
     if (why && session->engine.why_p2p[0]) why = "the node cannot share memory";
-    json_object_update_new(
-        facts,
-        json_pack(
-            "{s:o, s:o, s:o, s:b, s:b, s:I, s:I, s:i, s:s, s:b, s:s*, s:s*}", "class_peaks",
-            classes, "file", file, "step_bytes_sent", sent, "has_device", s->input.device,
-            "uses_file", zero_plan_uses_file(&s->input), "own_bytes", s->own_bytes,
-            "beside_bytes", s->host_bytes + s->window_bytes + s->tp_window_bytes,
-            "data_ranks", s->input.n_ranks, "partition",
-            zero_partition_scheme_name(s->input.partition), "partition_activations",
-            s->input.partition_activations != 0, "why_collectives", why, "join_collectives",
-            s->n_joins > 0 ? zero_algorithm_name(zero_schedule_join_algorithm(s)) : NULL));
+    zero_put_members(
+        facts, "{s:o, s:o, s:o, s:b, s:b, s:I, s:I, s:i, s:s, s:b, s:s*, s:s*}",
+        "class_peaks", classes, "file", file, "step_bytes_sent", sent, "has_device",
+        s->input.device, "uses_file", zero_plan_uses_file(&s->input), "own_bytes",
+        s->own_bytes, "beside_bytes", s->host_bytes + s->window_bytes + s->tp_window_bytes,
+        "data_ranks", s->input.n_ranks, "partition",
+        zero_partition_scheme_name(s->input.partition), "partition_activations",
+        s->input.partition_activations != 0, "why_collectives", why, "join_collectives",
+        s->n_joins > 0 ? zero_algorithm_name(zero_schedule_join_algorithm(s)) : NULL);
     /* Where flipped bits are looked for, and in how many steps. */
     int updates = zero_plan_updates_beside(&s->input) ? s->input.check_replicas
                                                       : zero_update_period(s);
@@ -202,22 +200,19 @@ static void show_head(const zero_session *s, json_t *facts)
     const zero_corpus *corpus = &s->dataset.corpus;
     const zero_resumed *resumed = &s->saving.resumed;
     bool resumes = zero_config_resumes(c);
-    put_whole(json_object_get(facts, "tp"), "data_ranks", c->plan.n_ranks);
+    zero_put_whole(json_object_get(facts, "tp"), "data_ranks", c->plan.n_ranks);
     json_object_update_new(facts, zero_batch_facts(c, s->model.seq));
-    json_object_update_new(
+    zero_put_members(
         facts,
-        json_pack(
-            "{s:o*, s:o*, s:b, s:b, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*}",
-            "threads_from", raw(s->threads_from), "binding", raw(s->binding.text),
-            "has_team", has_team(c), "has_loaded", s->has_loaded, "init_from",
-            raw(c->init_from), "import_note", raw(s->importing.note), "why_own_tokens",
-            raw(s->dataset.why_own), "validation",
-            corpus->has_validation ? raw(corpus->validation) : NULL, "entropy",
-            corpus->has_entropy ? json_real(corpus->entropy.nats_per_token) : NULL,
-            "checkpoint", raw(c->checkpoint), "resumed",
-            resumes ? raw(s->saving.from) : NULL, "taken",
-            resumes ? raw(resumed->taken) : NULL, "changed",
-            resumes ? raw(resumed->changes) : NULL));
+        "{s:o*, s:o*, s:b, s:b, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*}",
+        "threads_from", raw(s->threads_from), "binding", raw(s->binding.text), "has_team",
+        has_team(c), "has_loaded", s->has_loaded, "init_from", raw(c->init_from),
+        "import_note", raw(s->importing.note), "why_own_tokens", raw(s->dataset.why_own),
+        "validation", corpus->has_validation ? raw(corpus->validation) : NULL, "entropy",
+        corpus->has_entropy ? json_real(corpus->entropy.nats_per_token) : NULL,
+        "checkpoint", raw(c->checkpoint), "resumed", resumes ? raw(s->saving.from) : NULL,
+        "taken", resumes ? raw(resumed->taken) : NULL, "changed",
+        resumes ? raw(resumed->changes) : NULL);
     put_plan(s, facts);
     /* How the ranks' devices exchange. */
     const zero_plan_input *in = &s->engine.schedule.input;
@@ -227,10 +222,9 @@ static void show_head(const zero_session *s, json_t *facts)
             why = "--device-exchange";
         else if (!why[0] && zero_plan_can_reach_devices(in, &why) && !in->ipc)
             why = "other processes cannot reach this device's memory";
-        json_object_update_new(facts,
-                               json_pack("{s:s, s:s, s:s}", "device_exchange",
-                                         zero_plan_device_exchange(in), "why_exchange", why,
-                                         "mpi_cuda", zero_launch_cuda()));
+        zero_put_members(facts, "{s:s, s:s, s:s}", "device_exchange",
+                         zero_plan_device_exchange(in), "why_exchange", why, "mpi_cuda",
+                         zero_launch_cuda());
     }
     const zero_scratch *scratch = s->engine.runner.tier.scratch;
     if (zero_plan_updates_beside(in)) {
@@ -311,10 +305,10 @@ zero_status zero_record_begin(zero_session *s)
                                                        word ? ZERO_SHOWN(word) : ""));
                 free(text);
             }
-            json_object_update_new(
-                facts, json_pack("{s:o*, s:o*, s:i, s:o}", "command", raw(s->facts.command),
-                                 "data", raw(s->dataset.corpus.description), "node_ranks",
-                                 s->node_ranks, "file_options", given));
+            zero_put_members(facts, "{s:o*, s:o*, s:i, s:o}", "command",
+                             raw(s->facts.command), "data",
+                             raw(s->dataset.corpus.description), "node_ranks",
+                             s->node_ranks, "file_options", given);
             show_head(s, facts);
         }
         fflush(stdout);
@@ -338,22 +332,21 @@ static void add_line(json_t *lines, json_t *rest, double least, const char *op,
                      const char *kind, const json_t *entry)
 {
     static const char *const sums[] = {"count", "seconds", "exchange_seconds"};
-    double seconds = json_number_value(json_object_get(entry, "seconds"));
+    double seconds = zero_get_number(entry, "seconds");
     size_t at = json_array_size(lines);
     if (seconds < least) {
         for (int i = 0; i < ZERO_COUNT(sums); i++) {
-            double x = json_number_value(json_object_get(entry, sums[i]));
-            put_real(rest, sums[i], x + json_number_value(json_object_get(rest, sums[i])));
+            double x = zero_get_number(entry, sums[i]);
+            zero_put_real(rest, sums[i], x + zero_get_number(rest, sums[i]));
         }
         return;
     }
-    while (at > 0 && json_number_value(json_object_get(json_array_get(lines, at - 1),
-                                                       "seconds")) < seconds)
+    while (at > 0 && zero_get_number(json_array_get(lines, at - 1), "seconds") < seconds)
         at--;
     char name[21];
     snprintf(name, sizeof name, "%s%s%s", op, kind[0] ? " " : "", kind);
     json_t *line = json_deep_copy(entry);
-    put_text(line, "name", name);
+    zero_put_string(line, "name", name);
     json_array_insert_new(lines, at, line);
 }
 
@@ -377,24 +370,22 @@ void zero_record_totals(const zero_session *session, const zero_totals *t, json_
     /* The losses as texts: they may be infinite. The flops are the model's, not the
      * machine's: recomputed and masked products do not count. The system counts neighbours'
      * memory, which is mapped here too, for every rank. */
-    json_object_update_new(
+    zero_put_members(
         final,
-        json_pack("{s:b, s:o, s:o*, s:o*, s:I, s:I, s:f, s:I, s:I, s:f, s:f, s:f, s:f, "
-                  "s:s, s:I, s:o*}",
-                  "quiet", session->config.quiet, "loss", json_sprintf("%.4f", t->loss),
-                  "val_loss", t->has_val_loss ? json_sprintf("%.4f", t->val_loss) : NULL,
-                  "entropy",
-                  corpus->has_entropy ? json_real(corpus->entropy.nats_per_token) : NULL,
-                  "skipped", e->skipped, "all_steps", session->config.steps, "loss_scale",
-                  (double)e->loss_scale.scale, "steps", steps, "tokens", t->tokens,
-                  "run_seconds", t->seconds, "eval_seconds", t->eval_seconds, "flops",
-                  zero_shape_flops(session->model.shape), "multiplied",
-                  zero_shape_multiplied(session->model.shape), "ms",
-                  t->seconds < 1e-2 * (double)steps ? ".4f" : ".2f", "mapped_bytes", mapped,
-                  "exposed_seconds",
-                  profile->is_of_device
-                      ? json_real(zero_profile_exposed(profile, ZERO_PROGRAM_STEP))
-                      : NULL));
+        "{s:b, s:o, s:o*, s:o*, s:I, s:I, s:f, s:I, s:I, s:f, s:f, s:f, s:f, "
+        "s:s, s:I, s:o*}",
+        "quiet", session->config.quiet, "loss", json_sprintf("%.4f", t->loss), "val_loss",
+        t->has_val_loss ? json_sprintf("%.4f", t->val_loss) : NULL, "entropy",
+        corpus->has_entropy ? json_real(corpus->entropy.nats_per_token) : NULL, "skipped",
+        e->skipped, "all_steps", session->config.steps, "loss_scale",
+        (double)e->loss_scale.scale, "steps", steps, "tokens", t->tokens, "run_seconds",
+        t->seconds, "eval_seconds", t->eval_seconds, "flops",
+        zero_shape_flops(session->model.shape), "multiplied",
+        zero_shape_multiplied(session->model.shape), "ms",
+        t->seconds < 1e-2 * (double)steps ? ".4f" : ".2f", "mapped_bytes", mapped,
+        "exposed_seconds",
+        profile->is_of_device ? json_real(zero_profile_exposed(profile, ZERO_PROGRAM_STEP))
+                              : NULL);
     /* Classes of instructions that took a thousandth of the steps' time or more, the
      * longest first, and the rest in one line. Instructions that name units get a line per
      * kind of unit. */
@@ -411,7 +402,8 @@ void zero_record_totals(const zero_session *session, const zero_totals *t, json_
     }
     json_object_set_new(final, "lines", lines);
     json_object_set_new(final, "rest", rest);
-    if (of_file) put_flag(of_file, "as_planned", zero_file_ledger_is_as_planned(&file));
+    if (of_file)
+        zero_put_flag(of_file, "as_planned", zero_file_ledger_is_as_planned(&file));
     print("totals", final);
 }
 

@@ -3,9 +3,6 @@
 
 #include "cli/session.h"
 
-/* Backend, kernels and products, or the device, in one line. */
-void zero_record_arithmetic(const zero_session *s, char *text, size_t size);
-
 /* The part of it that decides bits: runs with equal texts have equal bits. True if every
  * CPU has these bits. */
 bool zero_record_bits(const zero_session *s, char *text, size_t size);

@@ -103,7 +103,7 @@ typedef struct {
 static zero_status add(artifact *a, const char *name, const char *from, const void *data,
                        size_t len)
 {
-    json_array_append_new(a->files, json_pack("{s:s, s:s}", "name", name, "from", from));
+    zero_put_item(a->files, "{s:s, s:s}", "name", name, "from", from);
     return zero_tar_add(&a->tar, name, data, len);
 }
 
@@ -163,25 +163,6 @@ static zero_status add_data(artifact *a, const sources *s, const report_options 
     return o->trace ? add_file(a, "data/trace.json", o->trace) : ZERO_OK;
 }
 
-static zero_status add_readme(artifact *a, const sources *s, json_t *operands)
-{
-    ZERO_FREED char *text = NULL;
-    json_t *studies = json_array(), *runs = json_array();
-    for (int i = 0; i < s->n_runs; i++) json_array_append(runs, s->runs[i].tree);
-    for (int i = 0; i < s->n_studies; i++)
-        json_array_append_new(studies,
-                              json_pack("{s:O, s:O, s:O}", "path",
-                                        zero_fact_at(s->studies[i], "more/path"), "scaling",
-                                        zero_fact_at(s->studies[i], "scaling"), "points",
-                                        zero_fact_at(s->studies[i], "more/points")));
-    json_auto_t *tree = json_pack(
-        "{s:s, s:O, s:O, s:b, s:o, s:o}", "version", ZERO_VERSION_STRING, "files", a->files,
-        "operands", operands, "trace", s->has_trace, "runs", runs, "studies", studies);
-    ZERO_TRY(zero_allocated(tree, "no memory for the artifact"));
-    ZERO_TRY(zero_text_of_form("artifact", "readme", tree, &text));
-    return zero_tar_add(&a->tar, "README.txt", text, strlen(text));
-}
-
 static void destroy_artifact(artifact *a)
 {
     zero_bytes_destroy(&a->tar);
@@ -204,7 +185,20 @@ static zero_status write_artifact(const sources *s, const report_options *o,
         ZERO_TRY(add_form(&a, s, "checklist.txt", "rules of Hoefler and Belli",
                           &(report_options){.checklist = true}));
     ZERO_TRY(add_form(&a, s, "report.json", "as JSON", &(report_options){.json = true}));
-    ZERO_TRY(add_readme(&a, s, operands));
+    ZERO_FREED char *text = NULL;
+    json_t *studies = json_array(), *runs = json_array();
+    for (int i = 0; i < s->n_runs; i++) json_array_append(runs, s->runs[i].tree);
+    for (int i = 0; i < s->n_studies; i++)
+        zero_put_item(studies, "{s:O, s:O, s:O}", "path",
+                      zero_fact_at(s->studies[i], "more/path"), "scaling",
+                      zero_fact_at(s->studies[i], "scaling"), "points",
+                      zero_fact_at(s->studies[i], "more/points"));
+    json_auto_t *tree = json_pack(
+        "{s:s, s:O, s:O, s:b, s:o, s:o}", "version", ZERO_VERSION_STRING, "files", a.files,
+        "operands", operands, "trace", s->has_trace, "runs", runs, "studies", studies);
+    ZERO_TRY(zero_allocated(tree, "no memory for the artifact"));
+    ZERO_TRY(zero_text_of_form("artifact", "readme", tree, &text));
+    ZERO_TRY(zero_tar_add(&a.tar, "README.txt", text, strlen(text)));
     ZERO_TRY(zero_tar_end(&a.tar));
     ZERO_TRY(zero_whole_file_put(o->artifact, a.tar.bytes, a.tar.len));
     printf("%s: %zu bytes\n", ZERO_SHOWN(o->artifact), a.tar.len);
@@ -235,14 +229,14 @@ static zero_status check_steps(const sources *s)
     json_array_foreach(json_object_get(s->breakdown, "steps"), i, t)
     {
         const zero_run *run = &s->runs[0];
-        const int64_t step = json_integer_value(json_object_get(t, "step"));
-        const bool is_first = json_integer_value(json_object_get(t, "rank")) == 0;
+        const int64_t step = zero_get_whole(t, "step");
+        const bool is_first = zero_get_whole(t, "rank") == 0;
         double own = NAN; /* that the run's line of this step says */
         for (int64_t k = 0; is_first && isnan(own) && k < run->n; k++)
             if ((int64_t)run->steps[ZERO_STEP][k] == step)
                 own = run->steps[ZERO_STEP_SECONDS][k];
         if (!isfinite(own)) continue;
-        traced = json_number_value(json_object_get(t, "step_seconds"));
+        traced = zero_get_number(t, "step_seconds");
         seconds = own;
         differs = step;
         /* Both files have the same clock's seconds of rank 0, one of them in whole

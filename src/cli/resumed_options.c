@@ -6,7 +6,7 @@
 
 static const char *saved_as(const json_t *options, const char *name, const char *absent)
 {
-    const char *text = json_string_value(json_object_get(options, name));
+    const char *text = zero_get_string(options, name);
     return text ? text : absent;
 }
 

@@ -3,8 +3,12 @@
 #include "base/hash.h"
 #include <xxhash.h>
 
+#include "cli/machine.h"
 #include "facts/facts.h"
+#include "math/backends.h"
+#include "sharding/offload.h"
 #include "sharding/stages.h"
+#include "train/learning_rate.h"
 
 const zero_option zero_run_options[] = {
 #include "cli/options/train.rows"
@@ -19,7 +23,7 @@ json_t *zero_run_options_identity(const zero_config *config)
     for (const zero_option *row = zero_run_options; values && row->name; row++) {
         const char *text = zero_option_value(row, config, buffer);
         if (text && (row->is & ZERO_OPTION_IDENTITY))
-            json_object_set_new(values, row->name, json_string(text));
+            zero_put_string(values, row->name, text);
     }
     return values;
 }
@@ -110,9 +114,8 @@ void zero_notes_show(const zero_options *given, const zero_option *rows, const v
     json_decref(run);
 }
 
-static void warn(void *arg, const char *text)
+static void warn(ZERO_UNUSED void *arg, const char *text)
 {
-    (void)arg;
     fprintf(stderr, "zero: warning: %s\n", text);
 }
 

@@ -27,35 +27,6 @@ static const zero_option_table tables[] = {
 
 /* ---- --slow ---- */
 
-static zero_status read_slow(zero_simulate_options *o)
-{
-    zero_simulate_input *in = &o->request.input;
-    char part[ZERO_LIST_PART];
-    for (const char *list = o->slow; list;) {
-        zero_slow_rank slow;
-        const char *factor = NULL;
-        if (zero_list_take(&list, part)) factor = zero_list_cut(part, ':');
-        ZERO_FAIL_IF(!factor || !zero_list_rank(part, &slow.rank) ||
-                         !zero_quantity_real(factor, &slow.factor) ||
-                         slow.factor < 1.0 / FASTER || slow.factor > FASTER,
-                     ZERO_ERR_INVALID,
-                     "--slow %.80s: expected RANK:FACTOR, or several with commas "
-                     "between them, with a factor from 0.001 to 1000, such as "
-                     "5:0.8 for a rank 5 that computes 20 %% slower",
-                     o->slow);
-        ZERO_TRY(zero_list_check_rank("slow", slow.rank,
-                                      &(zero_list_job){"--ranks", o->job.ranks}));
-        for (int k = 0; k < in->n_slow; k++)
-            ZERO_FAIL_IF(in->slow[k].rank == slow.rank, ZERO_ERR_INVALID,
-                         "--slow %.80s: rank %d is there twice; give it one factor",
-                         o->slow, slow.rank);
-        ZERO_FAIL_IF(in->n_slow == ZERO_SLOW_RANKS, ZERO_ERR_INVALID,
-                     "--slow %.80s: expected at most %d ranks", o->slow, ZERO_SLOW_RANKS);
-        in->slow[in->n_slow++] = slow;
-    }
-    return ZERO_OK;
-}
-
 static zero_status read_switch(zero_simulate_options *o)
 {
     zero_simulate_input *in = &o->request.input;
@@ -75,11 +46,10 @@ static zero_status read_switch(zero_simulate_options *o)
     return ZERO_OK;
 }
 
-static zero_status check(void *options, const zero_options *given)
+static zero_status check(void *options, ZERO_UNUSED const zero_options *given)
 {
     zero_simulate_options *o = options;
     zero_simulate_input *in = &o->request.input;
-    (void)given;
     o->machines = o->job.machine && strcmp(o->job.machine, "help") == 0;
     if (o->machines) return ZERO_OK;
     /* A machine that somebody wrote or measured is not replaced by a trace. */
@@ -92,7 +62,29 @@ static zero_status check(void *options, const zero_options *given)
     if (in->adapter < 0.0) in->adapter = INFINITY;
     if (in->memory_bandwidth < 0.0) in->memory_bandwidth = INFINITY;
     if (in->memory_limit == 0) in->memory_limit = INT64_MAX;
-    ZERO_TRY(read_slow(o));
+    char part[ZERO_LIST_PART];
+    for (const char *list = o->slow; list;) {
+        zero_slow_rank slow;
+        const char *factor = NULL;
+        if (zero_list_take(&list, part)) factor = zero_list_cut(part, ':');
+        ZERO_FAIL_IF(!factor || !zero_list_rank(part, &slow.rank) ||
+                         !zero_quantity_real(factor, &slow.factor) ||
+                         slow.factor < 1.0 / FASTER || slow.factor > FASTER,
+                     ZERO_ERR_INVALID,
+                     "--slow %.80s: expected RANK:FACTOR, or several with commas between "
+                     "them, with a factor from 0.001 to 1000, such as 5:0.8 for a rank 5 "
+                     "that computes 20 %% slower",
+                     o->slow);
+        ZERO_TRY(zero_list_check_rank("slow", slow.rank,
+                                      &(zero_list_job){"--ranks", o->job.ranks}));
+        for (int k = 0; k < in->n_slow; k++)
+            ZERO_FAIL_IF(in->slow[k].rank == slow.rank, ZERO_ERR_INVALID,
+                         "--slow %.80s: rank %d is there twice; give it one factor",
+                         o->slow, slow.rank);
+        ZERO_FAIL_IF(in->n_slow == ZERO_SLOW_RANKS, ZERO_ERR_INVALID,
+                     "--slow %.80s: expected at most %d ranks", o->slow, ZERO_SLOW_RANKS);
+        in->slow[in->n_slow++] = slow;
+    }
     ZERO_TRY(read_switch(o));
     double *poll = &o->request.input.poll;
     ZERO_FAIL_IF(!zero_quantity_seconds(o->poll, poll) || *poll < 0.0, ZERO_ERR_INVALID,

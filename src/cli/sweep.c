@@ -52,7 +52,7 @@ static zero_status fail_point(const zero_sweep_study *study, json_t *point,
         snprintf(why, sizeof why,
                  "the launch line may not be able to start that many ranks");
     snprintf(all, sizeof all, "it %s %s%s%s", how, when, why[0] ? ": " : "", why);
-    json_object_set_new(point, "state", json_string("failed"));
+    zero_put_string(point, "state", "failed");
     json_object_set_new(point, "why", zero_metrics_text(all));
     return zero_fail(st, "%s: %s; all that it printed: %s", zero_point_words(point, words),
                      all, log);
@@ -65,7 +65,7 @@ static zero_status judge(const zero_sweep_study *study, const zero_sweep_options
     char missing[WHY], words[ZERO_POINT_TEXT], why[64] = "the run stopped on request";
     zero_status st = zero_sweep_study_measure(study, o, point, &steps);
     bool is_done = st == ZERO_OK && end->code == 0 && !end->signal;
-    if (!is_done) json_object_set_new(point, "state", json_string("missing"));
+    if (!is_done) zero_put_string(point, "state", "missing");
     if (st != ZERO_OK && st != ZERO_ERR_FORMAT && st != ZERO_ERR_IO) return st;
     snprintf(missing, sizeof missing, "%s", st == ZERO_OK ? "" : zero_last_error());
     if (!end->stopped && end->code != zero_exit_code(ZERO_STOPPED))
@@ -92,7 +92,7 @@ static zero_status run_point(zero_sweep_study *study, const zero_sweep_options *
     json_object_del(point, "load");
     if (gmtime_r(&now, &utc) &&
         strftime(started, sizeof started, "%Y-%m-%dT%H:%M:%SZ", &utc))
-        json_object_set_new(point, "started", json_string(started));
+        zero_put_string(point, "started", started);
     if (getloadavg(load, 3) == 3)
         json_object_set_new(point, "load",
                             json_pack("[f, f, f]", load[0], load[1], load[2]));
@@ -160,10 +160,9 @@ static zero_status run_missing(zero_sweep_study *study, const zero_sweep_options
     return zero_failure_restore(&first);
 }
 
-static zero_status run(void *options, const zero_options *given)
+static zero_status run(void *options, ZERO_UNUSED const zero_options *given)
 {
     const zero_sweep_options *o = options;
-    (void)given; /* the options have it */
     ZERO_AT_END(zero_sweep_study_close) zero_sweep_study study = {.before = NULL};
     ZERO_TRY(zero_sweep_study_open(&study, o));
     /* ZERO_ERR_ENV if the launch line is an srun's inside a Slurm job, and the job has

@@ -23,7 +23,7 @@ const zero_option_table zero_sweep_tables[ZERO_SWEEP_TABLES] = {
 static int by_size(const void *a, const void *b)
 {
     int x = *(const int *)a, y = *(const int *)b;
-    return (x > y) - (x < y);
+    return zero_order(x, y);
 }
 
 /* Numbers with commas between them, sorted; each once. */
@@ -39,7 +39,7 @@ static zero_status read_list(const char *option, const char *list, int least, in
                    zero_quantity_whole(one, &value) && value >= least && value <= most;
         if (is_right) numbers[(*n)++] = (int)value;
     }
-    qsort(numbers, (size_t)*n, sizeof *numbers, by_size);
+    zero_sort(numbers, *n, by_size);
     for (int i = 1; i < *n; i++) is_right = is_right && numbers[i] != numbers[i - 1];
     ZERO_FAIL_IF(!is_right, ZERO_ERR_INVALID,
                  "--%s %.80s: expected up to %d different numbers from %d to %d, with "

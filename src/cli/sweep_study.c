@@ -50,7 +50,7 @@ static void add_rates(json_t *machine, const zero_option *rows, const void *from
         for (int i = 0; i < ZERO_COUNT(names); i++) {
             const char *text = zero_option_value(row, from, value);
             if (text && strcmp(names[i], row->name) == 0)
-                json_object_set_new(machine, row->name, json_string(text));
+                zero_put_string(machine, row->name, text);
         }
 }
 

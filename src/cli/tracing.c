@@ -67,10 +67,9 @@ static void name_steps(int64_t first, int64_t last, char text[ZERO_PLAN_TEXT])
 /* Refused before step 1, not after the last one. From then on no other run writes the
  * file. */
 static zero_status take_place(void *arg, zero_lock *lock,
-                              char holder[ZERO_STORAGE_HOLDER_TEXT])
+                              ZERO_UNUSED char holder[ZERO_STORAGE_HOLDER_TEXT])
 {
     zero_session *s = arg;
-    (void)holder; /* nobody signs a file */
     zero_status st = zero_trace_file_place(&s->tracing.place, s->config.trace,
                                            ZERO_WHOLE_FILE_ALONE, lock);
     return *lock == ZERO_LOCK_BUSY ? ZERO_OK : st;

@@ -30,9 +30,8 @@ zero_status zero_step_files_check(const zero_options *given)
     return ZERO_OK;
 }
 
-static zero_status check(void *options, const zero_options *given)
+static zero_status check(ZERO_UNUSED void *options, const zero_options *given)
 {
-    (void)options;
     ZERO_FAIL_IF(given->n_operands != 1, ZERO_ERR_INVALID,
                  "expected one step file: zero verify FILE; zero compare takes two");
     return zero_step_files_check(given);
@@ -110,8 +109,7 @@ static zero_status run_session(zero_session *s, const struct steps *steps, bool 
     ZERO_TRY(b ? zero_step_compare(a, b, &s->engine, &found, &is_right)
                : zero_step_verify(a, &s->engine, &found, &is_right));
     zero_status st = ZERO_OK;
-    json_object_set_new(memory, "resident",
-                        json_integer((json_int_t)zero_metrics_resident_peak()));
+    zero_put_whole(memory, "resident", zero_metrics_resident_peak());
     json_object_set(found, "memory", memory);
     if (!is_root)
         json_decref(found);

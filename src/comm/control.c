@@ -211,9 +211,8 @@ typedef struct {
     double *all;
 } local_gather;
 
-static void gather_local(int size, void *const *things, const void *arg)
+static void gather_local(int size, void *const *things, ZERO_UNUSED const void *arg)
 {
-    (void)arg;
     for (int r = 0; r < size; r++)
         for (int q = 0; q < size; q++) {
             const local_gather *from = things[q];

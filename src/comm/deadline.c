@@ -145,13 +145,11 @@ void zero_deadline_set_limit(zero_deadline *d, double seconds)
 }
 
 /* Runs in a signal handler, which the timer reaches in a stopped process, too. */
-static void wake(int signal, siginfo_t *info, void *context)
+static void wake(ZERO_UNUSED int signal, siginfo_t *info, ZERO_UNUSED void *context)
 {
     static const char text[] =
         "zero: a rank has not ended within the time that --watchdog allows: it was "
         "stopped, or hangs after the end of MPI; its results are complete\n";
-    (void)signal;
-    (void)context;
     if (info->si_code != SI_TIMER) return;
     if (write(STDERR_FILENO, text, sizeof text - 1) < 0) _exit(info->si_value.sival_int);
     _exit(info->si_value.sival_int);

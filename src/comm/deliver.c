@@ -1,6 +1,7 @@
 #include "comm/deliver.h"
 
 #include "base/grow.h"
+#include "comm/comm.h"
 #include "comm/wait.h"
 
 zero_status zero_comm_deliver(zero_comm *comm, const void *data, size_t bytes,

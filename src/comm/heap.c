@@ -1,6 +1,7 @@
 #include "comm/heap.h"
 
 #include "base/grow.h"
+#include "comm/comm.h"
 #include "comm/signal.h"
 #include "comm/thread.h"
 #include "comm/window.h"

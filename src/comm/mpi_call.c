@@ -24,15 +24,13 @@ static void add16(zero_type type, int len, const uint16_t *in, uint16_t *inout)
     }
 }
 
-static void add_bf16(void *in, void *inout, int *len, MPI_Datatype *type)
+static void add_bf16(void *in, void *inout, int *len, ZERO_UNUSED MPI_Datatype *type)
 {
-    (void)type;
     add16(ZERO_BF16, *len, in, inout);
 }
 
-static void add_fp16(void *in, void *inout, int *len, MPI_Datatype *type)
+static void add_fp16(void *in, void *inout, int *len, ZERO_UNUSED MPI_Datatype *type)
 {
-    (void)type;
     add16(ZERO_FP16, *len, in, inout);
 }
 

@@ -99,19 +99,6 @@ static zero_status meet(zero_comm *world, int n, const int ranks[], int mine, in
     return ZERO_OK;
 }
 
-static zero_status create(zero_comm *world, int n, const int ranks[], int tag,
-                          zero_comm *out)
-{
-    MPI_Group all, some;
-    MPI_Comm mpi;
-    ZERO_TRY(zero_mpi(MPI_Comm_group(world->mpi, &all)));
-    ZERO_TRY(zero_mpi(MPI_Group_incl(all, n, ranks, &some)));
-    zero_status st = zero_mpi(MPI_Comm_create_group(world->mpi, some, tag, &mpi));
-    MPI_Group_free(&some);
-    MPI_Group_free(&all);
-    return st == ZERO_OK ? zero_comm_adopt(mpi, "zero named group", out) : st;
-}
-
 static zero_status open_group(zero_comm *world, int n, const int ranks[], int mine,
                               zero_comm *group)
 {
@@ -121,7 +108,14 @@ static zero_status open_group(zero_comm *world, int n, const int ranks[], int mi
     zero_operation_set_group(&what, group->name);
     ZERO_TRY(zero_works_drain(world));
     ZERO_TRY(meet(world, n, ranks, mine, 1 + tag, &what));
-    ZERO_TRY(create(world, n, ranks, tag, &made));
+    MPI_Group all, some;
+    MPI_Comm mpi;
+    ZERO_TRY(zero_mpi(MPI_Comm_group(world->mpi, &all)));
+    ZERO_TRY(zero_mpi(MPI_Group_incl(all, n, ranks, &some)));
+    zero_status st = zero_mpi(MPI_Comm_create_group(world->mpi, some, tag, &mpi));
+    MPI_Group_free(&some);
+    MPI_Group_free(&all);
+    ZERO_TRY(st == ZERO_OK ? zero_comm_adopt(mpi, "zero named group", &made) : st);
     memcpy(made.name, group->name, sizeof made.name);
     made.whole = world;
     made.next_named = world->named;

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/ending.h"
+#include "base/fail.h"
 
 #define LOOK_EVERY   0.1 /* seconds */
 #define LONGEST_LOOK 0.5 /* seconds that the time between two looks counts, at most */

@@ -131,33 +131,6 @@ static int take_slot(zero_collective *op)
     return i;
 }
 
-/* In a reduce all ranks send to the root. Its MPI would have to keep what it has not asked
- * for, so these sends end when the root receives. */
-static zero_status post(zero_collective *op, const zero_collective_step *step)
-{
-    bool is_send = step->kind == ZERO_STEP_SEND;
-    char *at = address(op, is_send ? step->from : step->to);
-    MPI_Comm mpi = op->comm->mpi;
-    MPI_Datatype type = zero_mpi_type(step->type);
-    int slot = take_slot(op), len = (int)step->len, peer = step->peer;
-    /* Messages of different operations do not meet, even if they have the same number:
-     * then ranks wait, and nothing is cut off or taken for something else. The fewer
-     * tags MPI has, the less of the hash is left. */
-    const int64_t hashes = zero_max(op->comm->tag_limit / ZERO_SIGNALS, 1);
-    int tag = (int)(op->sequence % ZERO_SIGNALS * hashes + (int64_t)op->hash % hashes);
-    MPI_Request *request = &op->requests[slot];
-    if (op->messages) {
-        zero_local_post(op, slot, is_send, peer, at,
-                        (size_t)step->len * zero_element_size(step->type));
-        return ZERO_OK;
-    }
-    if (type == MPI_BYTE) len *= (int)zero_element_size(step->type);
-    if (!is_send) return zero_mpi(MPI_Irecv(at, len, type, peer, tag, mpi, request));
-    if (op->steps.spec.kind == ZERO_REDUCE)
-        return zero_mpi(MPI_Issend(at, len, type, peer, tag, mpi, request));
-    return zero_mpi(MPI_Isend(at, len, type, peer, tag, mpi, request));
-}
-
 static const zero_sum *find_terms(zero_collective *op, const zero_collective_step *step)
 {
     const zero_sum *sum = &op->steps.sums[step->sum];
@@ -235,7 +208,31 @@ static zero_status run(zero_collective *op, const zero_collective_step *step,
     bool is_near = zero_steps_is_near(&op->steps, step);
     switch (step->kind) {
     case ZERO_STEP_SEND:
-    case ZERO_STEP_RECEIVE: return post(op, step);
+    case ZERO_STEP_RECEIVE: {
+        /* In a reduce all ranks send to the root. Its MPI would have to keep what it has
+         * not asked for, so these sends end when the root receives. */
+        bool is_send = step->kind == ZERO_STEP_SEND;
+        char *at = address(op, is_send ? step->from : step->to);
+        MPI_Comm mpi = op->comm->mpi;
+        MPI_Datatype type = zero_mpi_type(step->type);
+        int slot = take_slot(op), len = (int)step->len, peer = step->peer;
+        /* Messages of different operations do not meet, even if they have the same number:
+         * then ranks wait, and nothing is cut off or taken for something else. The fewer
+         * tags MPI has, the less of the hash is left. */
+        const int64_t hashes = zero_max(op->comm->tag_limit / ZERO_SIGNALS, 1);
+        int tag = (int)(op->sequence % ZERO_SIGNALS * hashes + (int64_t)op->hash % hashes);
+        MPI_Request *request = &op->requests[slot];
+        if (op->messages) {
+            zero_local_post(op, slot, is_send, peer, at,
+                            (size_t)step->len * zero_element_size(step->type));
+            return ZERO_OK;
+        }
+        if (type == MPI_BYTE) len *= (int)zero_element_size(step->type);
+        if (!is_send) return zero_mpi(MPI_Irecv(at, len, type, peer, tag, mpi, request));
+        if (op->steps.spec.kind == ZERO_REDUCE)
+            return zero_mpi(MPI_Issend(at, len, type, peer, tag, mpi, request));
+        return zero_mpi(MPI_Isend(at, len, type, peer, tag, mpi, request));
+    }
     case ZERO_STEP_MPI:
         return zero_mpi_call_post(op, step, address(op, step->from), address(op, step->to),
                                   &op->requests[take_slot(op)]);

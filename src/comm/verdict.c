@@ -92,36 +92,6 @@ static bool waits_for(const zero_stalled_job *g, int a, int b)
     return !has_begun(other, zero_operation_group_hash(at->group), at->sequence);
 }
 
-/* Ranks of one group that wait at one number, in the operations of both. */
-static bool is_same_number(const zero_standing *a, const zero_standing *b)
-{
-    return a->state >= ZERO_WATCH_COMPARING && b->state >= ZERO_WATCH_COMPARING &&
-           a->sequence == b->sequence && strcmp(a->group, b->group) == 0;
-}
-
-static const char *find_fault_of_works(const zero_stalled_job *g, int class)
-{
-    if (g->has_silent) return NULL;
-    int awaited = 0, waits = 0, more = 0, idle = 0, mine = count(g, class);
-    for (int r = class; r < g->size; r++)
-        for (int q = 0; q < g->size && g->class_of[r] == class; q++) {
-            awaited += waits_for(g, q, r);
-            waits += waits_for(g, r, q);
-        }
-    for (int q = 0; q < g->size; q++) {
-        bool differs =
-            g->class_of[q] == q && q != class && is_same_number(&g->all[q], &g->all[class]);
-        if (differs && (count(g, q) > mine || (count(g, q) == mine && q < class))) more++;
-        idle += g->all[q].state == ZERO_WATCH_COMPUTING;
-    }
-    if (awaited > 0 && waits == 0) return mine == 1 ? "is behind" : "are behind";
-    if (more > 0) return mine == 1 ? "is elsewhere" : "are elsewhere";
-    if (awaited > 0 && idle == 0)
-        return mine == 1 ? "waits while others wait for it"
-                         : "wait while others wait for them";
-    return NULL;
-}
-
 /* ---- faults ---- */
 
 /* Why the class is suspected; NULL: it is not. */
@@ -131,7 +101,31 @@ static const char *find_fault(const zero_stalled_job *g, int class)
     const zero_standing *most = &g->all[zero_ranks_majority(g->size, g->class_of)];
     bool one = count(g, class) == 1;
     if (at->state == ZERO_WATCH_SILENT) return one ? "does not answer" : "do not answer";
-    if (g->all[class].n_groups > 0) return find_fault_of_works(g, class);
+    if (g->all[class].n_groups > 0) {
+        if (g->has_silent) return NULL;
+        int awaited = 0, waits = 0, more = 0, idle = 0, mine = count(g, class);
+        for (int r = class; r < g->size; r++)
+            for (int q = 0; q < g->size && g->class_of[r] == class; q++) {
+                awaited += waits_for(g, q, r);
+                waits += waits_for(g, r, q);
+            }
+        for (int q = 0; q < g->size; q++) {
+            bool differs = g->class_of[q] == q && q != class &&
+                           (g->all[q].state >= ZERO_WATCH_COMPARING &&
+                            g->all[class].state >= ZERO_WATCH_COMPARING &&
+                            g->all[q].sequence == g->all[class].sequence &&
+                            strcmp(g->all[q].group, g->all[class].group) == 0);
+            if (differs && (count(g, q) > mine || (count(g, q) == mine && q < class)))
+                more++;
+            idle += g->all[q].state == ZERO_WATCH_COMPUTING;
+        }
+        if (awaited > 0 && waits == 0) return mine == 1 ? "is behind" : "are behind";
+        if (more > 0) return mine == 1 ? "is elsewhere" : "are elsewhere";
+        if (awaited > 0 && idle == 0)
+            return mine == 1 ? "waits while others wait for it"
+                             : "wait while others wait for them";
+        return NULL;
+    }
     if (!is_suspect(g, class)) return NULL;
     if (g->most_conflicts > 0) return one ? "left out an operation" : "left out operations";
     if (at->reached < g->furthest) return one ? "is behind" : "are behind";

@@ -112,19 +112,6 @@ static int64_t count_begun(const struct zero_watch *w, const zero_comm *comm)
     return comm->sequence + comm->control_sequence + is_next;
 }
 
-/* Notes how many collectives each group of works has begun, and where the program is. */
-static void describe_works(const zero_comm *whole, zero_standing *at)
-{
-    const zero_comm *group = whole;
-    for (; group && at->n_groups < ZERO_WATCH_GROUPS;
-         group = group == whole ? whole->named : group->next_named)
-        at->groups[at->n_groups++] = (zero_group_count){
-            zero_operation_group_hash(group->name), (uint32_t)(group->sequence)};
-    if (whole->tell && at->state == ZERO_WATCH_COMPUTING)
-        whole->tell(whole->tell_arg, at->place, sizeof at->place);
-    at->place[sizeof at->place - 1] = '\0';
-}
-
 static zero_standing describe(const zero_comm *comm)
 {
     const struct zero_watch *w = comm->watch;
@@ -147,7 +134,18 @@ static zero_standing describe(const zero_comm *comm)
         at.type = w->op.type;
         at.root = w->op.root;
     }
-    if (comm->name[0] != '\0') describe_works(comm, &at);
+    if (comm->name[0] != '\0') {
+        /* Notes how many collectives each group of works has begun, and where the program
+         * is. */
+        const zero_comm *group = comm;
+        for (; group && at.n_groups < ZERO_WATCH_GROUPS;
+             group = group == comm ? comm->named : group->next_named)
+            at.groups[at.n_groups++] = (zero_group_count){
+                zero_operation_group_hash(group->name), (uint32_t)(group->sequence)};
+        if (comm->tell && at.state == ZERO_WATCH_COMPUTING)
+            comm->tell(comm->tell_arg, at.place, sizeof at.place);
+        at.place[sizeof at.place - 1] = '\0';
+    }
     at.reached = at.begun[ZERO_WHOLE] = count_begun(w, comm);
     for (int i = 0; i < comm->n_parts; i++) {
         const zero_comm *part = &comm->parts[i];
@@ -282,23 +280,6 @@ static double limit_of(const zero_comm *comm)
     return comm->watch->limit * fmax(comm->patience, 1.0);
 }
 
-static zero_status fail(zero_comm *comm)
-{
-    struct zero_watch *w = comm->watch;
-    zero_sentence report = {.used = 0};
-    w->answers[comm->rank] = describe(comm);
-    zero_stalled_job job = {.all = w->answers,
-                            .size = comm->size,
-                            .n_parts = comm->n_parts,
-                            .work = w->work,
-                            .stalled = w->stalled,
-                            .class_of = w->class_of};
-    for (int i = 0; i < comm->n_parts; i++) job.parts[i] = comm->parts[i].member;
-    zero_verdict_write(&job, &report);
-    begin_again(w);
-    return zero_fail(ZERO_ERR_STALLED, "%s", report.chars);
-}
-
 zero_status zero_watch_turn(zero_comm *comm)
 {
     struct zero_watch *w = comm->watch;
@@ -325,7 +306,20 @@ zero_status zero_watch_turn(zero_comm *comm)
         const double seconds = comm->watch->answers[r].outside;
         any = any || (r != comm->rank && seconds > 0.0 && seconds < most);
     }
-    if (!any || !have_all_answered(comm)) return fail(comm);
+    if (!any || !have_all_answered(comm)) {
+        zero_sentence report = {.used = 0};
+        w->answers[comm->rank] = describe(comm);
+        zero_stalled_job job = {.all = w->answers,
+                                .size = comm->size,
+                                .n_parts = comm->n_parts,
+                                .work = w->work,
+                                .stalled = w->stalled,
+                                .class_of = w->class_of};
+        for (int i = 0; i < comm->n_parts; i++) job.parts[i] = comm->parts[i].member;
+        zero_verdict_write(&job, &report);
+        begin_again(w);
+        return zero_fail(ZERO_ERR_STALLED, "%s", report.chars);
+    }
     begin_again(w);
     return ZERO_OK;
 }

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/grow.h"
+#include "comm/comm.h"
 #include "comm/mpi_error.h"
 #include "comm/wait.h"
 

@@ -204,22 +204,6 @@ zero_status zero_works_decide(zero_comm *comm)
     return ZERO_OK;
 }
 
-/* Says where this rank's data lie, and waits for the others to say so. */
-static zero_status publish(zero_comm *comm, zero_work *w)
-{
-    const bool has_pieces = w->spec.kind != ZERO_ALL_GATHER;
-    const size_t bytes = (size_t)((has_pieces ? comm->size : 1) * w->spec.count) *
-                         zero_element_size(w->spec.type);
-    zero_work **end = &comm->undecided;
-    ZERO_TRY(zero_collective_check(&w->spec, &comm->layout));
-    zero_heap_publish(comm, comm->sequence++, zero_collective_hash(&w->spec), w->in, bytes);
-    while (*end) end = &(*end)->next;
-    *end = w;
-    zero_thread_wake(comm);
-    zero_watch_note(zero_family_whole(comm), ZERO_WATCH_COMPUTING, &w->what);
-    return zero_works_decide(comm);
-}
-
 static zero_status start(zero_comm *comm, zero_work *w)
 {
     ZERO_TRY(zero_thread_failure(comm));
@@ -227,7 +211,21 @@ static zero_status start(zero_comm *comm, zero_work *w)
     zero_operation_set_group(&w->what, comm->name);
     if (w->spec.kind == ZERO_ALL_REDUCE)
         w->what.count = comm->size * w->spec.count + w->spec.tail;
-    if (may_share(comm, &w->spec)) return publish(comm, w);
+    if (may_share(comm, &w->spec)) {
+        /* Says where this rank's data lie, and waits for the others to say so. */
+        const bool has_pieces = w->spec.kind != ZERO_ALL_GATHER;
+        const size_t bytes = (size_t)((has_pieces ? comm->size : 1) * w->spec.count) *
+                             zero_element_size(w->spec.type);
+        zero_work **end = &comm->undecided;
+        ZERO_TRY(zero_collective_check(&w->spec, &comm->layout));
+        zero_heap_publish(comm, comm->sequence++, zero_collective_hash(&w->spec), w->in,
+                          bytes);
+        while (*end) end = &(*end)->next;
+        *end = w;
+        zero_thread_wake(comm);
+        zero_watch_note(zero_family_whole(comm), ZERO_WATCH_COMPUTING, &w->what);
+        return zero_works_decide(comm);
+    }
     return run(comm, &w->spec, NULL, comm->sequence, w);
 }
 

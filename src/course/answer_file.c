@@ -179,42 +179,6 @@ static zero_status begin_student(class_state *c, student *s, const char *name,
     return ZERO_OK;
 }
 
-/* "1.2 = 4800" */
-static zero_status take_answer(class_state *c, student *s, const zero_answer_line *line)
-{
-    static const char *const keywords[] = {"NAME", "STUDENT"};
-    char *end, place[48];
-    long lesson = strtol(line->text, &end, 10), question = 0;
-    bool is_place = end != line->text && *end == '.';
-    if (is_place) {
-        const char *from = end + 1;
-        question = strtol(from, &end, 10);
-        is_place = end != from;
-    }
-    end += strspn(end, " \t");
-    if (!is_place || (*end != '=' && *end != ':'))
-        return refuse(c, s,
-                      "expected an answer such as 1.2 = 4800, NAME or STUDENT and a name");
-    if (lesson < 1 || lesson > (long)json_array_size(c->grading->lessons) || question < 1 ||
-        question > questions_of(c, (int)lesson))
-        return refuse(c, s, "there is no such question; zero lesson lists lessons");
-    end += 1 + strspn(end + 1, " \t");
-    /* "4800STUDENT ben": a file that does not end with a newline, and the next one of `cat
-     * *.txt`. */
-    for (int k = 0; k < 2; k++)
-        for (const char *at = end; (at = strstr(at, keywords[k])); at++)
-            if (after(at, keywords[k]))
-                return refuse(
-                    c, s,
-                    "two files meet in this line, since the first does not end with a "
-                    "newline; awk 1 *.txt adds it");
-    snprintf(place, sizeof place, "%ld.%ld", lesson, question);
-    json_object_set_new(s->answers, place,
-                        line->is_whole ? json_stringn_nocheck(end, strlen(end))
-                                       : json_null());
-    return ZERO_OK;
-}
-
 static zero_status read_lines(class_state *c, student *s, FILE *in)
 {
     zero_answer_line line;
@@ -226,8 +190,39 @@ static zero_status read_lines(class_state *c, student *s, FILE *in)
             ZERO_TRY(begin_student(c, s, name, false));
         else if ((name = after(text, "STUDENT")))
             ZERO_TRY(begin_student(c, s, name, true));
-        else
-            ZERO_TRY(take_answer(c, s, &line));
+        else {
+            /* "1.2 = 4800" */
+            static const char *const keywords[] = {"NAME", "STUDENT"};
+            char *end, place[48];
+            long lesson = strtol(line.text, &end, 10), question = 0;
+            bool is_place = end != line.text && *end == '.';
+            if (is_place) {
+                const char *from = end + 1;
+                question = strtol(from, &end, 10);
+                is_place = end != from;
+            }
+            end += strspn(end, " \t");
+            if (!is_place || (*end != '=' && *end != ':'))
+                return refuse(
+                    c, s,
+                    "expected an answer such as 1.2 = 4800, NAME or STUDENT and a name");
+            if (lesson < 1 || lesson > (long)json_array_size(c->grading->lessons) ||
+                question < 1 || question > questions_of(c, (int)lesson))
+                return refuse(c, s, "there is no such question; zero lesson lists lessons");
+            end += 1 + strspn(end + 1, " \t");
+            /* "4800STUDENT ben": a file that does not end with a newline, and the next one
+             * of `cat *.txt`. */
+            for (int k = 0; k < 2; k++)
+                for (const char *at = end; (at = strstr(at, keywords[k])); at++)
+                    if (after(at, keywords[k]))
+                        return refuse(c, s,
+                                      "two files meet in this line, since the first does "
+                                      "not end with a newline; awk 1 *.txt adds it");
+            snprintf(place, sizeof place, "%ld.%ld", lesson, question);
+            json_object_set_new(s->answers, place,
+                                line.is_whole ? json_stringn_nocheck(end, strlen(end))
+                                              : json_null());
+        }
     }
     ZERO_FAIL_IF(ferror(in), ZERO_ERR_IO, "%.200s: %s", c->grading->path, strerror(errno));
     ZERO_TRY(grade_student(c, s));
@@ -252,7 +247,7 @@ static zero_status say_common(class_state *c)
     const zero_grading *g = c->grading;
     zero_course_numbers numbers = zero_course_standard(g->given);
     if (g->by_question || c->n_common == 0) return ZERO_OK;
-    qsort(c->list, (size_t)c->n_common, sizeof c->list[0], by_number);
+    zero_sort(c->list, c->n_common, by_number);
     fputs("\nthe usual mistakes, and how many made them\n", g->out);
     for (int k = 0; k < c->n_common && k < 20; k++) {
         const common *m = &c->list[k];

@@ -76,8 +76,7 @@ static zero_status blame(const filling *f, const json_t *entry, const char *what
 {
     zero_failure kept = zero_failure_keep(ZERO_ERR_FORMAT);
     return zero_fail(ZERO_ERR_FORMAT, "lesson %s, line %d: %s", f->name,
-                     (int)json_integer_value(json_object_get(entry, "line")),
-                     what ? what : kept.text);
+                     (int)zero_get_whole(entry, "line"), what ? what : kept.text);
 }
 
 /* The entry's text with its holes filled, as member `key` of `to`. */
@@ -90,7 +89,7 @@ static zero_status fill(const filling *f, const json_t *entry, json_t *to, const
     zero_status st = zero_form_print_text(f->name, zero_said(entry, "text"),
                                           &(zero_scope){.node = f->facts}, NULL, memory);
     fclose(memory);
-    if (st == ZERO_OK) json_object_set_new(to, key, json_string(full));
+    if (st == ZERO_OK) zero_put_string(to, key, full);
     free(full);
     return st == ZERO_OK ? ZERO_OK : blame(f, entry, NULL);
 }
@@ -121,7 +120,7 @@ static zero_status put_value(const filling *f, const json_t *entry, const char *
                 : fact.kind != ZERO_FACT_NUMBER)
         return blame(f, entry, "this is not what the question's reply is");
     double value = is_word ? chosen.value : fact.number;
-    if (isfinite(value)) json_object_set_new(to, key, json_real(value));
+    if (isfinite(value)) zero_put_real(to, key, value);
     return ZERO_OK;
 }
 
@@ -131,7 +130,7 @@ typedef zero_status verb(filling *f, const json_t *entry);
 
 static zero_status do_entries(filling *f, const json_t *entries, const char *only);
 
-static zero_status put_text(filling *f, const json_t *entry)
+static zero_status take_text(filling *f, const json_t *entry)
 {
     json_t *owner = f->question ? f->question : f->held;
     const char *word = zero_said(entry, "word");
@@ -157,7 +156,7 @@ static zero_status add_let(filling *f, const json_t *entry)
 
 static zero_status set_steps(filling *f, const json_t *entry)
 {
-    json_object_set_new(f->facts, "steps", json_integer(atoi(zero_said(entry, "text"))));
+    zero_put_whole(f->facts, "steps", atoi(zero_said(entry, "text")));
     return ZERO_OK;
 }
 
@@ -174,10 +173,9 @@ static zero_status add_made(filling *f, const json_t *entry)
     if (is_plan)
         ZERO_TRY(f->planner->plan(words, &text, &fact));
     else
-        ZERO_TRY(f->planner->run(
-            words, (int)json_integer_value(json_object_get(f->facts, "N")),
-            (int)json_integer_value(json_object_get(f->facts, "steps")), &fact));
-    if (is_plan) json_object_set_new(made, "text", json_string(text));
+        ZERO_TRY(f->planner->run(words, (int)zero_get_whole(f->facts, "N"),
+                                 (int)zero_get_whole(f->facts, "steps"), &fact));
+    if (is_plan) zero_put_string(made, "text", text);
     free(text);
     json_object_set_new(f->facts, name, fact);
     if (is_first) json_object_set(f->facts, kind, fact);
@@ -202,7 +200,7 @@ static zero_status put_number(filling *f, const json_t *entry)
 {
     zero_fact fact;
     ZERO_TRY(evaluate(f, entry, zero_said(entry, "text"), &fact));
-    json_object_set_new(f->question, zero_said(entry, "word"), json_real(fact.number));
+    zero_put_real(f->question, zero_said(entry, "word"), fact.number);
     return ZERO_OK;
 }
 
@@ -262,26 +260,26 @@ static const struct {
     verb *act;
     bool is_question; /* of a question; else of the lesson */
 } keywords[] = {
-    {"title", NAMELESS, put_text, false},
-    {"about", NAMELESS, put_text, false},
+    {"title", NAMELESS, take_text, false},
+    {"about", NAMELESS, take_text, false},
     {"text", NAMED, add_text, false},
     {"plan", NAMED, add_made, false},
     {"steps", NAMELESS, set_steps, false},
     {"run", NAMED, add_made, false},
-    {"tells-step", NAMELESS, put_text, false},
+    {"tells-step", NAMELESS, take_text, false},
     {"let", NAMED, add_let, false},
     {"question", NAMELESS, begin_question, false},
-    {"screen", NAMELESS, put_text, true},
-    {"ask", NAMELESS, put_text, true},
+    {"screen", NAMELESS, take_text, true},
+    {"ask", NAMELESS, take_text, true},
     {"reply", NAMED, put_reply, true},
     {"within", NAMELESS, put_number, true},
     {"answer", NAMELESS, put_answer, true},
     {"mistake", EQUATED, put_mistake, true},
-    {"because", NAMELESS, put_text, true},
+    {"because", NAMELESS, take_text, true},
     {"shows", NAMED, put_shows, true},
-    {"command", NAMELESS, put_text, true},
+    {"command", NAMELESS, take_text, true},
     {"tells", NAMELESS, put_number, true},
-    {"against", NAMELESS, put_text, true},
+    {"against", NAMELESS, take_text, true},
 };
 #define KEYWORDS (sizeof keywords / sizeof keywords[0])
 
@@ -352,10 +350,10 @@ zero_status zero_course_parse(const char *name, const char *text, json_t **lesso
         json_array_append_new(json_object_get(made, "entries"), entry);
         for (rest += named; rest < end && *rest == ' ';) rest++;
         if (rest < end) add_line(entry, rest, (size_t)(end - rest));
-        if (keywords[k].act == put_text && !json_object_get(made, keywords[k].word))
+        if (keywords[k].act == take_text && !json_object_get(made, keywords[k].word))
             json_object_set(made, keywords[k].word, json_object_get(entry, "text"));
     }
-    json_object_set_new(made, "n", json_integer(questions));
+    zero_put_whole(made, "n", questions);
     if (!why && json_object_get(made, "title") && json_object_get(made, "about")) {
         *lesson = made;
         return ZERO_OK;
@@ -382,12 +380,12 @@ zero_status zero_course_read(json_t **lessons)
 
 const char *zero_said(const json_t *of, const char *key)
 {
-    return json_string_value(json_object_get(of, key));
+    return zero_get_string(of, key);
 }
 
 int zero_course_questions(const json_t *lesson)
 {
-    return (int)json_integer_value(json_object_get(lesson, "n"));
+    return (int)zero_get_whole(lesson, "n");
 }
 
 void zero_course_list(const json_t *lessons, FILE *out)
@@ -413,9 +411,8 @@ zero_status zero_course_fill(const json_t *lesson, const zero_course_numbers *n,
                  .facts = facts,
                  .held = made};
     for (k = 0; k < NUMBERS; k++)
-        json_object_set_new(
-            facts, numbers[k].name,
-            json_integer(*(const int64_t *)((const char *)n + numbers[k].offset)));
+        zero_put_whole(facts, numbers[k].name,
+                       *(const int64_t *)((const char *)n + numbers[k].offset));
     ZERO_TRY(
         zero_course_parse(COMMON, zero_embedded_text(zero_lesson_texts, COMMON), &common));
     f.common = json_object_get(common, "entries");

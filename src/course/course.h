@@ -38,9 +38,7 @@
  * found where its lesson is filled; the message has its name and line. */
 #pragma once
 
-#include <jansson.h>
-
-#include "base/fail.h"
+#include "io/json_tree.h"
 
 /* The numbers of a class, or of a student's variant. */
 typedef struct {

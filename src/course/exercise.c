@@ -11,7 +11,7 @@ static const int sizes[] = {2, 3, 5, 8};
 
 const char *zero_section(const json_t *of, const char *key)
 {
-    const char *text = json_string_value(json_object_get(of, key));
+    const char *text = zero_get_string(of, key);
     return text ? text : "";
 }
 
@@ -89,10 +89,9 @@ static void fill(const zero_buffer *b, int64_t seed, int k, int rank, int64_t n,
 json_t *zero_exercise_scope(int size, const json_t *numbers, int rank)
 {
     json_t *scope = json_copy((json_t *)numbers);
-    const int64_t n = json_integer_value(json_object_get(numbers, "n"));
-    json_object_update_new(scope,
-                           json_pack("{s:i, s:i, s:I}", "N", size, "rank", rank, "piece",
-                                     (rank + 1) * n / size - rank * n / size));
+    const int64_t n = zero_get_whole(numbers, "n");
+    zero_put_members(scope, "{s:i, s:i, s:I}", "N", size, "rank", rank, "piece",
+                     (rank + 1) * n / size - rank * n / size);
     return scope;
 }
 
@@ -137,8 +136,8 @@ bool zero_exercise_case(const json_t *exercise, int i, int *size, json_t **numbe
             const char *key;
             *numbers = zero_facts_pick(&(zero_scope){.node = scope}, line);
             *size = sizes[s];
-            json_object_foreach(*numbers, key, value) json_object_set_new(
-                *numbers, key, json_integer((json_int_t)json_number_value(value)));
+            json_object_foreach(*numbers, key, value)
+                zero_put_whole(*numbers, key, (int64_t)json_number_value(value));
             return true;
         }
     }

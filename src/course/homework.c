@@ -110,8 +110,7 @@ static void read_digits(json_t *facts, double got, double expected, int rank)
                            : g % 8 == 0         ? "lacks"
                            : g % 8 == e % 8 * 2 ? "twice"
                                                 : NULL;
-        if (what && !json_object_get(facts, what))
-            json_object_set_new(facts, what, json_integer(r));
+        if (what && !json_object_get(facts, what)) zero_put_whole(facts, what, r);
     }
     double own =
         fmod(floor(expected / pow(ZERO_DIGIT, rank)), ZERO_DIGIT) * pow(ZERO_DIGIT, rank);
@@ -134,43 +133,19 @@ static void compare(const zero_homework *h, const zero_judge_call *got,
                     first = i;
                 }
             if (wrong == 0) continue;
-            json_object_update_new(
-                facts,
-                json_pack("{s:s, s:s, s:i, s:I, s:f, s:f, s:I, s:I, s:I, s:b}", "fault",
-                          "bits", "buffer", buffers[b].name, "rank", r, "index", first,
-                          "got", isnan(g[first]) ? 0.0 : (double)g[first], "expected",
-                          (double)e[first], "wrong", wrong, "of", n, "last", last, "unset",
-                          isnan(g[first])));
+            zero_put_members(facts, "{s:s, s:s, s:i, s:I, s:f, s:f, s:I, s:I, s:I, s:b}",
+                             "fault", "bits", "buffer", buffers[b].name, "rank", r, "index",
+                             first, "got", isnan(g[first]) ? 0.0 : (double)g[first],
+                             "expected", (double)e[first], "wrong", wrong, "of", n, "last",
+                             last, "unset", isnan(g[first]));
             for (int q = 0; q < got->size; q++)
                 if (q != r && got->lengths[q][b] == n && n > 0 &&
                     memcmp(g, expected->buffers[q][b], (size_t)n * sizeof *g) == 0)
-                    json_object_set_new(facts, "of_rank", json_integer(q));
+                    zero_put_whole(facts, "of_rank", q);
             if (buffers[b].fill == ZERO_FILL_SUM || buffers[b].fill == ZERO_FILL_DIGITS)
                 read_digits(facts, g[first], e[first], r);
             return;
         }
-    }
-}
-
-/* The first limit that a call has passed. Python's memory, with its objects beside arrays,
- * has one of its own. */
-static void hold_limits(const json_t *most, bool is_python, json_t *facts)
-{
-    const char *key;
-    json_t *limit, *held = json_array();
-    json_object_set_new(facts, "limits", held);
-    json_object_foreach((json_t *)most, key, limit)
-    {
-        const bool is_pythons = strcmp(key, "python") == 0;
-        if (is_python ? strcmp(key, "memory") == 0 : is_pythons) continue;
-        const char *name = is_pythons ? "memory" : key;
-        const double used = json_number_value(json_object_get(facts, name));
-        json_t *row = json_pack("{s:s, s:f, s:f}", "limit", name, "used", used, "allowed",
-                                json_number_value(limit));
-        json_array_append_new(held, row);
-        if (used <= json_number_value(limit) || json_object_get(facts, "fault")) continue;
-        json_object_update(facts, row);
-        json_object_set_new(facts, "fault", json_string("limit"));
     }
 }
 
@@ -216,8 +191,7 @@ static zero_status explain(const zero_homework *h, json_t *facts, json_t *verdic
         "index",   "last",    "wrong", "of",    "got",      "expected", "used",
         "allowed", "of_rank", "lacks", "twice", "messages", "passed"};
     for (int i = 0; i < ZERO_COUNT(numbers); i++)
-        if (!json_object_get(facts, numbers[i]))
-            json_object_set_new(facts, numbers[i], json_integer(-1));
+        if (!json_object_get(facts, numbers[i])) zero_put_whole(facts, numbers[i], -1);
     if (json_object_get(facts, "N")) /* else it was never called */
         ZERO_TRY(find_mistake(name, zero_section(h->exercise, "mistakes"), facts, &why));
     if (!why) {
@@ -225,22 +199,19 @@ static zero_status explain(const zero_homework *h, json_t *facts, json_t *verdic
             zero_exercise_sections(COMMON, zero_embedded_text(zero_homework_texts, COMMON));
         ZERO_TRY(find_mistake(COMMON, zero_section(common, "mistakes"), facts, &why));
     }
-    json_object_set_new(verdict, "why",
-                        json_string(why ? why : zero_section(facts, "text")));
+    zero_put_string(verdict, "why", why ? why : zero_section(facts, "text"));
     return ZERO_OK;
 }
 
 /* Static arrays are memory, too: those that a program has more than the reference. */
 static void add_statics(json_t *facts, const json_t *reference)
 {
-    const int64_t more = reference
-                             ? json_integer_value(json_object_get(facts, "statics")) -
-                                   json_integer_value(json_object_get(reference, "statics"))
-                             : 0;
-    const int64_t ranks = json_integer_value(json_object_get(facts, "N"));
-    const int64_t memory = json_integer_value(json_object_get(facts, "memory"));
-    json_object_set_new(facts, "memory",
-                        json_integer(memory + (more > 0 ? more / ranks : 0)));
+    const int64_t more =
+        reference ? zero_get_whole(facts, "statics") - zero_get_whole(reference, "statics")
+                  : 0;
+    const int64_t ranks = zero_get_whole(facts, "N");
+    const int64_t memory = zero_get_whole(facts, "memory");
+    zero_put_whole(facts, "memory", memory + (more > 0 ? more / ranks : 0));
 }
 
 /* Runs all cases on a program; compares with `expected` if it is given, else keeps the
@@ -262,7 +233,7 @@ static zero_status run_cases(zero_homework *h, zero_judged ranks[ZERO_JUDGE_RANK
         passed += last != 0 && size != last;
         last = size;
         json_object_update_missing(facts, scope);
-        json_object_set_new(facts, "passed", json_integer(passed));
+        zero_put_whole(facts, "passed", passed);
         json_object_set(scope, "reference",
                         is_reference ? facts : json_array_get(h->reference, (size_t)i));
         json_t *most = zero_facts_pick(&(zero_scope){.node = scope},
@@ -273,7 +244,27 @@ static zero_status run_cases(zero_homework *h, zero_judged ranks[ZERO_JUDGE_RANK
             ZERO_GIVE(&h->expected[i], call);
         else if (!json_object_get(facts, "fault"))
             compare(h, &call, &h->expected[i], facts);
-        if (!json_object_get(facts, "fault")) hold_limits(most, is_python, facts);
+        if (!json_object_get(facts, "fault")) {
+            /* The first limit that a call has passed. Python's memory, with its objects
+             * beside arrays, has one of its own. */
+            const char *key;
+            json_t *limit, *held = json_array();
+            json_object_set_new(facts, "limits", held);
+            json_object_foreach((json_t *)most, key, limit)
+            {
+                const bool is_pythons = strcmp(key, "python") == 0;
+                if (is_python ? strcmp(key, "memory") == 0 : is_pythons) continue;
+                const char *name = is_pythons ? "memory" : key;
+                const double used = zero_get_number(facts, name);
+                json_t *row = json_pack("{s:s, s:f, s:f}", "limit", name, "used", used,
+                                        "allowed", json_number_value(limit));
+                json_array_append_new(held, row);
+                if (used <= json_number_value(limit) || json_object_get(facts, "fault"))
+                    continue;
+                json_object_update(facts, row);
+                zero_put_string(facts, "fault", "limit");
+            }
+        }
         if (json_object_get(facts, "fault")) *failed = facts;
     }
     return ZERO_OK;
@@ -300,7 +291,7 @@ static zero_status run_program(zero_homework *h, const zero_jail *jail, const ch
         json_array_append_new(runs, failed);
     }
     ZERO_FREED char *printed = zero_jail_take_said(jail);
-    json_object_set_new(verdict, "passed", json_boolean(!failed));
+    zero_put_flag(verdict, "passed", !failed);
     if (failed && printed && *printed)
         json_object_set_new(verdict, "said", json_string_nocheck(printed));
     return failed ? explain(h, failed, verdict) : ZERO_OK;

@@ -73,8 +73,8 @@ static bool found(world *w, int rank, const char *fault, const char *format, ...
     va_end(list);
     zero_legible(text, strlen(text), shown, sizeof shown);
     if (!w->is_over)
-        json_object_update_new(w->facts, json_pack("{s:s, s:s, s:i}", "fault", fault,
-                                                   "text", shown, "rank", rank));
+        zero_put_members(w->facts, "{s:s, s:s, s:i}", "fault", fault, "text", shown, "rank",
+                         rank);
     w->is_over = true;
     return false;
 }
@@ -100,22 +100,6 @@ static bool is_in_time(world *w, int rank)
                  cpu > CPU_SECONDS ? CPU_SECONDS : WALL_SECONDS);
 }
 
-/* Its socket is closed. */
-static bool has_died(world *w, int rank)
-{
-    int status = 0;
-    kill(-w->ranks[rank].pid, SIGKILL); /* it may have closed its socket and go on */
-    waitpid(w->ranks[rank].pid, &status, 0);
-    w->ranks[rank].pid = 0;
-    int by = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-    if (by == SIGSYS)
-        return found(w, rank, "forbidden", "made a system call that is closed");
-    if (by == SIGXFSZ) return found(w, rank, "printed", "printed more than 1 MiB");
-    if (by == SIGXCPU) return found(w, rank, "time", "computes without end");
-    if (by) return found(w, rank, "crash", "was ended by signal %d", by);
-    return found(w, rank, "exit", "ended with exit code %d", WEXITSTATUS(status));
-}
-
 /* ---- the sockets ---- */
 
 static bool move(world *w, int rank, void *data, size_t bytes, bool is_read)
@@ -125,7 +109,20 @@ static bool move(world *w, int rank, void *data, size_t bytes, bool is_read)
         ssize_t n = is_read ? recv(socket, at, bytes, MSG_DONTWAIT)
                             : send(socket, at, bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
         bool again = n < 0 && (errno == EAGAIN || errno == EINTR);
-        if (n <= 0 && !again) return has_died(w, rank);
+        if (n <= 0 && !again) {
+            /* Its socket is closed. */
+            int status = 0;
+            kill(-w->ranks[rank].pid, SIGKILL); /* it may go on without it */
+            waitpid(w->ranks[rank].pid, &status, 0);
+            w->ranks[rank].pid = 0;
+            int by = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+            if (by == SIGSYS)
+                return found(w, rank, "forbidden", "made a system call that is closed");
+            if (by == SIGXFSZ) return found(w, rank, "printed", "printed more than 1 MiB");
+            if (by == SIGXCPU) return found(w, rank, "time", "computes without end");
+            if (by) return found(w, rank, "crash", "was ended by signal %d", by);
+            return found(w, rank, "exit", "ended with exit code %d", WEXITSTATUS(status));
+        }
         if (again) {
             if (!is_in_time(w, rank)) return false;
             poll(&(struct pollfd){socket, is_read ? POLLIN : POLLOUT, 0}, 1, 20);
@@ -202,29 +199,6 @@ static bool take_message(world *w, int rank, const header *h)
     return deliver(w, to);
 }
 
-static bool take_result(world *w, int rank, const header *h)
-{
-    zero_judge_call *c = w->call;
-    w->at[rank].state = ENDED;
-    w->memory = zero_max(w->memory, h->peer);
-    w->left = zero_max(w->left, h->count);
-    for (int b = 0; b < c->n_buffers; b++)
-        if (!get(w, rank, c->buffers[rank][b], (size_t)c->lengths[rank][b] * sizeof(float)))
-            return false;
-    return true;
-}
-
-static bool take_fault(world *w, int rank, const header *h)
-{
-    char text[FAULT_BYTES] = "";
-    if (h->count < 0 || h->count >= FAULT_BYTES || !get(w, rank, text, (size_t)h->count))
-        return found(w, rank, "crash", "speaks nonsense");
-    const size_t word = strcspn(text, " ");
-    const bool has_text = text[word] != '\0';
-    text[word] = '\0';
-    return found(w, rank, text, "%s", has_text ? text + word + 1 : "");
-}
-
 static bool serve(world *w, int rank)
 {
     judged *r = &w->at[rank];
@@ -245,42 +219,28 @@ static bool serve(world *w, int rank)
     case COUNT:
         if (h.peer >= 0 && h.peer < COUNTED) w->counts[h.peer] += h.count;
         return true;
-    case DONE: return take_result(w, rank, &h);
-    case FAULT: return take_fault(w, rank, &h);
+    case DONE: {
+        zero_judge_call *c = w->call;
+        w->at[rank].state = ENDED;
+        w->memory = zero_max(w->memory, h.peer);
+        w->left = zero_max(w->left, h.count);
+        for (int b = 0; b < c->n_buffers; b++)
+            if (!get(w, rank, c->buffers[rank][b],
+                     (size_t)c->lengths[rank][b] * sizeof(float)))
+                return false;
+        return true;
+    }
+    case FAULT: {
+        char text[FAULT_BYTES] = "";
+        if (h.count < 0 || h.count >= FAULT_BYTES || !get(w, rank, text, (size_t)h.count))
+            return found(w, rank, "crash", "speaks nonsense");
+        const size_t word = strcspn(text, " ");
+        const bool has_text = text[word] != '\0';
+        text[word] = '\0';
+        return found(w, rank, text, "%s", has_text ? text + word + 1 : "");
+    }
     default: return found(w, rank, "crash", "speaks nonsense");
     }
-}
-
-/* All ranks that have not ended wait: names a cycle, or the rank that has returned. */
-static bool tell_deadlock(world *w)
-{
-    char text[FAULT_BYTES] = "";
-    bool seen[ZERO_JUDGE_RANKS] = {false};
-    int r = 0;
-    size_t k = 0;
-    while (w->at[r].state != WAITS) r++;
-    /* First along the chain until a rank comes again: that one is in the cycle. */
-    for (; w->at[r].state == WAITS && !seen[r]; r = w->at[r].from) seen[r] = true;
-    bool is_cycle = w->at[r].state == WAITS;
-    int first = r;
-    if (!is_cycle)
-        for (first = 0; w->at[first].state != WAITS || w->at[first].from != r;) first++;
-    for (int at = first, n = 0; n < w->call->size; n++) {
-        k += (size_t)snprintf(text + k, sizeof text - k, "%srank %d waits for rank %d",
-                              n > 0 ? ", " : "", at, w->at[at].from);
-        at = w->at[at].from;
-        if (at == first || !is_cycle) break;
-    }
-    if (!is_cycle) snprintf(text + k, sizeof text - k, ", which has returned");
-    json_object_set_new(w->facts, "cycle", json_boolean(is_cycle));
-    for (int to = 0; to < w->call->size; to++)
-        for (int from = 0; from < w->call->size; from++)
-            if (w->at[to].queue[from] && !json_object_get(w->facts, "unread"))
-                json_object_set_new(
-                    w->facts, "unread",
-                    json_sprintf("a message of rank %d to rank %d is not received", from,
-                                 to));
-    return found(w, first, "deadlock", "%s", text);
 }
 
 /* ---- a call ---- */
@@ -314,7 +274,39 @@ static bool go(world *w)
             if (runs) last = r;
         }
         if (ended == size) return true;
-        if (running == 0) return tell_deadlock(w);
+        if (running == 0) {
+            /* All ranks that have not ended wait: names a cycle, or the rank that has
+             * returned. */
+            char text[FAULT_BYTES] = "";
+            bool seen[ZERO_JUDGE_RANKS] = {false};
+            int r = 0;
+            size_t k = 0;
+            while (w->at[r].state != WAITS) r++;
+            /* First along the chain until a rank comes again: that one is in the cycle. */
+            for (; w->at[r].state == WAITS && !seen[r]; r = w->at[r].from) seen[r] = true;
+            bool is_cycle = w->at[r].state == WAITS;
+            int first = r;
+            if (!is_cycle)
+                for (first = 0; w->at[first].state != WAITS || w->at[first].from != r;)
+                    first++;
+            for (int at = first, i = 0; i < w->call->size; i++) {
+                k += (size_t)snprintf(text + k, sizeof text - k,
+                                      "%srank %d waits for rank %d", i > 0 ? ", " : "", at,
+                                      w->at[at].from);
+                at = w->at[at].from;
+                if (at == first || !is_cycle) break;
+            }
+            if (!is_cycle) snprintf(text + k, sizeof text - k, ", which has returned");
+            zero_put_flag(w->facts, "cycle", is_cycle);
+            for (int to = 0; to < w->call->size; to++)
+                for (int from = 0; from < w->call->size; from++)
+                    if (w->at[to].queue[from] && !json_object_get(w->facts, "unread"))
+                        json_object_set_new(
+                            w->facts, "unread",
+                            json_sprintf("a message of rank %d to rank %d is not received",
+                                         from, to));
+            return found(w, first, "deadlock", "%s", text);
+        }
         bool is_quiet = poll(sockets, (nfds_t)size, 20) == 0;
         if ((is_quiet || n % 256 == 0) && !is_in_time(w, last)) return false;
         for (int r = 0; r < size; r++)
@@ -349,12 +341,10 @@ zero_status zero_judge_run(zero_judged ranks[ZERO_JUDGE_RANKS], zero_judge_call 
                 free(m);
             }
     }
-    json_object_update_new(
-        w.facts, json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "bytes", bytes, "busiest",
-                           busiest, "messages", w.messages, "rounds", rounds, "memory",
-                           w.memory, "left", w.left, "crossing", w.crossing));
-    for (int i = 0; i < COUNTED; i++)
-        json_object_set_new(w.facts, counted[i], json_integer(w.counts[i]));
+    zero_put_members(w.facts, "{s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "bytes", bytes,
+                     "busiest", busiest, "messages", w.messages, "rounds", rounds, "memory",
+                     w.memory, "left", w.left, "crossing", w.crossing);
+    for (int i = 0; i < COUNTED; i++) zero_put_whole(w.facts, counted[i], w.counts[i]);
     *facts = w.facts;
     return ZERO_OK;
 }

@@ -10,9 +10,8 @@
  * that an exercise gives takes the rounds that it says, and messages travel during it. */
 #pragma once
 
-#include <jansson.h>
-
 #include "course/jail.h"
+#include "io/json_tree.h"
 
 #define ZERO_JUDGE_RANKS   8
 #define ZERO_JUDGE_NUMBERS 8

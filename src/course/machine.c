@@ -137,8 +137,15 @@ static int program_length(const member *rank)
     return rank->engine.schedule.programs[ZERO_PROGRAM_STEP].length;
 }
 
-static zero_status open_all(zero_lesson_machine *m)
+zero_status zero_lesson_open(const zero_config *config, int n_ranks,
+                             zero_lesson_machine **machine)
 {
+    ZERO_FAIL_IF(n_ranks < 1 || n_ranks > ZERO_TOLD_RANKS, ZERO_ERR_INVALID,
+                 "a lesson with %d ranks: expected 1 to %d", n_ranks, ZERO_TOLD_RANKS);
+    ZERO_AT_END(zero_lesson_close) zero_lesson_machine *m = NULL;
+    ZERO_TRY(zero_new(&m, 1, "a lesson"));
+    m->shown.config = *config;
+    m->n_ranks = n_ranks;
     ZERO_TRY(zero_config_check(&m->shown.config));
     const bool is_p2p = strcmp(m->shown.config.collectives, "auto") == 0 ||
                         strcmp(m->shown.config.collectives, "p2p") == 0;
@@ -158,8 +165,8 @@ static zero_status open_all(zero_lesson_machine *m)
     };
     for (int k = 0; k < ZERO_COUNT(rows); k++)
         ZERO_FAIL_IF(rows[k].is_refused, ZERO_ERR_UNSUPPORTED,
-                     "--%s: a lesson runs all ranks in one process, %s; leave it "
-                     "out, or start a real run with mpirun -n RANKS zero train",
+                     "--%s: a lesson runs all ranks in one process, %s; leave it out, or "
+                     "start a real run with mpirun -n RANKS zero train",
                      rows[k].option, rows[k].instead);
     ZERO_TRY(zero_config_complete(&m->shown.config, m->n_ranks));
     ZERO_TRY(open_data(m));
@@ -186,19 +193,6 @@ static zero_status open_all(zero_lesson_machine *m)
         ZERO_TRY(zero_tell_open(&e->schedule, &m->ranks[r].told));
         e->runner.told = m->ranks[r].told;
     }
-    return ZERO_OK;
-}
-
-zero_status zero_lesson_open(const zero_config *config, int n_ranks,
-                             zero_lesson_machine **machine)
-{
-    ZERO_FAIL_IF(n_ranks < 1 || n_ranks > ZERO_TOLD_RANKS, ZERO_ERR_INVALID,
-                 "a lesson with %d ranks: expected 1 to %d", n_ranks, ZERO_TOLD_RANKS);
-    ZERO_AT_END(zero_lesson_close) zero_lesson_machine *m = NULL;
-    ZERO_TRY(zero_new(&m, 1, "a lesson"));
-    m->shown.config = *config;
-    m->n_ranks = n_ranks;
-    ZERO_TRY(open_all(m));
     ZERO_GIVE(machine, m);
     return ZERO_OK;
 }

@@ -2,6 +2,7 @@
 
 #include "base/embedded.h"
 #include "facts/form.h"
+#include "sharding/schedule.h"
 
 extern const zero_embedded zero_narrate_texts[];
 
@@ -23,7 +24,7 @@ zero_status zero_narrate_check(const zero_model *model, int n_ranks)
 void zero_tale_take(zero_tale *tale, int rank, const zero_told *events, int n)
 {
     zero_told *to = &tale->list[(int64_t)rank * tale->length];
-    memcpy(to, events, (size_t)n * sizeof *to);
+    zero_copy(to, events, n);
     for (int at = n; at < tale->length; at++) to[at].op = ZERO_TOLD_NONE;
 }
 
@@ -163,17 +164,14 @@ static json_t *instruction_tree(const zero_narrator *n, const zero_tale *tale, i
             int64_t bytes = (found[from] ? found[from]->sent_to[to] : 0) +
                             (found[to] ? found[to]->read_from[from] : 0);
             if (from != to) equal = equal == -2 || equal == bytes ? bytes : -1;
-            if (bytes > 0)
-                json_array_append_new(to_ranks,
-                                      json_pack("{s:i,s:I}", "rank", to, "bytes", bytes));
+            if (bytes > 0) zero_put_item(to_ranks, "{s:i,s:I}", "rank", to, "bytes", bytes);
         }
         if (json_array_size(to_ranks) > 0)
-            json_array_append_new(senders,
-                                  json_pack("{s:i,s:O}", "rank", from, "to", to_ranks));
+            zero_put_item(senders, "{s:i,s:O}", "rank", from, "to", to_ranks);
         json_decref(to_ranks);
     }
-    json_object_set_new(tree, "equal", json_integer(equal == -2 ? 0 : equal));
-    json_object_set_new(tree, "others", json_integer(tale->n_ranks - 1));
+    zero_put_whole(tree, "equal", equal == -2 ? 0 : equal);
+    zero_put_whole(tree, "others", tale->n_ranks - 1);
     json_object_set_new(tree, "senders", senders);
     return tree;
 }
@@ -223,13 +221,12 @@ void zero_wrap(const char *text, size_t length, int column, int indent, int widt
 
 zero_status zero_narrate_instruction(const json_t *instruction, FILE *out)
 {
-    const char *operand = json_string_value(json_object_get(instruction, "operand"));
-    const char *meaning = json_string_value(json_object_get(instruction, "meaning"));
+    const char *operand = zero_get_string(instruction, "operand");
+    const char *meaning = zero_get_string(instruction, "meaning");
     ZERO_FREED char *text = NULL;
-    int column = fprintf(out, "%4d  %s%s%s: ",
-                         (int)json_integer_value(json_object_get(instruction, "number")),
-                         json_string_value(json_object_get(instruction, "op")),
-                         operand[0] ? " " : "", operand);
+    int column =
+        fprintf(out, "%4d  %s%s%s: ", (int)zero_get_whole(instruction, "number"),
+                zero_get_string(instruction, "op"), operand[0] ? " " : "", operand);
     zero_wrap(meaning, strlen(meaning), column, INDENT, ZERO_NARRATE_WIDTH, out);
     ZERO_TRY(zero_form_text(zero_embedded_text(zero_narrate_texts, "narrate"),
                             "instruction", instruction, put_kept, &text));
@@ -251,9 +248,9 @@ zero_status zero_narrate_step(const json_t *step, FILE *out)
     const json_t *first = json_array_get(step, 0);
     json_t *instruction;
     size_t at;
-    int n = (int)json_integer_value(json_object_get(first, "others")) + 1;
-    fprintf(out, "step %" JSON_INTEGER_FORMAT ", told by %d rank%s\n",
-            json_integer_value(json_object_get(first, "step")), n, n == 1 ? "" : "s");
+    int n = (int)zero_get_whole(first, "others") + 1;
+    fprintf(out, "step %" PRId64 ", told by %d rank%s\n", zero_get_whole(first, "step"), n,
+            n == 1 ? "" : "s");
     json_array_foreach(step, at, instruction)
     {
         ZERO_TRY(zero_narrate_instruction(instruction, out));

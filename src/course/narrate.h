@@ -4,9 +4,8 @@
  * --narrate) and a lesson print the same lines. */
 #pragma once
 
-#include <jansson.h>
-
 #include "data/tokenizer.h"
+#include "io/json_tree.h"
 #include "nn/model.h"
 #include "state/told.h"
 

@@ -34,10 +34,9 @@ typedef struct {
     void *arg;
 } job;
 
-static void take_parts(int thread, void *arg)
+static void take_parts(ZERO_UNUSED int thread, void *arg)
 {
     job *j = arg;
-    (void)thread;
     for (int64_t i; (i = atomic_fetch_add(&j->next, 1)) < j->n;)
         j->work(j->arg, i, j->text + j->borders[i], j->borders[i + 1] - j->borders[i]);
 }

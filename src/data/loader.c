@@ -100,16 +100,14 @@ static void read_window(const zero_loader *loader, int64_t start, int32_t *input
     zero_corpus_read(loader->corpus, start + 1, loader->T, targets);
 }
 
-void zero_loader_train_sample(const void *loader, int64_t step, int64_t i, int64_t T,
-                              void *inputs, void *targets)
+void zero_loader_train_sample(const void *loader, int64_t step, int64_t i,
+                              ZERO_UNUSED int64_t T, void *inputs, void *targets)
 {
-    (void)T; /* the loader\'s own */
     read_window(loader, zero_loader_train_start(loader, step, i), inputs, targets);
 }
 
-void zero_loader_validation_sample(const void *loader, int64_t step, int64_t i, int64_t T,
-                                   void *inputs, void *targets)
+void zero_loader_validation_sample(const void *loader, ZERO_UNUSED int64_t step, int64_t i,
+                                   ZERO_UNUSED int64_t T, void *inputs, void *targets)
 {
-    (void)step, (void)T;
     read_window(loader, zero_loader_validation_start(loader, i), inputs, targets);
 }

@@ -151,10 +151,9 @@ const char *zero_grammar_slot(const zero_grammar *g, const char *at, zero_slot *
     return end + 1;
 }
 
-static int append(char *out, int room, int used, zero_story_text text)
+static int append(char *out, ZERO_UNUSED int room, int used, zero_story_text text)
 {
     assert(used + text.len <= room);
-    (void)room;
     memcpy(out + used, text.at, (size_t)text.len);
     return used + text.len;
 }

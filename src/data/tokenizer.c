@@ -39,28 +39,6 @@ static uint32_t token_length(const zero_tokenizer *tok, int32_t token)
     return tok->starts[token + 1] - tok->starts[token];
 }
 
-static zero_status add_merge(zero_tokenizer *tok, int32_t i)
-{
-    zero_merge pair = tok->merges[i];
-    int32_t token = ZERO_VOCAB_BYTES + i;
-    ZERO_FAIL_IF(pair.left < 0 || pair.left >= token || pair.right < 0 ||
-                     pair.right >= token,
-                 ZERO_ERR_FORMAT,
-                 "merge %" PRId32 " of the tokenizer joins tokens %" PRId32 " and %" PRId32
-                 ", but only 0 to %" PRId32 " exist before it",
-                 i, pair.left, pair.right, token - 1);
-    uint32_t left = token_length(tok, pair.left), right = token_length(tok, pair.right);
-    bool is_long = left + right > ZERO_PIECE_MAX;
-    ZERO_FAIL_IF(is_long || !zero_merges_add(&tok->table, pair, i, token), ZERO_ERR_FORMAT,
-                 "merge %" PRId32 " of the tokenizer joins tokens %" PRId32 " and %" PRId32
-                 ", %s",
-                 i, pair.left, pair.right,
-                 is_long ? "which is longer than any piece of text"
-                         : "which an earlier merge already joins");
-    tok->starts[token + 1] = tok->starts[token] + left + right;
-    return ZERO_OK;
-}
-
 zero_status zero_tokenizer_from_merges(zero_tokenizer *tok, const zero_merge *merges,
                                        int32_t n)
 {
@@ -76,7 +54,27 @@ zero_status zero_tokenizer_from_merges(zero_tokenizer *tok, const zero_merge *me
     ZERO_TRY(zero_new(&made.starts, made.vocab + 1, "tokens"));
     if (n > 0) memcpy(made.merges, merges, (size_t)n * sizeof *merges);
     for (int32_t i = 0; i < ZERO_VOCAB_BYTES; i++) made.starts[i + 1] = made.starts[i] + 1;
-    for (int32_t i = 0; i < n; i++) ZERO_TRY(add_merge(&made, i));
+    for (int32_t i = 0; i < n; i++) {
+        zero_merge pair = made.merges[i];
+        int32_t token = ZERO_VOCAB_BYTES + i;
+        ZERO_FAIL_IF(pair.left < 0 || pair.left >= token || pair.right < 0 ||
+                         pair.right >= token,
+                     ZERO_ERR_FORMAT,
+                     "merge %" PRId32 " of the tokenizer joins tokens %" PRId32
+                     " and %" PRId32 ", but only 0 to %" PRId32 " exist before it",
+                     i, pair.left, pair.right, token - 1);
+        uint32_t left = token_length(&made, pair.left),
+                 right = token_length(&made, pair.right);
+        bool is_long = left + right > ZERO_PIECE_MAX;
+        ZERO_FAIL_IF(is_long || !zero_merges_add(&made.table, pair, i, token),
+                     ZERO_ERR_FORMAT,
+                     "merge %" PRId32 " of the tokenizer joins tokens %" PRId32
+                     " and %" PRId32 ", %s",
+                     i, pair.left, pair.right,
+                     is_long ? "which is longer than any piece of text"
+                             : "which an earlier merge already joins");
+        made.starts[token + 1] = made.starts[token] + left + right;
+    }
     ZERO_TRY(zero_new(&made.bytes, made.starts[made.vocab], "bytes of tokens"));
     for (int32_t token = 0; token < made.vocab; token++) {
         unsigned char *out = made.bytes + made.starts[token];

@@ -38,7 +38,7 @@ static zero_status add(adder *a, const saying *s, bool replaces)
     json_t *known = json_object_get(a->by_text, s->text);
     json_auto_t *token = NULL;
     const json_t *word = json_object_get(a->vocab, s->text);
-    const int64_t id = known  ? json_integer_value(json_object_get(known, "id"))
+    const int64_t id = known  ? zero_get_whole(known, "id")
                        : word ? json_integer_value(word)
                               : a->next;
     if (s->text[0] == '\0') return ZERO_OK;
@@ -58,7 +58,7 @@ static zero_status add(adder *a, const saying *s, bool replaces)
         bool flag = standard[i];
         if (json_object_get(s->flags, names[i]))
             ZERO_TRY(zero_json_flag(s->path, s->flags, names[i], &flag));
-        json_object_set_new(token, names[i], json_boolean(flag));
+        zero_put_flag(token, names[i], flag);
     }
     ZERO_TRY(zero_tokenizer_check_added(s->path, token));
     if (!known) {
@@ -213,7 +213,7 @@ static zero_status read_saying(const adder *a, const char *key, const json_t *va
 static int by_id(const void *left, const void *right)
 {
     const saying *a = left, *b = right;
-    return (a->id > b->id) - (a->id < b->id);
+    return zero_order(a->id, b->id);
 }
 
 /* ---- the configuration ---- */
@@ -224,7 +224,7 @@ static bool does(const json_t *root, const char *flag)
 {
     const json_t *normalizer = json_object_get(root, "normalizer"), *step;
     const json_t *pre = json_object_get(root, "pre_tokenizer");
-    const char *scheme = json_string_value(json_object_get(pre, "prepend_scheme"));
+    const char *scheme = zero_get_string(pre, "prepend_scheme");
     char around[ZERO_TOKENIZER_AROUND] = "";
     size_t i;
     zero_tokenizer_find_around(json_object_get(root, "post_processor"), around);
@@ -244,7 +244,7 @@ static zero_status check_config(const adder *a, const json_t *root)
                                           "PreTrainedTokenizerFast", "TokenizersBackend"};
     const char *path = a->beside->files[ZERO_BESIDE_CONFIG].path;
     const json_t *config = a->files[ZERO_BESIDE_CONFIG];
-    const char *class = json_string_value(json_object_get(config, "tokenizer_class"));
+    const char *class = zero_get_string(config, "tokenizer_class");
     for (int i = 0; i < ZERO_COUNT(flags); i++)
         ZERO_FAIL_IF(json_is_true(json_object_get(config, flags[i])) &&
                          !(i < 3 && does(root, flags[i])),
@@ -265,51 +265,6 @@ static zero_status check_config(const adder *a, const json_t *root)
 
 /* ---- all of it ---- */
 
-static zero_status add_all(adder *a, const json_t *root)
-{
-    for (int i = 0; i < ZERO_BESIDE_FILES; i++) {
-        const char *path = a->beside->files[i].path;
-        const zero_bytes *text = &a->beside->files[i].text;
-        if (!a->beside->files[i].exists) continue;
-        ZERO_TRY(zero_json_parse_wide(path, text->bytes, text->len, &a->files[i]));
-        ZERO_FAIL_IF(!json_is_object(a->files[i]), ZERO_ERR_FORMAT,
-                     "%.500s: expected an object", path);
-    }
-    ZERO_TRY(check_config(a, root));
-    /* The tokens that the tokenizer.json has added itself. */
-    size_t k;
-    json_t *token;
-    a->by_text = json_object();
-    a->next = (int64_t)json_object_size(a->vocab);
-    if (!a->by_text) return no_memory(a);
-    json_array_foreach(a->list, k, token)
-    {
-        const char *text = text_of(token);
-        if (!json_is_object(token) || !text) continue; /* its own reader refuses it */
-        if (json_object_set(a->by_text, text, token) != 0) return no_memory(a);
-        a->next += !json_object_get(a->vocab, text);
-    }
-    json_t *decoder = json_object_get(a->files[ZERO_BESIDE_CONFIG], "added_tokens_decoder");
-    a->has_decoder = json_is_object(decoder);
-    ZERO_FAIL_IF(decoder && !a->has_decoder, ZERO_ERR_FORMAT,
-                 "%.500s: \"added_tokens_decoder\": expected an object",
-                 a->beside->files[ZERO_BESIDE_CONFIG].path);
-    /* In the order of ids, as transformers adds them. */
-    json_t *object = a->has_decoder ? decoder : a->files[ZERO_BESIDE_ADDED];
-    const char *key;
-    json_t *value;
-    size_t n = 0;
-    ZERO_FREED saying *list = calloc(json_object_size(object) + 1, sizeof *list);
-    if (!list) return no_memory(a);
-    json_object_foreach(object, key, value)
-    {
-        ZERO_TRY(read_saying(a, key, value, &list[n++]));
-    }
-    qsort(list, n, sizeof *list, by_id);
-    for (size_t i = 0; i < n; i++) ZERO_TRY(add(a, &list[i], a->has_decoder));
-    return add_special_tokens(a);
-}
-
 static void destroy_adder(adder *a)
 {
     for (int i = 0; i < ZERO_BESIDE_FILES; i++) json_decref(a->files[i]);
@@ -329,7 +284,50 @@ zero_status zero_tokenizer_add_beside(const zero_beside *beside, json_t *root,
         a.list = json_array();
         if (json_object_set_new(root, "added_tokens", a.list) != 0) return no_memory(&a);
     }
-    if (json_is_array(a.list)) ZERO_TRY(add_all(&a, root));
+    if (json_is_array(a.list)) {
+        for (int i = 0; i < ZERO_BESIDE_FILES; i++) {
+            const char *path = a.beside->files[i].path;
+            const zero_bytes *text = &a.beside->files[i].text;
+            if (!a.beside->files[i].exists) continue;
+            ZERO_TRY(zero_json_parse_wide(path, text->bytes, text->len, &a.files[i]));
+            ZERO_FAIL_IF(!json_is_object(a.files[i]), ZERO_ERR_FORMAT,
+                         "%.500s: expected an object", path);
+        }
+        ZERO_TRY(check_config(&a, root));
+        /* The tokens that the tokenizer.json has added itself. */
+        size_t k;
+        json_t *token;
+        a.by_text = json_object();
+        a.next = (int64_t)json_object_size(a.vocab);
+        if (!a.by_text) return no_memory(&a);
+        json_array_foreach(a.list, k, token)
+        {
+            const char *text = text_of(token);
+            if (!json_is_object(token) || !text) continue; /* its own reader refuses it */
+            if (json_object_set(a.by_text, text, token) != 0) return no_memory(&a);
+            a.next += !json_object_get(a.vocab, text);
+        }
+        json_t *decoder =
+            json_object_get(a.files[ZERO_BESIDE_CONFIG], "added_tokens_decoder");
+        a.has_decoder = json_is_object(decoder);
+        ZERO_FAIL_IF(decoder && !a.has_decoder, ZERO_ERR_FORMAT,
+                     "%.500s: \"added_tokens_decoder\": expected an object",
+                     a.beside->files[ZERO_BESIDE_CONFIG].path);
+        /* In the order of ids, as transformers adds them. */
+        json_t *object = a.has_decoder ? decoder : a.files[ZERO_BESIDE_ADDED];
+        const char *key;
+        json_t *value;
+        size_t n = 0;
+        ZERO_FREED saying *list = calloc(json_object_size(object) + 1, sizeof *list);
+        if (!list) return no_memory(&a);
+        json_object_foreach(object, key, value)
+        {
+            ZERO_TRY(read_saying(&a, key, value, &list[n++]));
+        }
+        zero_sort(list, n, by_id);
+        for (size_t i = 0; i < n; i++) ZERO_TRY(add(&a, &list[i], a.has_decoder));
+        ZERO_TRY(add_special_tokens(&a));
+    }
     *changed = a.changed;
     return ZERO_OK;
 }

@@ -70,39 +70,8 @@ zero_status zero_tokenizer_learn_characters(zero_tokenizer *tok, const unsigned 
 
 bool zero_tokenizer_has_characters(const json_t *root)
 {
-    const char *type =
-        json_string_value(json_object_get(json_object_get(root, "model"), "type"));
+    const char *type = zero_get_string(json_object_get(root, "model"), "type");
     return type && strcmp(type, "WordLevel") == 0;
-}
-
-/* Lists the characters by their ids. */
-static zero_status take_vocab(const char *path, json_t *vocab, uint32_t *list, size_t n)
-{
-    const char *text, *wrong = NULL;
-    char last[5] = "";
-    json_t *value;
-    json_object_foreach(vocab, text, value)
-    {
-        const size_t len = strlen(text);
-        uint32_t c = 0;
-        const bool is_one =
-            len > 0 && zero_utf8_read((const unsigned char *)text, len, &c) == len;
-        const json_int_t id = json_is_integer(value) ? json_integer_value(value) : -1;
-        if (!is_one || id < 0 || (size_t)id >= n)
-            wrong = text;
-        else
-            list[id] = c;
-    }
-    for (size_t i = 0; !wrong && i < n; i++) {
-        if (list[i] > (i > 0 ? list[i - 1] : 0)) continue;
-        zero_utf8_write(list[i], (unsigned char *)last);
-        wrong = last;
-    }
-    ZERO_FAIL_IF(wrong, ZERO_ERR_FORMAT,
-                 "%.500s: \"vocab\": expected characters in ascending order with the ids 0 "
-                 "to %zu, each once: \"%s\" does not fit",
-                 path, n - 1, ZERO_SHOWN_SHORT(wrong));
-    return ZERO_OK;
 }
 
 zero_status zero_tokenizer_take_characters(const char *path, const json_t *root,
@@ -125,6 +94,30 @@ zero_status zero_tokenizer_take_characters(const char *path, const json_t *root,
                  "%.500s: \"vocab\": expected 1 to %d characters, found %zu", path,
                  ZERO_VOCAB_MAX, n);
     ZERO_TRY(zero_new(&list, n, "characters"));
-    ZERO_TRY(take_vocab(path, (json_t *)vocab, list, n));
+    /* Lists the characters by their ids. */
+    const char *text, *wrong = NULL;
+    char last[5] = "";
+    json_t *value;
+    json_object_foreach((json_t *)vocab, text, value)
+    {
+        const size_t len = strlen(text);
+        uint32_t c = 0;
+        const bool is_one =
+            len > 0 && zero_utf8_read((const unsigned char *)text, len, &c) == len;
+        const json_int_t id = json_is_integer(value) ? json_integer_value(value) : -1;
+        if (!is_one || id < 0 || (size_t)id >= n)
+            wrong = text;
+        else
+            list[id] = c;
+    }
+    for (size_t i = 0; !wrong && i < n; i++) {
+        if (list[i] > (i > 0 ? list[i - 1] : 0)) continue;
+        zero_utf8_write(list[i], (unsigned char *)last);
+        wrong = last;
+    }
+    ZERO_FAIL_IF(wrong, ZERO_ERR_FORMAT,
+                 "%.500s: \"vocab\": expected characters in ascending order with the ids 0 "
+                 "to %zu, each once: \"%s\" does not fit",
+                 path, n - 1, ZERO_SHOWN_SHORT(wrong));
     return make(out, list, (int32_t)n);
 }

@@ -74,25 +74,6 @@ zero_status zero_tokenizer_write(const zero_tokenizer *tok, zero_bytes *out)
 
 /* ---- reading ---- */
 
-static zero_status take_merge(const char *path, const json_t *pair, size_t i,
-                              zero_merge *merge)
-{
-    const json_t *left = json_array_get(pair, 0), *right = json_array_get(pair, 1);
-    ZERO_FAIL_IF(
-        json_array_size(pair) != 2 || !json_is_integer(left) || !json_is_integer(right),
-        ZERO_ERR_FORMAT,
-        "%s: \"merges\": expected lists of two whole numbers, but [%zu] is not one", path,
-        i);
-    int64_t l = json_integer_value(left), r = json_integer_value(right);
-    int64_t most = ZERO_VOCAB_BYTES + (int64_t)i - 1;
-    ZERO_FAIL_IF(l < 0 || l > most || r < 0 || r > most, ZERO_ERR_FORMAT,
-                 "%s: \"merges\": expected tokens from 0 to %" PRId64
-                 ", which exist before it, in [%zu], found %" PRId64 " and %" PRId64,
-                 path, most, i, l, r);
-    *merge = (zero_merge){(int32_t)l, (int32_t)r};
-    return ZERO_OK;
-}
-
 static zero_status take_list(const char *path, const json_t *root, size_t n,
                              zero_merge *merges)
 {
@@ -102,14 +83,38 @@ static zero_status take_list(const char *path, const json_t *root, size_t n,
     ZERO_FAIL_IF(json_array_size(list) != n, ZERO_ERR_FORMAT,
                  "%s: \"merges\": a tokenizer of this name has %zu, found %zu", path, n,
                  json_array_size(list));
-    for (size_t i = 0; i < n; i++)
-        ZERO_TRY(take_merge(path, json_array_get(list, i), i, &merges[i]));
+    for (size_t i = 0; i < n; i++) {
+        const json_t *pair = json_array_get(list, i);
+        zero_merge *merge = &merges[i];
+        const json_t *left = json_array_get(pair, 0), *right = json_array_get(pair, 1);
+        ZERO_FAIL_IF(
+            json_array_size(pair) != 2 || !json_is_integer(left) || !json_is_integer(right),
+            ZERO_ERR_FORMAT,
+            "%s: \"merges\": expected lists of two whole numbers, but [%zu] is not one",
+            path, i);
+        int64_t l = json_integer_value(left), r = json_integer_value(right);
+        int64_t most = ZERO_VOCAB_BYTES + (int64_t)i - 1;
+        ZERO_FAIL_IF(l < 0 || l > most || r < 0 || r > most, ZERO_ERR_FORMAT,
+                     "%s: \"merges\": expected tokens from 0 to %" PRId64
+                     ", which exist before it, in [%zu], found %" PRId64 " and %" PRId64,
+                     path, most, i, l, r);
+        *merge = (zero_merge){(int32_t)l, (int32_t)r};
+    }
     return ZERO_OK;
 }
 
-static zero_status take(const char *path, const json_t *root, const void *bytes, size_t len,
-                        zero_tokenizer *out)
+zero_status zero_tokenizer_from_root(const char *path, json_t *taken, const void *bytes,
+                                     size_t len, const zero_beside *beside,
+                                     zero_tokenizer *out)
 {
+    bool changed = false;
+    json_auto_t *root = taken;
+    ZERO_FREED char *text = NULL;
+    if (beside && root) ZERO_TRY(zero_tokenizer_add_beside(beside, root, &changed));
+    if (changed || !bytes) {
+        text = root ? json_dumps(root, JSON_INDENT(1)) : NULL;
+        ZERO_TRY(zero_allocated(text, "%.500s: no memory for a tokenizer", path));
+    }
     if (json_object_get(root, "format")) {
         static const char *const keys[] = {"format", "version", "name", "merges"};
         const char *name = NULL;
@@ -143,22 +148,8 @@ static zero_status take(const char *path, const json_t *root, const void *bytes,
     }
     if (zero_tokenizer_has_characters(root))
         return zero_tokenizer_take_characters(path, root, out);
-    return zero_tokenizer_from_json(path, root, bytes, len, out);
-}
-
-zero_status zero_tokenizer_from_root(const char *path, json_t *taken, const void *bytes,
-                                     size_t len, const zero_beside *beside,
-                                     zero_tokenizer *out)
-{
-    bool changed = false;
-    json_auto_t *root = taken;
-    ZERO_FREED char *text = NULL;
-    if (beside && root) ZERO_TRY(zero_tokenizer_add_beside(beside, root, &changed));
-    if (changed || !bytes) {
-        text = root ? json_dumps(root, JSON_INDENT(1)) : NULL;
-        ZERO_TRY(zero_allocated(text, "%.500s: no memory for a tokenizer", path));
-    }
-    return take(path, root, text ? text : bytes, text ? strlen(text) : len, out);
+    return zero_tokenizer_from_json(path, root, text ? text : bytes,
+                                    text ? strlen(text) : len, out);
 }
 
 zero_status zero_tokenizer_parse_beside(const char *path, const void *bytes, size_t len,

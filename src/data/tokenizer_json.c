@@ -186,29 +186,6 @@ static zero_status find(const reader *r, const char *text, size_t i, int32_t *id
     return ZERO_OK;
 }
 
-static zero_status take_merge(reader *r, const json_t *merge, size_t i, zero_tokenizer *tok)
-{
-    zero_merge pair;
-    int32_t token;
-    ZERO_TRY(split(r, merge, i));
-    const char *left = (const char *)r->merge.bytes, *right = left + strlen(left) + 1;
-    ZERO_TRY(find(r, left, i, &pair.left));
-    ZERO_TRY(find(r, right, i, &pair.right));
-    ZERO_TRY(find(r, right + strlen(right) + 1, i, &token));
-    r->is_own = r->is_own && token == ZERO_VOCAB_BYTES + (int64_t)i;
-    tok->merges[i] = pair;
-    const unsigned char *end = tok->bytes + tok->starts[pair.left + 1];
-    const unsigned char *next = tok->bytes + tok->starts[pair.right];
-    tok->joins_words = tok->joins_words || (*next == ' ' && end[-1] != ' ');
-    tok->joins_lines = tok->joins_lines ||
-                       (*next == '\n' && zero_ascii_class_of(end[-1]) == ZERO_ASCII_LETTER);
-    ZERO_FAIL_IF(
-        !zero_merges_add(&tok->table, pair, (int32_t)i, token), ZERO_ERR_FORMAT,
-        "%.500s: \"merges\"[%zu] joins two tokens that an earlier merge already joins",
-        r->path, i);
-    return ZERO_OK;
-}
-
 static zero_status take_merges(reader *r, zero_tokenizer *tok)
 {
     const size_t n = json_array_size(r->merges);
@@ -216,27 +193,31 @@ static zero_status take_merges(reader *r, zero_tokenizer *tok)
                  r->path, n);
     ZERO_TRY(zero_merges_init(&tok->table, (int32_t)n));
     ZERO_TRY(zero_new(&tok->merges, n, "merges"));
-    for (size_t i = 0; i < n; i++)
-        ZERO_TRY(take_merge(r, json_array_get(r->merges, i), i, tok));
+    for (size_t i = 0; i < n; i++) {
+        zero_merge pair;
+        int32_t token;
+        ZERO_TRY(split(r, json_array_get(r->merges, i), i));
+        const char *left = (const char *)r->merge.bytes, *right = left + strlen(left) + 1;
+        ZERO_TRY(find(r, left, i, &pair.left));
+        ZERO_TRY(find(r, right, i, &pair.right));
+        ZERO_TRY(find(r, right + strlen(right) + 1, i, &token));
+        r->is_own = r->is_own && token == ZERO_VOCAB_BYTES + (int64_t)i;
+        tok->merges[i] = pair;
+        const unsigned char *end = tok->bytes + tok->starts[pair.left + 1];
+        const unsigned char *next = tok->bytes + tok->starts[pair.right];
+        tok->joins_words = tok->joins_words || (*next == ' ' && end[-1] != ' ');
+        tok->joins_lines =
+            tok->joins_lines ||
+            (*next == '\n' && zero_ascii_class_of(end[-1]) == ZERO_ASCII_LETTER);
+        ZERO_FAIL_IF(
+            !zero_merges_add(&tok->table, pair, (int32_t)i, token), ZERO_ERR_FORMAT,
+            "%.500s: \"merges\"[%zu] joins two tokens that an earlier merge already joins",
+            r->path, i);
+    }
     return ZERO_OK;
 }
 
 /* ---- added tokens ---- */
-
-/* A token of at least one byte, which is copied. */
-static zero_status add_token(zero_added *a, const unsigned char *text, size_t len,
-                             int32_t id)
-{
-    char *copy = calloc(len + 1, 1);
-    if (!copy || !zero_grow(a->tokens, a->n, &a->capacity)) {
-        free(copy);
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for %" PRId64 " added tokens", a->n);
-    }
-    memcpy(copy, text, len);
-    a->tokens[a->n++] = (zero_added_token){copy, len, id};
-    a->begins[text[0]] = true;
-    return ZERO_OK;
-}
 
 /* Longer ones first, so that the first that fits is the longest. */
 static int compare(const void *left, const void *right)
@@ -250,8 +231,7 @@ static int compare(const void *left, const void *right)
 static bool sort_tokens(zero_added *added)
 {
     bool differ = true;
-    if (added->n > 0)
-        qsort(added->tokens, (size_t)added->n, sizeof *added->tokens, compare);
+    if (added->n > 0) zero_sort(added->tokens, added->n, compare);
     for (int64_t i = 1; i < added->n; i++)
         differ = differ && compare(&added->tokens[i - 1], &added->tokens[i]) != 0;
     return differ;
@@ -266,14 +246,23 @@ static zero_status add_tokens(reader *r, zero_tokenizer *tok)
     ZERO_AT_END(zero_bytes_destroy) zero_bytes made = {0};
     for (size_t i = 0; i < json_array_size(r->added); i++) {
         const json_t *token = json_array_get(r->added, i);
-        const int32_t id = (int32_t)json_integer_value(json_object_get(token, "id"));
+        const int32_t id = (int32_t)zero_get_whole(token, "id");
         zero_added *a = &tok->added[json_is_true(json_object_get(token, "normalized"))];
         zero_bytes text = {.bytes = (unsigned char *)r->texts[id],
                            .len = strlen(r->texts[id])};
         const bool is_one = zero_utf8_length(text.bytes, text.len) == text.len;
         if (strcmp(r->texts[id], ZERO_END_OF_TEXT) == 0) tok->end_of_text = id;
         if (a == &tok->added[1]) ZERO_TRY(zero_normal_form(tok, true, true, &text, &made));
-        ZERO_TRY(add_token(a, text.bytes, text.len, id));
+        /* A token of at least one byte, which is copied. */
+        char *copy = calloc(text.len + 1, 1);
+        if (!copy || !zero_grow(a->tokens, a->n, &a->capacity)) {
+            free(copy);
+            return zero_fail(ZERO_ERR_NOMEM, "no memory for %" PRId64 " added tokens",
+                             a->n);
+        }
+        memcpy(copy, text.bytes, text.len);
+        a->tokens[a->n++] = (zero_added_token){copy, text.len, id};
+        a->begins[text.bytes[0]] = true;
         if (!(is_one && tok->has_marks)) r->texts[id] = a->tokens[a->n - 1].text;
     }
     if (sort_tokens(&tok->added[0]) && sort_tokens(&tok->added[1])) return ZERO_OK;
@@ -281,22 +270,6 @@ static zero_status add_tokens(reader *r, zero_tokenizer *tok)
                      "%.500s: \"added_tokens\": two that are the same once they are "
                      "normalized are not supported",
                      r->path);
-}
-
-static zero_status take_all(reader *r, zero_tokenizer *tok)
-{
-    ZERO_TRY(zero_tokenizer_take_parts(r->path, r->root, tok));
-    ZERO_TRY(zero_json_object(r->path, r->root, "model", &r->model));
-    ZERO_TRY(zero_json_object(r->path, r->model, "vocab", &r->vocab));
-    ZERO_TRY(zero_json_array(r->path, r->model, "merges", &r->merges));
-    const json_t *added = json_object_get(r->root, "added_tokens");
-    if (added && !json_is_null(added))
-        ZERO_TRY(zero_json_array(r->path, r->root, "added_tokens", &r->added));
-    ZERO_TRY(take_ids(r));
-    take_bytes(r, tok);
-    ZERO_TRY(add_tokens(r, tok));
-    ZERO_TRY(take_texts(r, tok));
-    return take_merges(r, tok);
 }
 
 /* ---- our own ---- */
@@ -334,7 +307,18 @@ zero_status zero_tokenizer_from_json(const char *path, const json_t *root,
     zero_tokenizer made = {.is_foreign = true, .end_of_text = -1};
     const char *slash = strrchr(path, '/');
     snprintf(made.name, sizeof made.name, "%s", slash ? slash + 1 : path);
-    ZERO_TRY(take_all(&r, &made));
+    ZERO_TRY(zero_tokenizer_take_parts(r.path, r.root, &made));
+    ZERO_TRY(zero_json_object(r.path, r.root, "model", &r.model));
+    ZERO_TRY(zero_json_object(r.path, r.model, "vocab", &r.vocab));
+    ZERO_TRY(zero_json_array(r.path, r.model, "merges", &r.merges));
+    const json_t *added = json_object_get(r.root, "added_tokens");
+    if (added && !json_is_null(added))
+        ZERO_TRY(zero_json_array(r.path, r.root, "added_tokens", &r.added));
+    ZERO_TRY(take_ids(&r));
+    take_bytes(&r, &made);
+    ZERO_TRY(add_tokens(&r, &made));
+    ZERO_TRY(take_texts(&r, &made));
+    ZERO_TRY(take_merges(&r, &made));
     ZERO_TRY(zero_bytes_append(&made.file, bytes, len));
     ZERO_TRY(take_back(&r, &made));
     ZERO_GIVE(out, made);

@@ -250,7 +250,7 @@ static zero_status take_pre_tokenizer(const char *path, const json_t *whole,
 /* A template names its tokens; all other kinds but ByteLevel add some. */
 void zero_tokenizer_find_around(const json_t *processor, char around[ZERO_TOKENIZER_AROUND])
 {
-    const char *type = json_string_value(json_object_get(processor, "type"));
+    const char *type = zero_get_string(processor, "type");
     const json_t *steps = json_object_get(processor, "processors"), *step;
     const json_t *single = json_object_get(processor, "single");
     size_t i;
@@ -259,7 +259,7 @@ void zero_tokenizer_find_around(const json_t *processor, char around[ZERO_TOKENI
     json_array_foreach(single, i, step)
     {
         const json_t *token = json_object_get(step, "SpecialToken");
-        const char *id = json_string_value(json_object_get(token, "id"));
+        const char *id = zero_get_string(token, "id");
         if (id && !around[0]) snprintf(around, ZERO_TOKENIZER_AROUND, "%s", id);
     }
     if (!steps && !single && !around[0])

@@ -49,7 +49,8 @@ zero_status zero_run_transfer_wait(zero_walk *w, const zero_instruction *i)
     return ZERO_OK;
 }
 
-bool zero_run_may_change(const zero_walk *w, int group)
+/* False while a thread has yet to read the group's states, which UPDATE changes. */
+static bool zero_run_may_change(const zero_walk *w, int group)
 {
     const zero_states_reader *reader = &w->r->reader;
     return !reader->has_read || reader->has_read(reader->arg, group);

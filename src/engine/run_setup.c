@@ -105,16 +105,6 @@ static zero_status take_memory(zero_runner *r)
     return pin(r);
 }
 
-static zero_status check_type(const zero_runner *r)
-{
-    zero_status st = r->backend->accepts
-                         ? r->backend->accepts(&r->math, r->schedule->input.type)
-                         : ZERO_OK;
-    /* Another machine would do. */
-    return st == ZERO_ERR_UNSUPPORTED ? zero_fail(ZERO_ERR_ENV, "%s", zero_last_error())
-                                      : st;
-}
-
 /* Whether MPI can send from and receive into the device's memory. */
 static zero_status check_messages(const zero_runner *r)
 {
@@ -140,7 +130,12 @@ static zero_status init_local(zero_runner *r, const char *directory)
         has_device ? "memory" : "no memory");
     ZERO_TRY(r->backend->open(&r->math));
     r->is_open = true;
-    ZERO_TRY(check_type(r));
+    zero_status st = r->backend->accepts
+                         ? r->backend->accepts(&r->math, r->schedule->input.type)
+                         : ZERO_OK;
+    /* Another machine would do. */
+    ZERO_TRY(st == ZERO_ERR_UNSUPPORTED ? zero_fail(ZERO_ERR_ENV, "%s", zero_last_error())
+                                        : st);
     r->link = (zero_link){.memory = r->backend->memory, .math = &r->math};
     r->copier = zero_link_copier(&r->link);
     bool is_direct = r->near.comm || r->schedule->input.device_messages;

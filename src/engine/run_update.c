@@ -36,41 +36,31 @@ zero_status zero_run_accumulate(zero_walk *w, const zero_instruction *i)
 
 /* ---- the end of a step ---- */
 
-/* On the host the gradient has to arrive first. */
-static zero_status norm_on_host(zero_walk *w, const zero_instruction *i)
-{
-    zero_runner *r = w->r;
-    zero_link_wait(&r->link, r->grad_copies[i->group]);
-    r->squares[i->group] =
-        zero_gradient_squares(&zero_backend_cpu, &r->host, zero_walk_type(w, i->grad[0]),
-                              w->plan->model->groups[i->group].n_params, i->range,
-                              zero_use_range(w, i, i->grad[0]));
-    return ZERO_OK;
-}
-
-/* With shares: of this rank's shard, but each tensor that all ranks of a TP group have
- * counts on the first of them alone. The sum is exact, so it does not depend on how
- * elements are dealt. */
-static zero_status norm_of_share(zero_walk *w, const zero_instruction *i)
-{
-    zero_runner *r = w->r;
-    const zero_model *model = w->plan->model;
-    zero_range part;
-    zero_use(w, i->grad[0]); /* also where the range is empty */
-    for (int t = -1; zero_next_part(model, i->group, i->range, &t, &part);)
-        if (!zero_tensor_is_replicated(&model->tensors[t]) || model->share.rank == 0)
-            r->backend->exact_squares(
-                &r->math, zero_walk_type(w, i->grad[0]), zero_range_len(part),
-                zero_use_element(w, i->grad[0], part.begin), &r->exact_squares);
-    return ZERO_OK;
-}
-
 /* The squares of this rank's shard. On a device all groups' sums are in one buffer. */
 zero_status zero_run_norm(zero_walk *w, const zero_instruction *i)
 {
-    const zero_runner *r = w->r;
-    if (i->on_host) return norm_on_host(w, i);
-    if (zero_share_has_parts(&w->plan->model->share)) return norm_of_share(w, i);
+    zero_runner *r = w->r;
+    if (i->on_host) { /* the gradient has to arrive first */
+        zero_link_wait(&r->link, r->grad_copies[i->group]);
+        r->squares[i->group] = zero_gradient_squares(
+            &zero_backend_cpu, &r->host, zero_walk_type(w, i->grad[0]),
+            w->plan->model->groups[i->group].n_params, i->range,
+            zero_use_range(w, i, i->grad[0]));
+        return ZERO_OK;
+    }
+    if (zero_share_has_parts(&w->plan->model->share)) {
+        /* A tensor that all ranks of a TP group have counts on the first of them alone. The
+         * sum is exact, so it does not depend on how elements are dealt. */
+        const zero_model *model = w->plan->model;
+        zero_range part;
+        zero_use(w, i->grad[0]); /* also where the range is empty */
+        for (int t = -1; zero_next_part(model, i->group, i->range, &t, &part);)
+            if (!zero_tensor_is_replicated(&model->tensors[t]) || model->share.rank == 0)
+                r->backend->exact_squares(
+                    &r->math, zero_walk_type(w, i->grad[0]), zero_range_len(part),
+                    zero_use_element(w, i->grad[0], part.begin), &r->exact_squares);
+        return ZERO_OK;
+    }
     int64_t n_params = w->plan->model->groups[i->group].n_params;
     zero_type type = zero_walk_type(w, i->grad[0]);
     const void *grad = zero_use_range(w, i, i->grad[0]);
@@ -263,17 +253,15 @@ zero_status zero_name_step(int64_t step, zero_status st)
     return zero_fail(st, "step %" PRId64 ": %s", step + 1, zero_last_error());
 }
 
-zero_status zero_run_verify(zero_walk *w, const zero_instruction *i)
+zero_status zero_run_verify(zero_walk *w, ZERO_UNUSED const zero_instruction *i)
 {
-    (void)i;
     return zero_name_step(w->in->step, zero_records_verify(w->r));
 }
 
 /* A step that overflows has no UPDATE, and a flipped bit may be why: all is compared
  * then. */
-zero_status zero_run_compare(zero_walk *w, const zero_instruction *i)
+zero_status zero_run_compare(zero_walk *w, ZERO_UNUSED const zero_instruction *i)
 {
-    (void)i;
     const zero_step_verdict verdict = w->out->verdict;
     bool has_gradient = verdict < ZERO_STEP_OVERFLOW; /* else it may be anything */
     /* The vote: ranks that were called with different steps disagree on what is due. */

@@ -105,8 +105,6 @@ zero_pending_update zero_run_agreed_update(const zero_run_input *in, double norm
 /* Executes instructions of the stream of optimizer states before the walk comes to them, as
  * far as that needs no waiting. Called by polls. */
 void zero_run_ahead(zero_walk *w);
-/* False while a thread has yet to read the group's states, which UPDATE changes. */
-bool zero_run_may_change(const zero_walk *w, int group);
 /* Waits until it has; collectives progress. */
 void zero_run_await_reader(zero_walk *w, int group);
 /* True if the present instruction was executed ahead. To be called before each

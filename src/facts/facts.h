@@ -26,9 +26,7 @@
  * calculated with or shown; null is a number that is not known. */
 #pragma once
 
-#include <jansson.h>
-
-#include "base/fail.h"
+#include "io/json_tree.h"
 
 /* Where names are looked up: in `node`, then outward. */
 typedef struct zero_scope {

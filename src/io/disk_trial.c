@@ -53,17 +53,6 @@ static void *run(void *arg)
     return NULL;
 }
 
-/* Bytes that no disk compresses or finds twice. */
-static void fill(char *block, uint64_t seed)
-{
-    uint64_t x = seed * UINT64_C(0x9e3779b97f4a7c15) + 1,
-             *words = (uint64_t *)(void *)block;
-    for (size_t i = 0; i < ZERO_DISK_BLOCK / sizeof *words; i++) {
-        x ^= x << 13, x ^= x >> 7, x ^= x << 17;
-        words[i] = x;
-    }
-}
-
 zero_status zero_disk_move(const zero_scratch_file *file, const zero_disk_load *load,
                            zero_disk_moved *moved)
 {
@@ -84,7 +73,13 @@ zero_status zero_disk_move(const zero_scratch_file *file, const zero_disk_load *
     for (int i = 0; i < load->threads; i++) {
         char *block = arena.base + (size_t)i * ZERO_DISK_BLOCK;
         movers[i] = (mover){.movement = &m, .block = block};
-        fill(block, (uint64_t)i + 1);
+        /* Bytes that no disk compresses or finds twice. */
+        uint64_t x = ((uint64_t)i + 1) * UINT64_C(0x9e3779b97f4a7c15) + 1,
+                 *words = (uint64_t *)(void *)block;
+        for (size_t k = 0; k < ZERO_DISK_BLOCK / sizeof *words; k++) {
+            x ^= x << 13, x ^= x >> 7, x ^= x << 17;
+            words[k] = x;
+        }
     }
     double start = zero_clock_seconds();
     m.end = start + load->seconds;
@@ -122,25 +117,6 @@ static zero_status choose_blocks(const char *directory, int *n)
     return ZERO_OK;
 }
 
-/* Alternately, so that a burst of the disk or another program's load meets all alike. */
-static zero_status measure(const zero_scratch_file *file, int n, double rates[3])
-{
-    zero_disk_moved sum[3] = {{0}};
-    for (int i = 0; i < 3 * ROUNDS; i++) {
-        zero_disk_moved moved;
-        zero_disk_load load = {.work = (zero_disk_work)(i % 3),
-                               .n_blocks = n,
-                               .threads = ZERO_DISK_TRIAL_THREADS,
-                               .seconds = SLICE_SECONDS,
-                               .repeats = true};
-        ZERO_TRY(zero_disk_move(file, &load, &moved));
-        sum[i % 3].bytes += moved.bytes;
-        sum[i % 3].seconds += moved.seconds;
-    }
-    for (int w = 0; w < 3; w++) rates[w] = (double)sum[w].bytes / sum[w].seconds;
-    return ZERO_OK;
-}
-
 zero_status zero_disk_trial(const char *directory, zero_disk_rates *rates)
 {
     int n;
@@ -157,7 +133,20 @@ zero_status zero_disk_trial(const char *directory, zero_disk_rates *rates)
                             .threads = ZERO_DISK_TRIAL_THREADS,
                             .seconds = FIRST_SECONDS};
     ZERO_TRY(zero_disk_move(&file, &write, &first));
-    ZERO_TRY(measure(&file, (int)(first.bytes / ZERO_DISK_BLOCK), found));
+    /* Alternately, so that a burst of the disk or another program meets all alike. */
+    zero_disk_moved sum[3] = {{0}};
+    for (int i = 0; i < 3 * ROUNDS; i++) {
+        zero_disk_moved moved;
+        zero_disk_load load = {.work = (zero_disk_work)(i % 3),
+                               .n_blocks = (int)(first.bytes / ZERO_DISK_BLOCK),
+                               .threads = ZERO_DISK_TRIAL_THREADS,
+                               .seconds = SLICE_SECONDS,
+                               .repeats = true};
+        ZERO_TRY(zero_disk_move(&file, &load, &moved));
+        sum[i % 3].bytes += moved.bytes;
+        sum[i % 3].seconds += moved.seconds;
+    }
+    for (int w = 0; w < 3; w++) found[w] = (double)sum[w].bytes / sum[w].seconds;
     *rates = (zero_disk_rates){.read = found[ZERO_DISK_READ],
                                .write = found[ZERO_DISK_WRITE],
                                .mixed = found[ZERO_DISK_MIXED],

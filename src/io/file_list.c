@@ -103,7 +103,7 @@ zero_status zero_files_list(const char *option, const char *others, const char *
     ZERO_FAIL_IF(found.n == 0, ZERO_ERR_IO,
                  "%s: no regular file below this directory (hidden ones do not count)",
                  spec);
-    qsort(found.paths, (size_t)found.n, sizeof *found.paths, by_path);
+    zero_sort(found.paths, found.n, by_path);
     ZERO_GIVE(files, found);
     return ZERO_OK;
 }

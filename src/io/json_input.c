@@ -68,51 +68,45 @@ static uint64_t memory_of(unsigned char c)
     return 0;
 }
 
-static zero_status check_text(const input *in)
-{
-    uint64_t memory = 0;
-    if (in->len == 0)
-        return refuse(in, 0, "expected a value, found nothing: the file is empty");
-    ZERO_FAIL_IF(in->len > MOST_TEXT, ZERO_ERR_FORMAT,
-                 "%.500s: expected at most %zu bytes of JSON, found %zu", in->path,
-                 MOST_TEXT, in->len);
-    if (in->len >= 3 && memcmp(in->text, "\xef\xbb\xbf", 3) == 0)
-        return refuse(in, 0, "expected a value, found a byte order mark");
-    for (size_t at = 0, n; at < in->len; at += n) {
-        n = zero_utf8_length(in->text + at, in->len - at);
-        if (n == 0)
-            return refuse(in, at, "expected UTF-8, found the byte 0x%02x", in->text[at]);
-        if (in->text[at] == '\0') return refuse(in, at, "expected text, found a NUL byte");
-    }
-    /* jansson recurses at each bracket, and deep input would overflow our stack.
-     * `memory` grows by what its tree will take. */
-    int depth = 0;
-    for (size_t at = 0; at < in->len; at++) {
-        unsigned char c = in->text[at];
-        memory += memory_of(c);
-        if (c == '"')
-            for (at++; at < in->len && in->text[at] != '"'; at++)
-                if (in->text[at] == '\\') at++;
-        if (c == ']' || c == '}') depth--;
-        if ((c == '[' || c == '{') && ++depth > ZERO_JSON_DEPTH)
-            return refuse(in, at,
-                          "expected lists and objects nested at most %d deep, found more",
-                          ZERO_JSON_DEPTH);
-    }
-    ZERO_FAIL_IF(!(memory <= MEMORY_FREE + (uint64_t)in->len * MEMORY_TIMES),
-                 ZERO_ERR_FORMAT,
-                 "%.500s: %zu bytes of JSON with this many values would take %" PRIu64
-                 " MB of memory, more than %d times its size",
-                 in->path, in->len, memory / 1000000, MEMORY_TIMES);
-    return ZERO_OK;
-}
-
 zero_status zero_json_parse(const char *path, const void *text, size_t len, json_t **root)
 {
     input in = {path, text, len};
     json_error_t error;
     char shown[ZERO_JSON_SHOWN];
-    ZERO_TRY(check_text(&in));
+    uint64_t memory = 0;
+    if (in.len == 0)
+        return refuse(&in, 0, "expected a value, found nothing: the file is empty");
+    ZERO_FAIL_IF(in.len > MOST_TEXT, ZERO_ERR_FORMAT,
+                 "%.500s: expected at most %zu bytes of JSON, found %zu", in.path,
+                 MOST_TEXT, in.len);
+    if (in.len >= 3 && memcmp(in.text, "\xef\xbb\xbf", 3) == 0)
+        return refuse(&in, 0, "expected a value, found a byte order mark");
+    for (size_t at = 0, n; at < in.len; at += n) {
+        n = zero_utf8_length(in.text + at, in.len - at);
+        if (n == 0)
+            return refuse(&in, at, "expected UTF-8, found the byte 0x%02x", in.text[at]);
+        if (in.text[at] == '\0') return refuse(&in, at, "expected text, found a NUL byte");
+    }
+    /* jansson recurses at each bracket, and deep input would overflow our stack.
+     * `memory` grows by what its tree will take. */
+    int depth = 0;
+    for (size_t at = 0; at < in.len; at++) {
+        unsigned char c = in.text[at];
+        memory += memory_of(c);
+        if (c == '"')
+            for (at++; at < in.len && in.text[at] != '"'; at++)
+                if (in.text[at] == '\\') at++;
+        if (c == ']' || c == '}') depth--;
+        if ((c == '[' || c == '{') && ++depth > ZERO_JSON_DEPTH)
+            return refuse(&in, at,
+                          "expected lists and objects nested at most %d deep, found more",
+                          ZERO_JSON_DEPTH);
+    }
+    ZERO_FAIL_IF(!(memory <= MEMORY_FREE + (uint64_t)in.len * MEMORY_TIMES),
+                 ZERO_ERR_FORMAT,
+                 "%.500s: %zu bytes of JSON with this many values would take %" PRIu64
+                 " MB of memory, more than %d times its size",
+                 in.path, in.len, memory / 1000000, MEMORY_TIMES);
     json_t *read = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
     if (read) {
         *root = read;

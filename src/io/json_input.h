@@ -5,9 +5,7 @@
  * `path` is only for these messages. Nothing here is collective. */
 #pragma once
 
-#include <jansson.h>
-
-#include "base/fail.h"
+#include "io/json_tree.h"
 
 #define ZERO_JSON_DEPTH 64 /* nested lists and objects, at most */
 #define ZERO_JSON_SHOWN 80

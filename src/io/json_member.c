@@ -1,6 +1,8 @@
 /* Members of JSON objects by key (json_input.h). */
 #include "io/json_input.h"
 
+#include <stdarg.h>
+
 static const char *type_name(const json_t *value)
 {
     switch (json_typeof(value)) {
@@ -112,4 +114,22 @@ zero_status zero_json_only(const char *path, const json_t *object, int n,
                          path, ZERO_SHOWN_SHORT(key), all);
     }
     return ZERO_OK;
+}
+
+/* ---- trees of our own (json_tree.h) ---- */
+
+void zero_put_item(json_t *list, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    json_array_append_new(list, json_vpack_ex(NULL, 0, format, args));
+    va_end(args);
+}
+
+void zero_put_members(json_t *object, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    json_object_update_new(object, json_vpack_ex(NULL, 0, format, args));
+    va_end(args);
 }

@@ -75,32 +75,6 @@ zero_status zero_safetensors_read_header(const zero_file *file, zero_bytes *head
     return ZERO_OK;
 }
 
-static zero_status check_header(const char *path, uint64_t file_bytes,
-                                const zero_bytes *header)
-{
-    ZERO_FAIL_IF(
-        header->len < PREFIX || file_bytes < header->len, ZERO_ERR_FORMAT,
-        "%s: expected a safetensors header of at least %d bytes within a file of %" PRIu64
-        ", found %zu",
-        path, PREFIX, file_bytes, header->len);
-    uint64_t n;
-    ZERO_TRY(read_length(path, file_bytes, header->bytes, &n));
-    ZERO_FAIL_IF(n != header->len - PREFIX, ZERO_ERR_FORMAT,
-                 "%s: at byte 0: the header claims %" PRIu64 " bytes, but it has %zu", path,
-                 n, header->len - PREFIX);
-    ZERO_FAIL_IF(
-        header->bytes[PREFIX] != '{', ZERO_ERR_FORMAT,
-        "%s: at byte %d: expected the { of a safetensors header, found the byte 0x%02x",
-        path, PREFIX, header->bytes[PREFIX]);
-    size_t last = header->len - 1;
-    while (header->bytes[last] == ' ') last--;
-    ZERO_FAIL_IF(header->bytes[last] != '}', ZERO_ERR_FORMAT,
-                 "%s: at byte %zu: expected the } of the header and only spaces after "
-                 "it, found the byte 0x%02x",
-                 path, last, header->bytes[last]);
-    return ZERO_OK;
-}
-
 /* ---- from JSON to a table ---- */
 
 static zero_status check_metadata(const char *path, json_t *metadata)
@@ -185,14 +159,33 @@ zero_status zero_safetensors_parse(const char *path, uint64_t file_bytes,
     ZERO_AT_END(zero_safetensors_destroy) zero_safetensors t = {0};
     const char *name;
     json_t *value;
-    ZERO_TRY(check_header(path, file_bytes, header));
+    ZERO_FAIL_IF(
+        header->len < PREFIX || file_bytes < header->len, ZERO_ERR_FORMAT,
+        "%s: expected a safetensors header of at least %d bytes within a file of %" PRIu64
+        ", found %zu",
+        path, PREFIX, file_bytes, header->len);
+    uint64_t n;
+    ZERO_TRY(read_length(path, file_bytes, header->bytes, &n));
+    ZERO_FAIL_IF(n != header->len - PREFIX, ZERO_ERR_FORMAT,
+                 "%s: at byte 0: the header claims %" PRIu64 " bytes, but it has %zu", path,
+                 n, header->len - PREFIX);
+    ZERO_FAIL_IF(
+        header->bytes[PREFIX] != '{', ZERO_ERR_FORMAT,
+        "%s: at byte %d: expected the { of a safetensors header, found the byte 0x%02x",
+        path, PREFIX, header->bytes[PREFIX]);
+    size_t last = header->len - 1;
+    while (header->bytes[last] == ' ') last--;
+    ZERO_FAIL_IF(header->bytes[last] != '}', ZERO_ERR_FORMAT,
+                 "%s: at byte %zu: expected the } of the header and only spaces after it, "
+                 "found the byte 0x%02x",
+                 path, last, header->bytes[last]);
     ZERO_TRY(zero_json_parse(path, header->bytes + PREFIX, header->len - PREFIX, &t.root));
     ZERO_TRY(zero_new(&t.entries, json_object_size(t.root), "tensors of a file"));
     json_object_foreach(t.root, name, value)
     {
         ZERO_TRY(take_member(path, name, value, header->len, file_bytes, &t));
     }
-    qsort(t.entries, (size_t)t.n, sizeof *t.entries, by_place);
+    zero_sort(t.entries, t.n, by_place);
     uint64_t at = header->len;
     for (int i = 0; i < t.n; i++) {
         const zero_safetensors_entry *entry = &t.entries[i];
@@ -233,5 +226,5 @@ const zero_safetensors_entry *zero_safetensors_find(const zero_safetensors *tabl
 
 const char *zero_safetensors_metadata(const zero_safetensors *table, const char *key)
 {
-    return json_string_value(json_object_get(json_object_get(table->root, METADATA), key));
+    return zero_get_string(json_object_get(table->root, METADATA), key);
 }

@@ -30,7 +30,7 @@ static zero_status take_files(const char *path, zero_safetensors_index *index)
     }
     /* Sorts the names, and keeps one of each. */
     int n = 0;
-    qsort(index->files, (size_t)index->n_files, sizeof *index->files, by_name);
+    zero_sort(index->files, index->n_files, by_name);
     for (int i = 0; i < index->n_files; i++)
         if (n == 0 || strcmp(index->files[n - 1], index->files[i]) != 0)
             index->files[n++] = index->files[i];

@@ -120,9 +120,8 @@ static bool read_alignment(zero_scratch_file *file)
     return true;
 }
 #else
-static bool read_alignment(zero_scratch_file *file)
+static bool read_alignment(ZERO_UNUSED zero_scratch_file *file)
 {
-    (void)file;
     return false;
 }
 #endif

@@ -10,9 +10,9 @@
 
 #define MAX_CHUNK ((int64_t)1 << 28) /* elements: MPI counts are ints, and count bytes */
 
-static int64_t chunk(const zero_collective_spec *spec, const zero_layout *layout)
+static int64_t chunk(const zero_collective_spec *spec,
+                     ZERO_UNUSED const zero_layout *layout)
 {
-    (void)layout;
     int64_t most = spec->max_chunk > 0 ? spec->max_chunk : MAX_CHUNK;
     return spec->count > 0 && spec->count < most ? spec->count : most;
 }
@@ -144,9 +144,9 @@ static void write_steps(zero_steps *steps)
         }
 }
 
-static zero_status check(const zero_collective_spec *spec, const zero_layout *layout)
+static zero_status check(const zero_collective_spec *spec,
+                         ZERO_UNUSED const zero_layout *layout)
 {
-    (void)layout;
     bool has_gaps = spec->kind == ZERO_ALL_REDUCE && spec->count != spec->stride;
     ZERO_FAIL_IF(
         !zero_collective_is_plain(spec) || has_gaps, ZERO_ERR_UNSUPPORTED,

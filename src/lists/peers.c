@@ -14,19 +14,6 @@ static void count_read(const zero_steps *steps, const zero_collective_step *step
         bytes->read[step->from.rank] += size_of(steps, step);
 }
 
-/* Counts as if MPI sent directly to each rank. */
-static void count_mpi_call(const zero_steps *steps, int64_t n, zero_peer_bytes *bytes)
-{
-    const zero_collective_spec *spec = &steps->spec;
-    bool is_root = steps->rank == spec->root;
-    for (int peer = 0; peer < steps->layout->size; peer++) {
-        bool sends = peer != steps->rank;
-        if (spec->kind == ZERO_REDUCE) sends = !is_root && peer == spec->root;
-        if (spec->kind == ZERO_BROADCAST) sends = sends && is_root;
-        if (sends) bytes->sent[peer] += n;
-    }
-}
-
 void zero_steps_count_peers(const zero_steps *steps, const zero_collective_step *step,
                             zero_peer_bytes *bytes)
 {
@@ -45,7 +32,17 @@ void zero_steps_count_peers(const zero_steps *steps, const zero_collective_step 
         }
         break;
     case ZERO_STEP_COPY: count_read(steps, step, bytes); break;
-    case ZERO_STEP_MPI: count_mpi_call(steps, n, bytes); break;
+    case ZERO_STEP_MPI: {
+        /* Counts as if MPI sent directly to each rank. */
+        const zero_collective_spec *spec = &steps->spec;
+        bool is_root = steps->rank == spec->root;
+        for (int peer = 0; peer < steps->layout->size; peer++) {
+            bool sends = peer != steps->rank;
+            if (spec->kind == ZERO_REDUCE) sends = !is_root && peer == spec->root;
+            if (spec->kind == ZERO_BROADCAST) sends = sends && is_root;
+            if (sends) bytes->sent[peer] += n;
+        }
+    } break;
     case ZERO_STEP_RECEIVE: /* its sender counts it */
     case ZERO_STEP_AWAIT:   /* its readers count it */
     case ZERO_STEP_SIGNAL:

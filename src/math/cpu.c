@@ -31,10 +31,9 @@ static zero_products products(const zero_math *math, zero_type factors)
     };
 }
 
-static zero_status cpu_sync(const zero_math *math)
+static zero_status cpu_sync(ZERO_UNUSED const zero_math *math)
 {
-    (void)math; /* every call has finished when it returns */
-    return ZERO_OK;
+    return ZERO_OK; /* every call has finished when it returns */
 }
 
 /* Row r of `cols` elements is done. */
@@ -75,7 +74,7 @@ static void sum_rows(const zero_math *math, const void *arg, int64_t first, int6
 
 static void begin_sums(const zero_bias_grad *b)
 {
-    if (!b->accumulate) memset(b->dbias, 0, (size_t)b->cols * sizeof *b->dbias);
+    if (!b->accumulate) zero_clear(b->dbias, b->cols);
 }
 
 static void bias_backward(const zero_math *math, const zero_bias_grad *b)

@@ -67,7 +67,7 @@ static void attend_range(const zero_math *math, const void *arg, int64_t first, 
                           .out = score};
         kernels->row_dots(a->rows_type, &rows);
         kernels->softmax(&t, score, &lse, &over_sum);
-        memset(out, 0, (size_t)size * sizeof *out);
+        zero_clear(out, size);
         rows.x = score, rows.out = out;
         rows.b = zero_type_at(a->rows_type, part, zero_cached_value(a, k, 0));
         kernels->add_rows(a->rows_type, &rows);

@@ -79,8 +79,7 @@ static void add_range(product *p, int64_t k, int64_t n, const columns *c)
 static void add_slice(product *p, int64_t slice, const columns *c)
 {
     const zero_gemm *g = p->g;
-    for (int64_t i = 0; i < g->m; i++)
-        memset(c->out + i * c->stride, 0, (size_t)c->n * sizeof *c->out);
+    for (int64_t i = 0; i < g->m; i++) zero_clear(c->out + i * c->stride, c->n);
     const int64_t all = g->slices > 1 ? g->k / g->slices : g->k;
     for (int64_t at = 0, run = all; at < all; at += run) {
         const int64_t k = g->slices > 1 ? zero_slices_place(g, slice, at, &run) : 0;

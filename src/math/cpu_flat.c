@@ -18,7 +18,7 @@ static void clear_part(const zero_math *math, const void *arg, int64_t first, in
 {
     float *x = *(float *const *)arg;
     for (int64_t at = first; at < end; at += ZERO_CPU_PIECE) {
-        memset(x + at, 0, (size_t)piece_len(end, at) * sizeof *x);
+        zero_clear(x + at, piece_len(end, at));
         zero_math_poll(math);
     }
 }
@@ -33,12 +33,6 @@ typedef struct {
     const zero_adamw_arrays *a;
     _Atomic uint64_t *changed; /* of all threads */
 } adamw_call;
-
-static void keep_largest(_Atomic uint64_t *word, uint64_t mine)
-{
-    uint64_t largest = atomic_load(word);
-    while (mine > largest && !atomic_compare_exchange_weak(word, &largest, mine)) continue;
-}
 
 static void adamw_part(const zero_math *math, const void *arg, int64_t first, int64_t end)
 {
@@ -58,7 +52,10 @@ static void adamw_part(const zero_math *math, const void *arg, int64_t first, in
             .changed = a->changed ? &changed : NULL,
         };
         zero_cpu_kernels_of(math)->adamw(call->h, &piece);
-        keep_largest(call->changed, changed);
+        uint64_t largest = atomic_load(call->changed);
+        while (changed > largest &&
+               !atomic_compare_exchange_weak(call->changed, &largest, changed))
+            continue;
         zero_math_poll(math);
     }
 }

@@ -60,8 +60,8 @@ INLINE void half_bias_gelu_as(zero_type type, bool is_exact, int64_t n, const fl
     copy_last(x + at, sizeof *x, n - at, last_x);
     copy_last(bias + at, sizeof *bias, n - at, last_bias);
     bias_gelu_block(type, is_exact, 0, last_bias, last_x, last_y);
-    memcpy(x + at, last_x, (size_t)(n - at) * sizeof *x);
-    memcpy(y + at, last_y, (size_t)(n - at) * sizeof *y);
+    zero_copy(x + at, last_x, n - at);
+    zero_copy(y + at, last_y, n - at);
 }
 
 static void half_bias_gelu(zero_type type, bool is_exact, int64_t n, const float *bias,
@@ -107,8 +107,8 @@ INLINE void gelu_slopes_as(zero_type type, bool is_exact, int64_t n, const uint1
     copy_last(dy + at, sizeof *dy, n - at, last_d);
     copy_last(dbias + at, sizeof *dbias, n - at, last_sum);
     gelu_slope_block(type, is_exact, 0, last_x, last_d, last_d, last_sum);
-    memcpy(dx + at, last_d, (size_t)(n - at) * sizeof *dx);
-    memcpy(dbias + at, last_sum, (size_t)(n - at) * sizeof *dbias);
+    zero_copy(dx + at, last_d, n - at);
+    zero_copy(dbias + at, last_sum, n - at);
 }
 
 static void half_gelu_backward(zero_type type, bool is_exact, int64_t n, const void *x,
@@ -145,7 +145,7 @@ INLINE void add_branch_as(zero_type type, int64_t n, const float *bias,
     copy_last(in + at, sizeof *in, n - at, last_in);
     copy_last(bias + at, sizeof *bias, n - at, last_bias);
     add_branch_block(type, 0, last_bias, last, last_in, last_in);
-    memcpy(out + at, last_in, (size_t)(n - at) * sizeof *out);
+    zero_copy(out + at, last_in, n - at);
 }
 
 static void half_add_branch(zero_type type, int64_t n, const float *bias,

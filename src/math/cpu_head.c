@@ -4,8 +4,9 @@
 
 #define LOG2_E 1.4426950408889634
 
-zero_head zero_head_at(const zero_math *math, const zero_attention *a, int64_t b, int64_t h,
-                       float **work)
+/* Takes memory for `left` from *work. */
+static zero_head zero_head_at(const zero_math *math, const zero_attention *a, int64_t b,
+                              int64_t h, float **work)
 {
     assert(a->H % a->K == 0);
     zero_head head = {.math = math, .a = a, .b = b, .h = h, .k = h * a->K / a->H};
@@ -93,7 +94,7 @@ void zero_head_copy(const zero_head *head, const void *x, int64_t stride, int64_
                                   .out_stride = head->size,
                                   .factor = factor};
     head->kernels->move(&rows);
-    memset(out + n * head->size, 0, (size_t)((head->rows - n) * head->size) * sizeof *out);
+    zero_clear(out + n * head->size, (head->rows - n) * head->size);
 }
 
 void zero_head_store(const zero_head *head, const float *x, int64_t t, int64_t n,

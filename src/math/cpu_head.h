@@ -43,10 +43,6 @@ typedef struct {
     void *left;        /* in bf16: one packed panel of a product's left factor */
 } zero_head;
 
-/* Takes memory for `left` from *work. */
-zero_head zero_head_at(const zero_math *math, const zero_attention *a, int64_t b, int64_t h,
-                       float **work);
-
 /* Position t of this head: of q or dq with head->h, of keys and values with head->k; and in
  * out[B,T,H,D] and dout. */
 void *zero_head_row(const zero_head *head, const zero_heads *x, int64_t h, int64_t t);

@@ -29,7 +29,7 @@ static int64_t target_of(const zero_softmax *s, int64_t r)
 /* Sets the gradient of a row without a target. Returns its loss. */
 static float not_counted(int64_t V, float dscale, float *logits)
 {
-    if (dscale != 0.0f) memset(logits, 0, (size_t)V * sizeof *logits);
+    if (dscale != 0.0f) zero_clear(logits, V);
     return 0.0f;
 }
 

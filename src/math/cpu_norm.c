@@ -6,10 +6,9 @@
 #include "math/team.h"
 
 /* The scratch from `from` on, of which the caller needs all up to `end`. */
-static float *room(const zero_math *math, int64_t from, int64_t end)
+static float *room(const zero_math *math, int64_t from, ZERO_UNUSED int64_t end)
 {
     assert(end <= zero_math_scratch());
-    (void)end;
     return math->scratch + from;
 }
 
@@ -165,8 +164,8 @@ void zero_cpu_layernorm_backward(const zero_math *math, const zero_layernorm_gra
     all.accumulate = rows.accumulate = true;
     if (is_shared) rows.dgain = rows.dbias = NULL;
     if (!n->accumulate) {
-        memset(n->dgain, 0, (size_t)n->C * sizeof *n->dgain);
-        if (n->dbias) memset(n->dbias, 0, (size_t)n->C * sizeof *n->dbias);
+        zero_clear(n->dgain, n->C);
+        if (n->dbias) zero_clear(n->dbias, n->C);
     }
     zero_team_share(math, n->rows, 1, layernorm_slopes, &rows);
     if (is_shared) zero_team_share(math, n->C, ZERO_TEAM_LINE, layernorm_sums, &all);

@@ -126,24 +126,6 @@ static void multiply(const blocks *t)
 
 /* ---- blocks ---- */
 
-/* All k of a block of rows, for columns [left, end). */
-static void multiply_rows(const zero_math *math, blocks *t)
-{
-    t->p = 0;
-    do { /* once even if k = 0: c must then become zero */
-        t->k = zero_min(t->form.step_k, t->g->k - t->p);
-        t->depth = zero_round_up(t->k, t->kernels->depth);
-        pack_a(t);
-        for (t->j = t->left; t->j < t->end; t->j += t->form.step_n) {
-            t->n = zero_min(t->form.step_n, t->end - t->j);
-            pack_b(t);
-            multiply(t);
-            zero_math_poll(math);
-        }
-        t->p += t->form.step_k;
-    } while (t->p < t->g->k);
-}
-
 /* A block of a is shorter if k is, and then it has more rows: b is packed again for each
  * block, which for the gradient of the head's weights, 50257 rows of k = 256, was more than
  * all of a. */
@@ -246,7 +228,20 @@ void zero_cpu_packed_gemm(const zero_math *math, const zero_packed_kernels *kern
         t.m = zero_min(t.form.step_m, g->m - t.i);
         for (t.left = 0; t.left < g->n; t.left += t.form.width) {
             t.end = zero_min(t.left + t.form.width, g->n);
-            multiply_rows(math, &t);
+            /* All k of a block of rows, for columns [left, end). */
+            t.p = 0;
+            do { /* once even if k = 0: c must then become zero */
+                t.k = zero_min(t.form.step_k, t.g->k - t.p);
+                t.depth = zero_round_up(t.k, t.kernels->depth);
+                pack_a(&t);
+                for (t.j = t.left; t.j < t.end; t.j += t.form.step_n) {
+                    t.n = zero_min(t.form.step_n, t.end - t.j);
+                    pack_b(&t);
+                    multiply(&t);
+                    zero_math_poll(math);
+                }
+                t.p += t.form.step_k;
+            } while (t.p < t.g->k);
         }
     }
 }

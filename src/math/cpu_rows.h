@@ -49,7 +49,7 @@ INLINE void add_group(int m, int group, zero_type type, const zero_rows *t, int6
         for (int g = 0; g < group; g++)
             sum += x[q * t->x_stride + g] *
                    load_some(type, t->b, (r + g) * t->stride + j, t->n - j);
-        memcpy(to, &sum, (size_t)(t->n - j) * sizeof *to);
+        zero_copy(to, &sum, t->n - j);
     }
 }
 
@@ -162,8 +162,7 @@ static void add_narrow_tile(int64_t m, const zero_rows *t, const float *x,
     for (int64_t q = 0; q < m; q++)
         memcpy(wide + q * PANEL, out + q * t->out_stride, (size_t)n * sizeof *out);
     add_tile_of(m, t->rows, x, t->x_stride, panel, wide, PANEL);
-    for (int64_t q = 0; q < m; q++)
-        memcpy(out + q * t->out_stride, wide + q * PANEL, (size_t)n * sizeof *out);
+    for (int64_t q = 0; q < m; q++) zero_copy(out + q * t->out_stride, wide + q * PANEL, n);
 }
 
 /* Tiles are about equally tall. */

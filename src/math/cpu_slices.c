@@ -242,29 +242,6 @@ static void multiply(const work *t, how meets, const array *out)
 
 /* ---- the tree over groups ---- */
 
-/* Columns [t->left, end) of the sum over some slices, of numbers [p, p + k) of each. */
-static void sum_packed(const zero_math *math, work *t, int64_t end, how meets,
-                       const array *out)
-{
-    pack_a(t);
-    for (t->j = t->left; t->j < end; t->j += t->plan->block_n) {
-        t->n = zero_min(t->plan->block_n, end - t->j);
-        pack_b(t);
-        multiply(t, meets, out);
-        zero_math_poll(math);
-    }
-}
-
-static void add_array(const work *t, int64_t cols, const array *x, const array *out)
-{
-    for (int64_t r = 0; r < t->m; r++) {
-        float *c = out->at + r * out->stride;
-        const zero_tree_term terms[] = {{c, ZERO_FP32, 0, 1},
-                                        {x->at + r * x->stride, ZERO_FP32, 1, 1}};
-        zero_tree_sum(2, terms, cols, ZERO_FP32, c, false);
-    }
-}
-
 /* out = the tree over slices first .. first + count - 1, or += that of one group. */
 static void sum_slices(const zero_math *math, work *t, int first, int count, int64_t end,
                        how meets, const array *out)
@@ -276,7 +253,15 @@ static void sum_slices(const zero_math *math, work *t, int first, int count, int
         const int64_t step = t->plan->group ? slice : t->plan->step;
         for (t->p = 0; t->p < slice; t->p += step) {
             t->k = zero_min(step, slice - t->p);
-            sum_packed(math, t, end, t->p > 0 ? CONTINUE : meets, out);
+            /* Columns [t->left, end) of the sum over some slices, of numbers [p, p + k) of
+             * each. */
+            pack_a(t);
+            for (t->j = t->left; t->j < end; t->j += t->plan->block_n) {
+                t->n = zero_min(t->plan->block_n, end - t->j);
+                pack_b(t);
+                multiply(t, t->p > 0 ? CONTINUE : meets, out);
+                zero_math_poll(math);
+            }
         }
         return;
     }
@@ -290,17 +275,13 @@ static void sum_slices(const zero_math *math, work *t, int first, int count, int
     t->buffers += plan->block_m * plan->width;
     sum_slices(math, t, first + left, right, end, DEFINE, &buffer);
     t->buffers -= plan->block_m * plan->width;
-    add_array(t, end - t->left, &buffer, out);
+    for (int64_t r = 0; r < t->m; r++) {
+        float *c = out->at + r * out->stride;
+        const zero_tree_term terms[] = {{c, ZERO_FP32, 0, 1},
+                                        {buffer.at + r * buffer.stride, ZERO_FP32, 1, 1}};
+        zero_tree_sum(2, terms, end - t->left, ZERO_FP32, c, false);
+    }
     zero_math_poll(math);
-}
-
-/* Rounds the sums of this block of rows to c. */
-static void store(const work *t, int64_t cols, const array *sums)
-{
-    const zero_gemm *g = t->g;
-    for (int64_t r = 0; r < t->m; r++)
-        zero_convert(ZERO_FP32, g->c_type, cols, sums->at + r * sums->stride,
-                     zero_gemm_c(g, t->i + r, t->left));
 }
 
 /* Columns [t->left, end) of this block of rows. A c of 16 bits is summed in the first
@@ -316,7 +297,10 @@ static void sum_columns(const zero_math *math, work *t, int first, int count, in
     }
     const array sums = {math->scratch, t->plan->width};
     sum_slices(math, t, first, count, end, meets, &sums);
-    store(t, end - t->left, &sums);
+    /* Rounds the sums of this block of rows to c. */
+    for (int64_t r = 0; r < t->m; r++)
+        zero_convert(ZERO_FP32, g->c_type, end - t->left, sums.at + r * sums.stride,
+                     zero_gemm_c(g, t->i + r, t->left));
 }
 
 /* All rows and columns. */

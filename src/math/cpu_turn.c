@@ -98,7 +98,7 @@ static void sum_gains(const zero_math *math, const void *arg, int64_t first, int
     const place p = take_place(math, a);
     const int64_t heads = a->H + a->K, step = zero_row_piece(heads * a->D);
     for (int64_t i = 0; i < 2 * a->slices && !a->accumulate; i++)
-        memset(a->sums + i * a->D + first, 0, (size_t)(end - first) * sizeof *a->sums);
+        zero_clear(a->sums + i * a->D + first, end - first);
     for (int64_t r = 0; r < a->B * a->T; r++) {
         aim(&p, r, true);
         for (int64_t h = 0; h < heads; h++) {
@@ -124,7 +124,7 @@ static void turn_rows_back(const zero_math *math, const void *arg, int64_t first
         for (int64_t h = 0; h < heads; h++) {
             zero_layernorm_grad_args norm = turn_back(&p, r, h);
             norm.dx = p.dx;
-            memset(p.dx, 0, (size_t)a->D * sizeof *p.dx);
+            zero_clear(p.dx, a->D);
             if (norm.gain) p.kernels->layernorm_backward(&norm);
             zero_row_round(a->rows_type, a->D, norm.gain ? p.dx : p.y,
                            head_of(a, &a->dq, &a->dk, r, h));

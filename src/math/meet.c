@@ -56,23 +56,18 @@ static bool yield(zero_meet *m, zero_meet_number *number, unsigned value)
     return false;
 }
 
-/* Either this thread sees the number, or the one that sets it sees a sleeper: both
- * operations are in one order for all threads. */
-static void sleep_until(zero_meet *m, zero_meet_number *number, unsigned value)
-{
-    pthread_mutex_lock(&m->lock);
-    atomic_fetch_add(&m->sleepers, 1);
-    while (atomic_load(&number->value) != value) pthread_cond_wait(&m->changed, &m->lock);
-    atomic_fetch_sub(&m->sleepers, 1);
-    pthread_mutex_unlock(&m->lock);
-}
-
 void zero_meet_wait(zero_meet *m, zero_meet_number *number, unsigned value)
 {
     if (is_set(number, value)) return;
     if (!zero_crowd_is_there(&m->crowd) && (look(number, value) || yield(m, number, value)))
         return;
-    sleep_until(m, number, value);
+    /* Either this thread sees the number, or the one that sets it sees a sleeper: both
+ * operations are in one order for all threads. */
+    pthread_mutex_lock(&m->lock);
+    atomic_fetch_add(&m->sleepers, 1);
+    while (atomic_load(&number->value) != value) pthread_cond_wait(&m->changed, &m->lock);
+    atomic_fetch_sub(&m->sleepers, 1);
+    pthread_mutex_unlock(&m->lock);
 }
 
 void zero_meet_set(zero_meet *m, zero_meet_number *number, unsigned value)

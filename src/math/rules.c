@@ -11,7 +11,7 @@ static void lion(const zero_adamw *h, int64_t n, const float *grad, float *weigh
     float *m = state[0];
     for (int64_t i = 0; i < n; i++) {
         const float old = zero_rule_flush(m[i]), c = h->beta1 * old + rest1 * grad[i];
-        const float sign = (float)((c > 0.0f) - (c < 0.0f));
+        const float sign = (float)zero_order(c, 0.0f);
         weight[i] = weight[i] - decay * weight[i] - h->lr * sign;
         m[i] = h->beta2 * old + rest2 * grad[i];
     }

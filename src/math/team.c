@@ -37,15 +37,6 @@ static void run_alone(const zero_math *math, zero_thread_work *work, void *arg)
     work(&alone, arg);
 }
 
-/* The others of the team are in the call that polled, and the first thread's scratch is
- * that call's. */
-static void run_within(const zero_math *math, zero_thread_work *work, void *arg)
-{
-    zero_math own = *math;
-    own.scratch = NULL;
-    run_alone(&own, work, arg);
-}
-
 static void run_as(const zero_thread *t, zero_thread_work *work, void *arg)
 {
     work(t, arg);
@@ -162,10 +153,9 @@ static void wait_here(void)
 {
 }
 
-static void hold(zero_math *math, struct zero_team *team, void (*work)(void *arg),
-                 void *arg)
+static void hold(ZERO_UNUSED zero_math *math, ZERO_UNUSED struct zero_team *team,
+                 void (*work)(void *arg), void *arg)
 {
-    (void)math, (void)team;
     work(arg);
 }
 #endif
@@ -180,9 +170,13 @@ void zero_team_run(const zero_math *math, zero_thread_work *work, void *arg)
 {
     if (math->threads <= 1)
         run_alone(math, work, arg);
-    else if (is_in_call(math))
-        run_within(math, work, arg);
-    else if (math->team)
+    else if (is_in_call(math)) {
+        /* The others of the team are in the call that polled, and the first thread's
+         * scratch is that call's. */
+        zero_math own = *math;
+        own.scratch = NULL;
+        run_alone(&own, work, arg);
+    } else if (math->team)
         run_held(math, work, arg);
     else
         run_here(math, work, arg);

@@ -246,40 +246,6 @@ static void add(const pass *p, int i)
     c->backend->add_branch(c->math, &b);
 }
 
-/* Layer i, with the next one where the two are one call. */
-static void compute(const pass *p, int i)
-{
-    const zero_layer *l = zero_block_layer(p->unit, i);
-    const zero_linear product = linear(p, i);
-    const zero_layer_norm n = norm(p, i);
-    void *in = p->array[l->in], *out = p->array[l->out];
-    switch (l->kind) {
-    case ZERO_NORM: zero_layer_norm_forward(&n, in, out, p->sums[i]); break;
-    case ZERO_TURN: {
-        const zero_turn t = turn_of(p, i);
-        p->call->backend->turn(p->call->math, &t);
-        break;
-    }
-    case ZERO_ATTEND: attend(p, i); break;
-    case ZERO_GATE: {
-        const zero_swiglu g = gate_of(p, i);
-        p->call->backend->swiglu(p->call->math, &g);
-        break;
-    }
-    case ZERO_ADD: add(p, i); break;
-    case ZERO_GELU: break; /* done with the linear layer before */
-    case ZERO_LINEAR:
-        if (l[1].kind == ZERO_GELU)
-            zero_linear_gelu(&product, zero_unit_has(p->unit, ZERO_HAS_ERF), in, out,
-                             p->array[l[1].out]);
-        else if (l[1].kind != ZERO_ADD)
-            zero_linear_forward(&product, in, out);
-        else if (zero_block_has_parts(p->unit)) /* else it is made where the branch ends */
-            zero_linear_product(&product, in, p->join_type, p->joint);
-        break;
-    }
-}
-
 void zero_block_forward(const zero_unit *u, const zero_call *c)
 {
     const pass p = begin(u, c);
@@ -287,7 +253,39 @@ void zero_block_forward(const zero_unit *u, const zero_call *c)
     const int end = c->out ? p.n_layers : p.n_layers - 2;
     int64_t part = 0;
     for (int i = 0; i < end; i++) {
-        if (!zero_block_has_parts(u) || part == c->part) compute(&p, i);
+        if (!zero_block_has_parts(u) || part == c->part) {
+            /* Layer i, with the next one where the two are one call. */
+            const zero_layer *l = zero_block_layer(p.unit, i);
+            const zero_linear product = linear(&p, i);
+            const zero_layer_norm n = norm(&p, i);
+            void *in = p.array[l->in], *out = p.array[l->out];
+            switch (l->kind) {
+            case ZERO_NORM: zero_layer_norm_forward(&n, in, out, p.sums[i]); break;
+            case ZERO_TURN: {
+                const zero_turn t = turn_of(&p, i);
+                p.call->backend->turn(p.call->math, &t);
+                break;
+            }
+            case ZERO_ATTEND: attend(&p, i); break;
+            case ZERO_GATE: {
+                const zero_swiglu g = gate_of(&p, i);
+                p.call->backend->swiglu(p.call->math, &g);
+                break;
+            }
+            case ZERO_ADD: add(&p, i); break;
+            case ZERO_GELU: break; /* done with the linear layer before */
+            case ZERO_LINEAR:
+                if (l[1].kind == ZERO_GELU)
+                    zero_linear_gelu(&product, zero_unit_has(p.unit, ZERO_HAS_ERF), in, out,
+                                     p.array[l[1].out]);
+                else if (l[1].kind != ZERO_ADD)
+                    zero_linear_forward(&product, in, out);
+                else if (zero_block_has_parts(
+                             p.unit)) /* else it is made where the branch ends */
+                    zero_linear_product(&product, in, p.join_type, p.joint);
+                break;
+            }
+        }
         part += zero_block_sum_is_cut(u, i);
     }
 }

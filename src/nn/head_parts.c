@@ -178,22 +178,6 @@ int64_t zero_head_parts_work(const zero_unit *u, int64_t rows)
 
 /* ---- backward ---- */
 
-static void give_gradient(const zero_unit *u, const zero_call *c, int64_t first)
-{
-    const int slices = zero_share_slices(&u->share);
-    softmax(u, c, c->backend->softmax_loss, first, c->batch->loss_seed);
-    sum_slices(u, c, zero_head_chunk_rows(u, rows_of(c), first), slices * u->share.rank,
-               slices, c->joint, c->work + zero_unit_room(u, rows_of(c) * hidden(u)));
-}
-
-static void give_word_gradient(const zero_unit *u, const zero_call *c, int64_t first)
-{
-    bool add = c->accumulate[zero_head_words_group(u)] || first > 0;
-    zero_head_word_gradient(u, c, zero_head_rows_at(u, c->saved, first),
-                            zero_head_chunk_rows(u, rows_of(c), first), ZERO_FP32,
-                            zero_head_words(u)->rows, add);
-}
-
 void zero_head_backward_part(const zero_unit *u, const zero_call *c)
 {
     const int64_t chunk = c->part / CHUNK_PARTS, first = chunk * u->logits.rows;
@@ -213,8 +197,18 @@ void zero_head_backward_part(const zero_unit *u, const zero_call *c)
     }
     switch (c->part % CHUNK_PARTS) {
     case SOFTMAX: begin_softmax(u, c, first); break;
-    case GRADIENT: give_gradient(u, c, first); break;
-    case WORDS: give_word_gradient(u, c, first); break;
+    case GRADIENT: {
+        const int slices = zero_share_slices(&u->share);
+        softmax(u, c, c->backend->softmax_loss, first, c->batch->loss_seed);
+        sum_slices(u, c, zero_head_chunk_rows(u, rows_of(c), first), slices * u->share.rank,
+                   slices, c->joint, c->work + zero_unit_room(u, rows_of(c) * hidden(u)));
+    } break;
+    case WORDS: {
+        bool add = c->accumulate[zero_head_words_group(u)] || first > 0;
+        zero_head_word_gradient(u, c, zero_head_rows_at(u, c->saved, first),
+                                zero_head_chunk_rows(u, rows_of(c), first), ZERO_FP32,
+                                zero_head_words(u)->rows, add);
+    } break;
     }
 }
 

@@ -57,7 +57,7 @@ void zero_model_init_params(const zero_model *model, int group, int64_t seed, in
                             int64_t end, float *out)
 {
     const zero_group *g = &model->groups[group];
-    memset(out, 0, (size_t)(end - begin) * sizeof *out);
+    zero_clear(out, end - begin);
     for (int i = g->first_tensor; i < g->first_tensor + g->n_tensors; i++) {
         const zero_tensor *t = &model->tensors[i];
         int64_t from = zero_max(t->offset, begin);

@@ -67,7 +67,7 @@ static zero_status check_all_names(const zero_model *m)
         ZERO_FREED const char **sorted = NULL;
         ZERO_TRY(zero_new(&sorted, list->n, "names"));
         for (int k = 0; k < list->n; k++) sorted[k] = name_of(list, k);
-        qsort(sorted, (size_t)list->n, sizeof *sorted, by_text);
+        zero_sort(sorted, list->n, by_text);
         for (int k = 1; k < list->n; k++)
             ZERO_FAIL_IF(strcmp(sorted[k - 1], sorted[k]) == 0, ZERO_ERR_INVALID,
                          "two %ss are called '%s': their names must differ", list->kind,
@@ -200,8 +200,8 @@ zero_status zero_model_describe(const zero_model_tables *t, zero_model *model)
     ZERO_TRY(zero_new(&m.tensors, t->n_tensors, "tensors of a model"));
     ZERO_TRY(zero_new(&m.groups, t->n_groups, "groups of a model"));
     ZERO_TRY(zero_new(&m.units, t->n_units, "units of a model"));
-    memcpy(m.tensors, t->tensors, (size_t)t->n_tensors * sizeof *m.tensors);
-    memcpy(m.units, t->units, (size_t)t->n_units * sizeof *m.units);
+    zero_copy(m.tensors, t->tensors, t->n_tensors);
+    zero_copy(m.units, t->units, t->n_units);
     /* Long names are cut here and caught by the name check. */
     for (int g = 0; g < t->n_groups; g++)
         if (t->groups[g])

@@ -2,8 +2,7 @@
  * units of its model. */
 #pragma once
 
-#include <jansson.h>
-
+#include "io/json_tree.h"
 #include "nn/architecture.h"
 #include "nn/model.h"
 

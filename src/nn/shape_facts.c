@@ -12,7 +12,7 @@ json_t *zero_shape_facts(const zero_shape *shape)
     const zero_shape s = zero_shape_complete(shape);
     json_t *object = json_object();
     if (s.kind && s.kind != zero_architectures)
-        json_object_set_new(object, "architecture", json_string(s.kind->name));
+        zero_put_string(object, "architecture", s.kind->name);
     for (const zero_shape_field *f = zero_shape_fields;
          f < zero_shape_fields + ZERO_SHAPE_FIELDS; f++) {
         const double value = zero_shape_get(&s, f);

@@ -37,7 +37,7 @@ static zero_status add_steps(const zero_traced *t, json_t *tree)
     json_t *steps = json_array(), *sums = json_array();
     ZERO_FREED int64_t *next = NULL; /* spans */
     ZERO_FREED spent *all = NULL;
-    json_object_update_new(tree, json_pack("{s:o, s:o}", "steps", steps, "sums", sums));
+    zero_put_members(tree, "{s:o, s:o}", "steps", steps, "sums", sums);
     ZERO_TRY(zero_new(&next, t->n_ranks, "steps of ranks"));
     ZERO_TRY(zero_new(&all, t->n_ranks, "steps of ranks"));
     for (int64_t step = 0; step < INT64_MAX;) {
@@ -85,7 +85,7 @@ static int compare_collectives(const zero_traced_span *a, const zero_traced_span
 {
     if (a->step != b->step) return a->step < b->step ? -1 : 1;
     if (a->sequence != b->sequence) return a->sequence < b->sequence ? -1 : 1;
-    return (a->first > b->first) - (a->first < b->first);
+    return zero_order(a->first, b->first);
 }
 
 /* They lie together, in the order in which ranks began. */
@@ -96,7 +96,7 @@ static int compare_parts(const void *x, const void *y)
     if (order != 0) return order;
     if (a->flight->begin != b->flight->begin)
         return a->flight->begin < b->flight->begin ? -1 : 1;
-    return (a->at > b->at) - (a->at < b->at);
+    return zero_order(a->at, b->at);
 }
 
 /* The collective of these parts [n]. */
@@ -123,7 +123,7 @@ static json_t *take_collective(const zero_traced *t, const part *parts, int64_t 
 
 static double delay_of(const json_t *list, size_t i)
 {
-    return json_number_value(json_object_get(json_array_get(list, i), "delay_seconds"));
+    return zero_get_number(json_array_get(list, i), "delay_seconds");
 }
 
 zero_status zero_breakdown_of(const zero_traced *t, json_t **breakdown)
@@ -144,14 +144,14 @@ zero_status zero_breakdown_of(const zero_traced *t, json_t **breakdown)
     for (int64_t r = 0; r < t->n_ranks; r++) n += t->ranks[r].n_flights;
     ZERO_FREED part *parts = NULL;
     ZERO_FREED lateness *of = NULL;
-    json_object_update_new(tree, json_pack("{s:o, s:o, s:o}", "late", late, "collectives",
-                                           all, "latest", latest));
+    zero_put_members(tree, "{s:o, s:o, s:o}", "late", late, "collectives", all, "latest",
+                     latest);
     ZERO_TRY(zero_new(&parts, n, "collectives"));
     ZERO_TRY(zero_new(&of, t->n_ranks, "late ranks"));
     for (int64_t r = 0; r < t->n_ranks; r++)
         for (int64_t i = 0; i < t->ranks[r].n_flights; i++)
             parts[at++] = (part){r, &t->ranks[r].flights[i]};
-    qsort(parts, (size_t)n, sizeof *parts, compare_parts);
+    zero_sort(parts, n, compare_parts);
     for (int64_t begin = 0, end; begin < n; begin = end) {
         for (end = begin + 1;
              end < n && compare_collectives(parts[begin].flight, parts[end].flight) == 0;)
@@ -165,10 +165,9 @@ zero_status zero_breakdown_of(const zero_traced *t, json_t **breakdown)
         json_array_remove(latest, MOST_LATEST);
     }
     for (int64_t r = 0; r < t->n_ranks; r++)
-        json_array_append_new(late,
-                              json_pack("{s:i, s:I, s:I, s:f}", "rank", t->ranks[r].rank,
-                                        "collectives", of[r].joined, "began_last",
-                                        of[r].last, "delay_seconds", seconds(of[r].delay)));
+        zero_put_item(late, "{s:i, s:I, s:I, s:f}", "rank", t->ranks[r].rank, "collectives",
+                      of[r].joined, "began_last", of[r].last, "delay_seconds",
+                      seconds(of[r].delay));
     *breakdown = json_incref(tree);
     return ZERO_OK;
 }

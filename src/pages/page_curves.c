@@ -83,12 +83,12 @@ static json_t *curve_facts(const plot *p, int r)
                  *validated = run->steps[ZERO_STEP_VAL_LOSS];
     json_t *curve = zero_axis_curve(&p->x, &p->y, at, value, run->n, p->kept);
     int64_t n = 0, nth = 0;
-    json_object_set_new(curve, "run", json_integer(r));
+    zero_put_whole(curve, "run", r);
     if (p->what != ZERO_STEP_LOSS) {
-        json_object_set_new(curve, "kind",
-                            json_string(run->n > DENSE         ? "dense"
-                                        : run->n >= 2 * WINDOW ? "faint"
-                                                               : "strong"));
+        zero_put_string(curve, "kind",
+                        run->n > DENSE         ? "dense"
+                        : run->n >= 2 * WINDOW ? "faint"
+                                               : "strong");
         add_windows(p, run, curve);
         return curve;
     }
@@ -101,7 +101,7 @@ static json_t *curve_facts(const plot *p, int r)
             continue;
         json_array_append_new(dots, place(p, at[i], validated[i]));
     }
-    json_object_set_new(curve, "kind", json_string("strong"));
+    zero_put_string(curve, "kind", "strong");
     json_object_set_new(curve, "gaps", gaps);
     json_object_set_new(curve, "dots", dots);
     return curve;
@@ -125,17 +125,16 @@ static json_t *hits_of(const plot *p)
                 include(&values, run->steps[p->what][i]);
             }
             if (steps.least <= steps.most)
-                json_array_append_new(
-                    lines, json_pack("{s:s, s:f, s:f, s:o, s:o}", "path",
-                                     zero_run_path(run), "first", steps.least, "last",
-                                     steps.most, "least", zero_metrics_real(values.least),
-                                     "most", zero_metrics_real(values.most)));
+                zero_put_item(lines, "{s:s, s:f, s:f, s:o, s:o}", "path",
+                              zero_run_path(run), "first", steps.least, "last", steps.most,
+                              "least", zero_metrics_real(values.least), "most",
+                              zero_metrics_real(values.most));
         }
         double x = zero_axis_at(&p->x, from) - (width == 1.0 ? 0.5 * pixels : 0.0);
         double left = fmax(x, LEFT), right = fmin(x + pixels, RIGHT);
         if (json_array_size(lines) > 0 && right > left)
-            json_array_append_new(hits, json_pack("{s:f, s:f, s:O}", "x", left, "width",
-                                                  right - left, "lines", lines));
+            zero_put_item(hits, "{s:f, s:f, s:O}", "x", left, "width", right - left,
+                          "lines", lines);
         json_decref(lines);
     }
     return hits;

@@ -30,7 +30,7 @@ static const json_t *instruction(const stairs *s, int i)
 /* Bytes of all classes, and of classes 0 to c. */
 static double bytes_of(const json_t *instruction)
 {
-    return json_number_value(json_object_get(instruction, "bytes"));
+    return zero_get_number(instruction, "bytes");
 }
 
 static int first_of(const stairs *s, int column)
@@ -56,7 +56,7 @@ static json_t *steps_of(const stairs *s, int c)
             sum += json_number_value(json_array_get(live, (size_t)b));
         double top = zero_axis_at(&s->y, sum / s->unit);
         if (k > 0 && fabs(top - before) < 0.05) continue;
-        json_array_append_new(steps, json_pack("{s:f, s:f}", "x", left_of(s, k), "y", top));
+        zero_put_item(steps, "{s:f, s:f}", "x", left_of(s, k), "y", top);
         before = top;
     }
     return steps;
@@ -69,7 +69,7 @@ static json_t *passes_of(const stairs *s)
     enum { FORWARD, BACKWARD, UPDATE } pass = FORWARD, next;
     json_t *passes = json_array();
     for (int i = 0, begin = 0; i <= s->n; i++) {
-        const char *op = json_string_value(json_object_get(instruction(s, i), "op"));
+        const char *op = zero_get_string(instruction(s, i), "op");
         next = pass;
         if (op && pass != UPDATE) {
             if (strcmp(op, "LOSS") == 0) next = UPDATE;
@@ -79,10 +79,9 @@ static json_t *passes_of(const stairs *s)
         }
         if (op && next == pass) continue;
         if (i > begin)
-            json_array_append_new(passes,
-                                  json_pack("{s:s, s:f, s:f}", "name", names[pass], "from",
-                                            zero_axis_at(&s->x, begin + 1.0), "to",
-                                            zero_axis_at(&s->x, i + 1.0)));
+            zero_put_item(passes, "{s:s, s:f, s:f}", "name", names[pass], "from",
+                          zero_axis_at(&s->x, begin + 1.0), "to",
+                          zero_axis_at(&s->x, i + 1.0));
         begin = i;
         pass = next;
     }
@@ -103,13 +102,11 @@ static json_t *hits_of(const stairs *s)
             json_t *bytes =
                 json_array_get(json_object_get(s->worst[worst], "live"), (size_t)c);
             if (json_integer_value(bytes) > 0)
-                json_array_append_new(classes, json_pack("{s:s, s:O}", "name",
-                                                         zero_class_name((zero_class)c),
-                                                         "bytes", bytes));
+                zero_put_item(classes, "{s:s, s:O}", "name", zero_class_name((zero_class)c),
+                              "bytes", bytes);
         }
-        json_array_append_new(hits, json_pack("{s:f, s:f, s:O, s:o}", "from", left_of(s, k),
-                                              "to", left_of(s, end), "of", s->worst[worst],
-                                              "classes", classes));
+        zero_put_item(hits, "{s:f, s:f, s:O, s:o}", "from", left_of(s, k), "to",
+                      left_of(s, end), "of", s->worst[worst], "classes", classes);
     }
     return hits;
 }
@@ -138,9 +135,8 @@ json_t *zero_page_stairs(const json_t *program)
     s.y = zero_axis_make(ZERO_AXIS_ZERO, 0.0, most / s.unit, 6, BOTTOM, TOP);
     for (int c = ZERO_CLASSES - 1; c >= 0; c--)
         if (is_used[c])
-            json_array_append_new(areas, json_pack("{s:i, s:s, s:o}", "class", c, "name",
-                                                   zero_class_name((zero_class)c), "steps",
-                                                   steps_of(&s, c)));
+            zero_put_item(areas, "{s:i, s:s, s:o}", "class", c, "name",
+                          zero_class_name((zero_class)c), "steps", steps_of(&s, c));
     double from = left_of(&s, s.peak), to = left_of(&s, s.peak + 1);
     return json_pack("{s:f, s:f, s:f, s:i, s:s, s:o, s:f, s:o, s:o, s:o, s:o, s:{s:O, s:f, "
                      "s:f, s:f, s:f}}",

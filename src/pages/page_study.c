@@ -44,8 +44,7 @@ static json_t *plot_facts(const json_t *study, int what)
         double share = octaves > 0.0 ? log2(ranks / least_ranks) / octaves : 0.5;
         double x = LEFT + share * (RIGHT - LEFT);
         if (x - before >= FITS) {
-            json_array_append_new(ticks,
-                                  json_pack("{s:f, s:i}", "at", x, "text", (int)ranks));
+            zero_put_item(ticks, "{s:f, s:i}", "at", x, "text", (int)ranks);
             before = x;
         }
         snprintf(next, sizeof next,

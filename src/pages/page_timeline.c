@@ -81,15 +81,13 @@ static void add_strokes(const timeline *t, json_t *strokes, const signed char *m
         for (end = k + 1; end < n && marks[end] == marks[k]; end++) continue;
         if (marks[k] != mark) continue;
         if (before < 0) from = LEFT + k * t->column;
-        json_array_append_new(runs,
-                              json_pack("{s:f, s:f}", "skip", (k - before) * t->column,
-                                        "length", (end - k) * t->column));
+        zero_put_item(runs, "{s:f, s:f}", "skip", (k - before) * t->column, "length",
+                      (end - k) * t->column);
         before = end;
     }
     if (before >= 0)
-        json_array_append_new(strokes, json_pack("{s:s, s:f, s:f, s:f, s:O}", "class",
-                                                 class, "height", height, "from", from,
-                                                 "middle", middle, "runs", runs));
+        zero_put_item(strokes, "{s:s, s:f, s:f, s:f, s:O}", "class", class, "height",
+                      height, "from", from, "middle", middle, "runs", runs);
     json_decref(runs);
 }
 
@@ -147,11 +145,10 @@ static void add_flights(const timeline *t, const zero_traced_rank *rank, double 
             if (free_from[k] < free_from[lane]) lane = k;
         free_from[lane] = fmax(free_from[lane], to);
         if (to - from >= t->least)
-            json_array_append_new(
-                flights, json_pack("{s:f, s:f, s:f, s:I, s:s, s:f, s:I}", "x", from, "y",
-                                   top + lane * pitch, "width", to - from, "step", f->step,
-                                   "name", f->name, "took",
-                                   (double)(f->end - f->begin) * 1e-9, "sent", f->bytes));
+            zero_put_item(flights, "{s:f, s:f, s:f, s:I, s:s, s:f, s:I}", "x", from, "y",
+                          top + lane * pitch, "width", to - from, "step", f->step, "name",
+                          f->name, "took", (double)(f->end - f->begin) * 1e-9, "sent",
+                          f->bytes);
         else
             for (int k = column_of(t, from); k <= column_of(t, to); k++) marks[lane][k] = 1;
     }
@@ -173,14 +170,11 @@ static json_t *rank_facts(const timeline *t, int64_t r)
             char label[ZERO_KIND_SHORT];
             zero_kind_shorten(s->name, label);
             bool fits = t->row >= 12.0 && LETTER * (double)strlen(label) + 3.0 <= to - from;
-            json_array_append_new(boxes,
-                                  json_pack("{s:f, s:f, s:s, s:I, s:i, s:s, s:f, s:f, s:s}",
-                                            "x", from, "width", to - from, "class",
-                                            zero_kind_class(zero_kind_of(s->name)), "step",
-                                            s->step, "at", s->at, "name", s->name, "took",
-                                            (double)(s->end - s->begin) * 1e-9, "begun",
-                                            (double)(s->begin - t->begin) * 1e-9, "label",
-                                            fits ? label : ""));
+            zero_put_item(
+                boxes, "{s:f, s:f, s:s, s:I, s:i, s:s, s:f, s:f, s:s}", "x", from, "width",
+                to - from, "class", zero_kind_class(zero_kind_of(s->name)), "step", s->step,
+                "at", s->at, "name", s->name, "took", (double)(s->end - s->begin) * 1e-9,
+                "begun", (double)(s->begin - t->begin) * 1e-9, "label", fits ? label : "");
         }
     }
     add_flights(t, rank, top + t->row + 1.0, flights, strokes);
@@ -196,9 +190,8 @@ static json_t *kinds_of(void)
 {
     json_t *kinds = json_array();
     for (int k = 0; k < ZERO_KINDS; k++)
-        json_array_append_new(kinds, json_pack("{s:s, s:s}", "class",
-                                               zero_kind_class((zero_page_kind)k), "name",
-                                               zero_kind_name((zero_page_kind)k)));
+        zero_put_item(kinds, "{s:s, s:s}", "class", zero_kind_class((zero_page_kind)k),
+                      "name", zero_kind_name((zero_page_kind)k));
     return kinds;
 }
 
@@ -212,8 +205,7 @@ static json_t *picture_facts(const timeline *t)
         const zero_traced_span *s = &rank->spans[i];
         if (!has_step(t, s->step) || s->step == before) continue;
         before = s->step;
-        json_array_append_new(
-            steps, json_pack("{s:f, s:I}", "x", at_time(t, s->begin), "step", s->step));
+        zero_put_item(steps, "{s:f, s:I}", "x", at_time(t, s->begin), "step", s->step);
     }
     return json_pack("{s:f, s:f, s:f, s:f, s:f, s:I, s:I, s:o, s:o, s:o, s:o}", "left",
                      LEFT, "right", RIGHT, "bottom", TOP + (double)t->n * t->pitch,
@@ -232,8 +224,7 @@ static json_t *sums_of(const timeline *p)
         json_t *spent = json_array();
         for (int k = 0; k < ZERO_KINDS; k++)
             json_array_append_new(spent, json_real(1e-9 * p->spent[r][k]));
-        json_array_append_new(
-            rows, json_pack("{s:i, s:o}", "rank", p->trace->ranks[r].rank, "spent", spent));
+        zero_put_item(rows, "{s:i, s:o}", "rank", p->trace->ranks[r].rank, "spent", spent);
     }
     return json_pack("{s:I, s:o, s:o}", "drawn", p->n, "names", kinds_of(), "rows", rows);
 }
@@ -263,10 +254,9 @@ static void draw(timeline *p, json_t *facts)
     length = (double)(p->end - p->begin);
     for (int k = 0; k < ZERO_KINDS; k++) spent += p->spent[0][k];
     /* The first rank spends a twentieth of the time outside of steps. */
-    json_object_update_new(facts,
-                           json_pack("{s:I, s:I, s:I, s:b}", "drawn", p->n, "first",
-                                     p->first_step, "last", p->last_step, "has_blanks",
-                                     p->n > 0 && spent > 0.0 && spent < 0.95 * length));
+    zero_put_members(facts, "{s:I, s:I, s:I, s:b}", "drawn", p->n, "first", p->first_step,
+                     "last", p->last_step, "has_blanks",
+                     p->n > 0 && spent > 0.0 && spent < 0.95 * length);
     if (p->end <= p->begin) return;
     bool is_few = p->n <= 12;
     p->row = is_few ? 22.0 : p->n <= 32 ? 14.0 : 9.0;
@@ -276,8 +266,7 @@ static void draw(timeline *p, json_t *facts)
     p->x = zero_axis_make(ZERO_AXIS_EXACT, 0.0, (double)(p->end - p->begin) * 1e-6, 10,
                           LEFT, RIGHT);
     for (p->least = 3.0; count_wide(p) > MARKS; p->least *= 1.5) continue;
-    json_object_update_new(
-        facts, json_pack("{s:o, s:o}", "picture", picture_facts(p), "sums", sums_of(p)));
+    zero_put_members(facts, "{s:o, s:o}", "picture", picture_facts(p), "sums", sums_of(p));
 }
 
 json_t *zero_page_timeline(const zero_traced *trace)

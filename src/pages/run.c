@@ -154,22 +154,20 @@ static zero_status add_figures(zero_run *run, int64_t val_step)
                    *way = of_all_ranks ? figures[i].of_ranks : figures[i].of_rank_0;
         double value = way ? zero_fact_number(tree, way) : of_steps[i];
         json_object_set_new(all, key, zero_metrics_real(value));
-        json_array_append_new(
-            rows, json_pack("{s:s, s:s, s:o, s:s, s:s}", "key", key, "name",
-                            figures[i].name, "value", zero_metrics_real(value), "unit",
-                            figures[i].unit, "definition", figures[i].definition));
+        zero_put_item(rows, "{s:s, s:s, s:o, s:s, s:s}", "key", key, "name",
+                      figures[i].name, "value", zero_metrics_real(value), "unit",
+                      figures[i].unit, "definition", figures[i].definition);
     }
-    json_object_update_new(
-        all, json_pack("{s:I, s:I, s:o, s:o, s:I, s:I, s:b}", "step",
-                       (json_int_t)run->steps[ZERO_STEP][run->n - 1], "val_step", val_step,
-                       "step_seconds_lower_quartile", zero_metrics_real(time.lower),
-                       "step_seconds_upper_quartile", zero_metrics_real(time.upper),
-                       "steps_that_count", time.n, "planned_peak_bytes",
-                       zero_run_whole(run, "final/memory/planned_peak_bytes"),
-                       "of_all_ranks", of_all_ranks));
+    zero_put_members(all, "{s:I, s:I, s:o, s:o, s:I, s:I, s:b}", "step",
+                     (json_int_t)run->steps[ZERO_STEP][run->n - 1], "val_step", val_step,
+                     "step_seconds_lower_quartile", zero_metrics_real(time.lower),
+                     "step_seconds_upper_quartile", zero_metrics_real(time.upper),
+                     "steps_that_count", time.n, "planned_peak_bytes",
+                     zero_run_whole(run, "final/memory/planned_peak_bytes"), "of_all_ranks",
+                     of_all_ranks);
     json_object_set_new(tree, "figures", all);
     json_object_set_new(more, "rows", rows);
-    json_object_set_new(more, "left_out", json_integer(time.first));
+    zero_put_whole(more, "left_out", time.first);
     return ZERO_OK;
 }
 
@@ -177,7 +175,7 @@ static zero_status add_figures(zero_run *run, int64_t val_step)
 
 static void add_table(json_t *tables, const char *title, json_t *rows)
 {
-    json_array_append_new(tables, json_pack("{s:s, s:o}", "title", title, "rows", rows));
+    zero_put_item(tables, "{s:s, s:o}", "title", title, "rows", rows);
 }
 
 /* Tables of planned and measured bytes: of memory, of a device's host, of a scratch
@@ -209,7 +207,7 @@ static json_t *tables_of(const json_t *tree)
     if (!has_host) json_decref(host);
     json_array_foreach(json_object_get(tree, "file"), i, moved)
     {
-        const char *class = json_string_value(json_object_get(moved, "class"));
+        const char *class = zero_get_string(moved, "class");
         for (int w = 0; w < 2; w++) {
             char name[40];
             snprintf(name, sizeof name, w ? "%.17s written" : "%.17s read",
@@ -235,27 +233,24 @@ static void add_more(const zero_run *run, const zero_metrics_file *file)
         undefined++;
         first = (int64_t)steps[k];
     }
-    json_object_update_new(more, json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
-                                           "path", ZERO_SHOWN(file->path), "steps", run->n,
-                                           "first", (json_int_t)steps[0], "last",
-                                           (json_int_t)steps[run->n - 1], "undefined",
-                                           undefined, "undefined_at", first, "skipped",
-                                           skipped, "n_runs", file->n_runs));
-    const char *path = json_string_value(json_object_get(more, "path")),
+    zero_put_members(more, "{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "path",
+                     ZERO_SHOWN(file->path), "steps", run->n, "first", (json_int_t)steps[0],
+                     "last", (json_int_t)steps[run->n - 1], "undefined", undefined,
+                     "undefined_at", first, "skipped", skipped, "n_runs", file->n_runs);
+    const char *path = zero_get_string(more, "path"),
                *slash = path ? strrchr(path, '/') : NULL;
-    json_object_set_new(more, "name", json_string(slash && slash[1] ? slash + 1 : path));
+    zero_put_string(more, "name", slash && slash[1] ? slash + 1 : path);
     json_t *program = zero_run_program(zero_fact_at(tree, "run/schedule"));
     if (program) json_object_set_new(more, "program", program);
     if (!file->final) return;
-    json_object_set_new(
-        more, "digest",
-        json_sprintf("%.8s...", json_string_value(json_object_get(file->final, "digest"))));
+    json_object_set_new(more, "digest",
+                        json_sprintf("%.8s...", zero_get_string(file->final, "digest")));
     json_object_set_new(more, "ledgers", tables_of(tree));
     json_t *profile = json_deep_copy(json_object_get(tree, "profile"));
     json_array_foreach(profile, i, row)
     {
-        const char *op = json_string_value(json_object_get(row, "op"));
-        json_object_set_new(row, "kind", json_string(zero_kind_class(zero_kind_of(op))));
+        const char *op = zero_get_string(row, "op");
+        zero_put_string(row, "kind", zero_kind_class(zero_kind_of(op)));
     }
     json_object_set_new(more, "profile", profile);
 }
@@ -291,8 +286,8 @@ static zero_status make(zero_run *made, const zero_metrics_file *file)
         char *colon = strstr(line, ": ");
         if (*line >= 'a' && *line <= 'z') *line -= 'a' - 'A';
         int strong = colon ? (int)(colon - line) + 1 : 0;
-        json_array_append_new(marked, json_pack("{s:s%, s:s}", "strong", line, strong,
-                                                "text", colon ? colon + 1 : line));
+        zero_put_item(marked, "{s:s%, s:s}", "strong", line, strong, "text",
+                      colon ? colon + 1 : line);
     }
     json_object_set_new(tree, "notes", notes);
     json_object_set_new(json_object_get(tree, "more"), "notes", marked);

@@ -2,6 +2,7 @@
 
 #include "pages/expect.h"
 #include "pages/forms.h"
+#include "pages/run.h"
 
 /* So that sums do not overflow; expect.form says it, too. */
 #define MOST_BYTES INT64_C(329406144173384850)

@@ -28,10 +28,8 @@ static void add_setting(json_t *all, const json_t *const *runs, int n, const cha
         json_array_append_new(values, value ? json_incref((json_t *)value) : json_null());
     }
     if (do_differ)
-        json_array_append_new(all,
-                              json_pack("{s:o, s:O}", "name",
-                                        json_sprintf("%s%s", is_option ? "--" : "", key),
-                                        "values", values));
+        zero_put_item(all, "{s:o, s:O}", "name",
+                      json_sprintf("%s%s", is_option ? "--" : "", key), "values", values);
     json_decref(values);
 }
 

@@ -9,12 +9,12 @@
 
 int64_t zero_point_whole(const json_t *point, const char *key)
 {
-    return json_integer_value(json_object_get(point, key));
+    return zero_get_whole(point, key);
 }
 
 bool zero_point_is(const json_t *point, const char *state)
 {
-    const char *own = json_string_value(json_object_get(point, "state"));
+    const char *own = zero_get_string(point, "state");
     return own && strcmp(own, state) == 0;
 }
 
@@ -38,11 +38,10 @@ json_t *zero_study_points(const int *stages, int n_stages, const int *ranks, int
     json_t *points = json_array();
     for (int k = 0; k < n_stages * n_ranks; k++) {
         int stage = stages[k / n_ranks], n = ranks[k % n_ranks];
-        json_array_append_new(
-            points, json_pack("{s:i, s:i, s:s, s:o, s:n, s:n}", "stage", stage, "ranks", n,
-                              "state", "missing", "metrics",
-                              json_sprintf("points/stage%d-ranks%d.jsonl", stage, n),
-                              "planned", "simulated"));
+        zero_put_item(points, "{s:i, s:i, s:s, s:o, s:n, s:n}", "stage", stage, "ranks", n,
+                      "state", "missing", "metrics",
+                      json_sprintf("points/stage%d-ranks%d.jsonl", stage, n), "planned",
+                      "simulated");
     }
     return points;
 }
@@ -146,33 +145,9 @@ double zero_study_efficiency(bool is_strong, double t1, int64_t n1, double t, in
     return is_strong ? t1 / t * (double)n1 / (double)n : t1 / t;
 }
 
-/* Members of a point in the order of study.json, and only those that its state has. */
-static void put_in_order(json_t *point)
-{
-    static const char
-        failed[] = "why",
-        measured[] =
-            "step_seconds; tokens; tokens_per_rank; tokens_per_second; "
-            "tokens_per_rank_and_second; efficiency; efficiency_low; efficiency_high; "
-            "efficiency_to_ranks; exposed_share; cores_per_rank; nodes; imbalance; "
-            "slowest_rank; products_share; wire_share; inside_bytes; across_bytes; "
-            "resumed_step";
-    const char *const parts[] = {
-        "stage; ranks; state", zero_point_is(point, "failed") ? failed : "",
-        "metrics; started; load", zero_point_is(point, "measured") ? measured : "",
-        "planned; simulated; run"};
-    json_t *before = json_copy(point);
-    zero_spec_part key;
-    json_object_clear(point);
-    for (int i = 0; i < ZERO_COUNT(parts); i++)
-        for (const char *at = parts[i]; zero_spec_next(&at, &key);)
-            json_object_set_nocheck(point, key.name, json_object_get(before, key.name));
-    json_decref(before);
-}
-
 void zero_study_compare(json_t *study)
 {
-    const char *scaling = json_string_value(json_object_get(study, "scaling"));
+    const char *scaling = zero_get_string(study, "scaling");
     bool is_strong = scaling && strcmp(scaling, "strong") == 0;
     const json_t *base = NULL;
     size_t i;
@@ -195,9 +170,27 @@ void zero_study_compare(json_t *study)
                     zero_fact_number(point, of[k][2]), zero_point_whole(point, "ranks"));
                 json_object_set_new(point, of[k][0], zero_metrics_real(efficiency));
             }
-            json_object_set_new(point, "efficiency_to_ranks", json_integer(n1));
+            zero_put_whole(point, "efficiency_to_ranks", n1);
         }
-        put_in_order(point);
+        /* Members in the order of study.json, and only those that its state has. */
+        static const char
+            failed[] = "why",
+            measured[] = "step_seconds; tokens; tokens_per_rank; tokens_per_second; "
+                         "tokens_per_rank_and_second; efficiency; efficiency_low; "
+                         "efficiency_high; efficiency_to_ranks; exposed_share; "
+                         "cores_per_rank; nodes; imbalance; slowest_rank; products_share; "
+                         "wire_share; inside_bytes; across_bytes; resumed_step";
+        const char *const parts[] = {
+            "stage; ranks; state", zero_point_is(point, "failed") ? failed : "",
+            "metrics; started; load", zero_point_is(point, "measured") ? measured : "",
+            "planned; simulated; run"};
+        json_t *before = json_copy(point);
+        zero_spec_part key;
+        json_object_clear(point);
+        for (int k = 0; k < ZERO_COUNT(parts); k++)
+            for (const char *at = parts[k]; zero_spec_next(&at, &key);)
+                json_object_set_nocheck(point, key.name, json_object_get(before, key.name));
+        json_decref(before);
     }
 }
 
@@ -207,7 +200,7 @@ zero_status zero_study_show(const json_t *study, bool has_plan, bool has_simulat
                             FILE *out)
 {
     json_auto_t *tree = json_copy((json_t *)study);
-    json_object_set_new(tree, "has_plan", json_boolean(has_plan));
+    zero_put_flag(tree, "has_plan", has_plan);
     ZERO_FAIL_IF(
         json_object_set_new(tree, "has_simulation", json_boolean(has_simulation)) != 0,
         ZERO_ERR_NOMEM, "no memory for the table of a study");

@@ -4,6 +4,7 @@
 #include "base/legible.h"
 #include "base/quantity.h"
 #include "pages/expect.h"
+#include "pages/forms.h"
 #include "pages/study.h"
 #include "train/metrics.h"
 
@@ -114,7 +115,7 @@ static zero_status read_row(const reader *r, json_t *study)
             json_object_set_new(point, path, value);
         }
     }
-    const char *scaling = json_string_value(json_object_get(point, "scaling"));
+    const char *scaling = zero_get_string(point, "scaling");
     ZERO_FAIL_IF(!scaling ||
                      (strcmp(scaling, "weak") != 0 && strcmp(scaling, "strong") != 0),
                  ZERO_ERR_FORMAT,
@@ -142,41 +143,6 @@ static zero_status read_csv(const char *path, char *text, size_t len, json_t **s
 }
 
 /* ---- what is expected of study.csv and study.json from outside ---- */
-
-/* `row`: what a point is called in messages, "row" or "point". */
-static zero_status check(const char *path, const json_t *study, const char *row)
-{
-    ZERO_TRY(zero_expect(path, study, "study"));
-    const char *scaling = json_string_value(json_object_get(study, "scaling"));
-    json_t *points = json_object_get(study, "points"), *point;
-    size_t i, first = row[0] == 'r' ? 2 : 1; /* row 1 of CSV has the names */
-    ZERO_FAIL_IF(
-        strcmp(scaling, "weak") != 0 && strcmp(scaling, "strong") != 0, ZERO_ERR_FORMAT,
-        "%.500s: \"scaling\": expected weak or strong, found %.60s", path, scaling);
-    ZERO_FAIL_IF(
-        json_array_size(points) == 0 || json_array_size(points) > ZERO_STUDY_POINTS,
-        ZERO_ERR_FORMAT, "%.500s: expected a study of at most %d points, found %zu", path,
-        ZERO_STUDY_POINTS, json_array_size(points));
-    json_array_foreach(points, i, point)
-    {
-        char where[600];
-        snprintf(where, sizeof where, "%.500s, %s %zu", path, row, i + first);
-        static const char *const models[] = {"planned", "simulated"};
-        ZERO_TRY(zero_expect(where, point, "point"));
-        if (zero_point_is(point, "measured"))
-            ZERO_TRY(zero_expect(where, point, "measured point"));
-        else
-            ZERO_FAIL_IF(
-                !zero_point_is(point, "missing") && !zero_point_is(point, "failed"),
-                ZERO_ERR_FORMAT,
-                "%.500s: \"state\": expected measured, missing or failed, found %.60s",
-                where, json_string_value(json_object_get(point, "state")));
-        for (int k = 0; k < 2; k++)
-            if (!json_is_null(json_object_get(point, models[k])))
-                ZERO_TRY(zero_expect(where, point, models[k]));
-    }
-    return ZERO_OK;
-}
 
 /* ---- the report ---- */
 
@@ -209,7 +175,7 @@ static int compare_points(const void *a, const void *b)
     const json_t *x = *(json_t *const *)a, *y = *(json_t *const *)b;
     int64_t stages = zero_point_whole(x, "stage") - zero_point_whole(y, "stage");
     int64_t ranks = zero_point_whole(x, "ranks") - zero_point_whole(y, "ranks");
-    return stages != 0 ? (stages > 0) - (stages < 0) : (ranks > 0) - (ranks < 0);
+    return stages != 0 ? zero_order(stages, 0) : zero_order(ranks, 0);
 }
 
 static const char row_spec[] =
@@ -237,7 +203,7 @@ static zero_status make_report(const char *path, const char *file, const json_t 
                   "path", ZERO_SHOWN(path), "points", list);
     ZERO_TRY(zero_allocated(sorted && new, "%.500s: no memory for its points", path));
     for (size_t i = 0; i < n; i++) sorted[i] = json_array_get(points, i);
-    qsort(sorted, n, sizeof *sorted, compare_points);
+    zero_sort(sorted, n, compare_points);
     for (size_t i = 0; i < n; i++) {
         char words[ZERO_POINT_TEXT];
         json_array_append(list, sorted[i]);
@@ -250,9 +216,8 @@ static zero_status make_report(const char *path, const char *file, const json_t 
         if (i == 0 ||
             zero_point_whole(p, "stage") != zero_point_whole(sorted[i - 1], "stage")) {
             of_stage = json_array();
-            json_array_append_new(stages, json_pack("{s:O, s:o}", "stage",
-                                                    json_object_get(p, "stage"), "points",
-                                                    of_stage));
+            zero_put_item(stages, "{s:O, s:o}", "stage", json_object_get(p, "stage"),
+                          "points", of_stage);
         }
         if (file) ZERO_TRY(find_memory(file, p, &memory));
         json_t *row = zero_facts_pick(&(zero_scope){.node = p}, row_spec);
@@ -295,7 +260,37 @@ static zero_status read_text(const char *path, const char *file, const zero_byte
     bool of_rows = is_csv(text->bytes, text->len);
     ZERO_TRY(of_rows ? read_csv(path, (char *)text->bytes, text->len - 1, &study)
                      : zero_json_parse(path, text->bytes, text->len - 1, &study));
-    ZERO_TRY(check(path, study, of_rows ? "row" : "point"));
+    /* `row`: what a point is called in messages, "row" or "point". */
+    const char *row = of_rows ? "row" : "point";
+    ZERO_TRY(zero_expect(path, study, "study"));
+    const char *scaling = zero_get_string(study, "scaling");
+    json_t *points = json_object_get(study, "points"), *point;
+    size_t i, first = row[0] == 'r' ? 2 : 1; /* row 1 of CSV has the names */
+    ZERO_FAIL_IF(
+        strcmp(scaling, "weak") != 0 && strcmp(scaling, "strong") != 0, ZERO_ERR_FORMAT,
+        "%.500s: \"scaling\": expected weak or strong, found %.60s", path, scaling);
+    ZERO_FAIL_IF(
+        json_array_size(points) == 0 || json_array_size(points) > ZERO_STUDY_POINTS,
+        ZERO_ERR_FORMAT, "%.500s: expected a study of at most %d points, found %zu", path,
+        ZERO_STUDY_POINTS, json_array_size(points));
+    json_array_foreach(points, i, point)
+    {
+        char where[600];
+        snprintf(where, sizeof where, "%.500s, %s %zu", path, row, i + first);
+        static const char *const models[] = {"planned", "simulated"};
+        ZERO_TRY(zero_expect(where, point, "point"));
+        if (zero_point_is(point, "measured"))
+            ZERO_TRY(zero_expect(where, point, "measured point"));
+        else
+            ZERO_FAIL_IF(
+                !zero_point_is(point, "missing") && !zero_point_is(point, "failed"),
+                ZERO_ERR_FORMAT,
+                "%.500s: \"state\": expected measured, missing or failed, found %.60s",
+                where, zero_get_string(point, "state"));
+        for (int k = 0; k < 2; k++)
+            if (!json_is_null(json_object_get(point, models[k])))
+                ZERO_TRY(zero_expect(where, point, models[k]));
+    }
     return make_report(path, file, study, report);
 }
 

@@ -1,9 +1,5 @@
 #include "pages/svg_axis.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 #define LARGEST 1e300 /* of values: differences of two stay finite */
 
 static double clamped(double value)
@@ -123,8 +119,7 @@ json_t *zero_axis_facts(const zero_axis *a)
     for (int k = 0; k < n; k++) {
         char text[ZERO_AXIS_LABEL];
         zero_axis_label(a, tick[k], text);
-        json_array_append_new(
-            ticks, json_pack("{s:f, s:s}", "at", zero_axis_at(a, tick[k]), "text", text));
+        zero_put_item(ticks, "{s:f, s:s}", "at", zero_axis_at(a, tick[k]), "text", text);
     }
     return json_pack("{s:o}", "ticks", ticks);
 }
@@ -190,10 +185,9 @@ json_t *zero_axis_curve(const zero_axis *x, const zero_axis *y, const double *at
         bool joined = k > 0 && isfinite(value[kept[k - 1]]);
         bool goes_on = k + 1 < n_kept && isfinite(value[kept[k + 1]]);
         if (!isfinite(value[kept[k]])) continue;
-        json_array_append_new(joined || goes_on ? points : lonely,
-                              json_pack("{s:f, s:f, s:b}", "x",
-                                        zero_axis_at(x, at[kept[k]]), "y",
-                                        zero_axis_at(y, value[kept[k]]), "joined", joined));
+        zero_put_item(joined || goes_on ? points : lonely, "{s:f, s:f, s:b}", "x",
+                      zero_axis_at(x, at[kept[k]]), "y", zero_axis_at(y, value[kept[k]]),
+                      "joined", joined);
     }
     return json_pack("{s:o, s:o}", "points", points, "lonely", lonely);
 }

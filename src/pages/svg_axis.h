@@ -5,10 +5,7 @@
  * ten. Nothing here allocates. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include <jansson.h>
+#include "io/json_tree.h"
 
 typedef enum {
     ZERO_AXIS_AROUND, /* a little more than the data, from tick to tick */

@@ -12,7 +12,7 @@ extern const zero_embedded zero_paper_forms[];
 
 static int64_t whole(const json_t *row, const char *key)
 {
-    return json_integer_value(json_object_get(row, key));
+    return zero_get_whole(row, key);
 }
 
 /* Members of a cell, worked out of a run. */
@@ -59,7 +59,7 @@ static zero_status add_states(const json_t *data, json_t *tree)
     json_t *cells = json_array(), *row, *printed, *worst = json_object();
     json_t *counts =
         json_pack("{si si si si}", "rounded", 0, "scaled", 0, "truncated", 0, "differs", 0);
-    bool has_bytes = strcmp(json_string_value(json_object_get(data, "unit")), "bytes") == 0;
+    bool has_bytes = strcmp(zero_get_string(data, "unit"), "bytes") == 0;
     int64_t last_psi = -1;
     size_t i, stage;
     json_array_foreach(json_object_get(data, "rows"), i, row)
@@ -79,26 +79,23 @@ static zero_status add_states(const json_t *data, json_t *tree)
         json_t *cell = json_object();
         if (psi > 0) put(cell, row, "psi");
         put(cell, row, "ranks; model_parallel");
-        json_object_update_new(cell,
-                               json_pack("{si sf sf sO sf ss}", "stage", (int)stage, "ours",
-                                         exact, "paper", c.printed, "printed", printed,
-                                         "off", c.off, "agreement", c.agreement));
+        zero_put_members(cell, "{si sf sf sO sf ss}", "stage", (int)stage, "ours", exact,
+                         "paper", c.printed, "printed", printed, "off", c.off, "agreement",
+                         c.agreement);
         if (psi > 0) put(cell, row, "model");
-        json_object_update_new(cell, json_pack("{ss ss sf sb}", "stage_name",
-                                               zero_stage_at((int)stage)->name, "counts_in",
-                                               has_bytes        ? "GB"
-                                               : c.unit == 1e12 ? "T"
-                                                                : "B",
-                                               "scale", c.unit, "begins_model",
-                                               last_psi >= 0 && psi != last_psi));
+        zero_put_members(cell, "{ss ss sf sb}", "stage_name",
+                         zero_stage_at((int)stage)->name, "counts_in",
+                         has_bytes        ? "GB"
+                         : c.unit == 1e12 ? "T"
+                                          : "B",
+                         "scale", c.unit, "begins_model", last_psi >= 0 && psi != last_psi);
         last_psi = psi;
         json_array_append_new(cells, cell);
-        put_whole(counts, c.agreement, whole(counts, c.agreement) + 1);
-        double off = json_number_value(json_object_get(worst, c.agreement));
-        put_real(worst, c.agreement, fmax(off, fabs(c.off)));
+        zero_put_whole(counts, c.agreement, whole(counts, c.agreement) + 1);
+        double off = zero_get_number(worst, c.agreement);
+        zero_put_real(worst, c.agreement, fmax(off, fabs(c.off)));
     }
-    json_object_update_new(
-        tree, json_pack("{so so so}", "cells", cells, "counts", counts, "worst", worst));
+    zero_put_members(tree, "{so so so}", "cells", cells, "counts", counts, "worst", worst);
     return ZERO_OK;
 }
 
@@ -108,7 +105,7 @@ zero_status zero_paper_plan(const json_t *row, size_t most, zero_plan_fitted *fi
 {
     zero_shape given = zero_paper_shape(row), shape = given;
     int parts = (int)whole(row, "model_parallel");
-    const char *keep = json_string_value(json_object_get(row, "keep"));
+    const char *keep = zero_get_string(row, "keep");
     zero_model model, part;
     if (most > 0) shape.layers = 1; /* of the model only share and chunk are read */
     ZERO_TRY(zero_model_build(&shape, &model));
@@ -138,7 +135,7 @@ zero_status zero_paper_plan(const json_t *row, size_t most, zero_plan_fitted *fi
 /* P_a+cpu is not planned. */
 static bool is_planned(const json_t *row)
 {
-    return strcmp(json_string_value(json_object_get(row, "keep")), "cpu") != 0;
+    return strcmp(zero_get_string(row, "keep"), "cpu") != 0;
 }
 
 /* Figure 6: the deepest model of the paper's width that fits. `left`: what the paper's size
@@ -171,16 +168,16 @@ static zero_status add_largest(const json_t *data, json_t *tree)
             cell, "bytes_at_paper_size",
             zero_facts_pick(&(zero_scope){.node = run},
                             "states; checkpoints; activations; logits; buffers; all"));
-        put_real(cell, "left", ZERO_PAPER_DEVICE - zero_fact_number(run, "all"));
+        zero_put_real(cell, "left", ZERO_PAPER_DEVICE - zero_fact_number(run, "all"));
         json_decref(run);
         if (is_planned(row)) {
             ZERO_TRY(zero_paper_plan(row, (size_t)ZERO_PAPER_DEVICE, &plan));
-            put_whole(cell, "plan", plan.n_params);
-            put_whole(cell, "plan_layers", plan.layers);
+            zero_put_whole(cell, "plan", plan.n_params);
+            zero_put_whole(cell, "plan_layers", plan.layers);
         }
         put(cell, row, "why");
     }
-    put_real(tree, "fit_keeps_back", kept_back);
+    zero_put_real(tree, "fit_keeps_back", kept_back);
     return ZERO_OK;
 }
 
@@ -205,7 +202,7 @@ static zero_status add_held(const json_t *data, json_t *tree)
         json_decref(run);
         if (is_planned(row)) {
             ZERO_TRY(zero_paper_plan(row, 0, &plan));
-            put_whole(cell, "plan", (int64_t)plan.needed);
+            zero_put_whole(cell, "plan", (int64_t)plan.needed);
         }
         put(cell, row, "why");
     }
@@ -251,7 +248,7 @@ static zero_status facts_of(const char *name, json_t **facts, const char **kind)
     *facts = json_object();
     for (int k = 0; k < ZERO_COUNT(heads); k++) put_if_known(*facts, data, heads[k]);
     for (int k = 0; k < ZERO_COUNT(kinds); k++)
-        if (strcmp(kinds[k].kind, json_string_value(json_object_get(data, "kind"))) == 0) {
+        if (strcmp(kinds[k].kind, zero_get_string(data, "kind")) == 0) {
             *kind = kinds[k].kind;
             st = kinds[k].add(data, *facts);
         }

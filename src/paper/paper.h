@@ -7,6 +7,8 @@
  * Sources: Rajbhandari et al., ZeRO, arXiv:1910.02054v3. */
 #pragma once
 
+#include "plan/plan_fit.h"
+
 /* The tree that --json prints: every cell, our exact value, the paper's, their difference
  * and how they agree. ZERO_ERR_INVALID names the tables that there are. The caller releases
  * it. */
@@ -36,6 +38,5 @@ zero_paper_cell zero_paper_compare(const char *printed, double exact, int model_
  * P_a+cpu is not planned: --offload-activations comes with optimizer states in the file,
  * too. `most` bytes: the deepest model that needs no more, else with most 0 the row's own.
  * Fails as zero_plan_fit() and zero_plan_measure() do. */
-#include "plan/plan_fit.h"
 ZERO_NODISCARD zero_status zero_paper_plan(const json_t *row, size_t most,
                                            zero_plan_fitted *fitted);

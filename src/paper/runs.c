@@ -18,7 +18,7 @@ json_t *zero_paper_data(const char *name)
 
 static int whole(const json_t *row, const char *key)
 {
-    return (int)json_integer_value(json_object_get(row, key));
+    return (int)zero_get_whole(row, key);
 }
 
 static json_t *pick(const json_t *run, const char *spec)
@@ -41,7 +41,7 @@ static void work_out(json_t *tree, const char *formulas)
         zero_status st =
             zero_fact_of(x + 1, (size_t)(end - x - 1), &(zero_scope){.node = tree}, &fact);
         if (st == ZERO_OK && fact.kind == ZERO_FACT_NUMBER)
-            put_real(tree, name, fact.number);
+            zero_put_real(tree, name, fact.number);
     }
 }
 
@@ -61,16 +61,16 @@ json_t *zero_paper_run(const json_t *row, const zero_machine_file *m)
     zero_shape shape = zero_paper_shape(row);
     int64_t psi = zero_shape_count(&shape);
     int ranks = whole(row, "ranks");
-    put_whole(run, "seq", shape.seq);
-    put_whole(run, "vocab", shape.vocab);
+    zero_put_whole(run, "seq", shape.seq);
+    zero_put_whole(run, "vocab", shape.vocab);
     json_object_update(run, (json_t *)row);
-    put_whole(run, "psi", psi);
-    put_whole(run, "devices", ranks * whole(row, "model_parallel"));
-    put_real(run, "state_bytes",
-             zero_formula_state_bytes(psi, ranks, whole(row, "stage"), ZERO_FP16));
+    zero_put_whole(run, "psi", psi);
+    zero_put_whole(run, "devices", ranks * whole(row, "model_parallel"));
+    zero_put_real(run, "state_bytes",
+                  zero_formula_state_bytes(psi, ranks, whole(row, "stage"), ZERO_FP16));
     work_out(run, zero_embedded_text(zero_paper_formulas, "memory"));
     if (!m) return run;
-    put_real(
+    zero_put_real(
         run, "flop_rate",
         zero_machine_products(m, ZERO_FP16, &shape, zero_fact_number(run, "positions")));
     json_object_set_new(run, "machine",
@@ -97,7 +97,7 @@ static double number_of(json_t *row, const char *key, const zero_machine_file *m
 json_t *zero_paper_with(const json_t *row, const char *key, int64_t number)
 {
     json_t *other = json_copy((json_t *)row);
-    put_whole(other, key, number);
+    zero_put_whole(other, key, number);
     return other;
 }
 
@@ -113,15 +113,18 @@ int64_t zero_paper_most(const json_t *row, const char *key, double bytes)
     return fits;
 }
 
-json_t *zero_paper_cut_among(const json_t *row, int model_parallel, int stage,
-                             const zero_machine_file *machine)
+/* Turing-NLG and a trillion: the row on the same devices with another degree of model
+ * parallelism and another stage, and the most samples that fit then; batch 0: not even one
+ * does. Stage 0 is Megatron's, without overlap. */
+static json_t *zero_paper_cut_among(const json_t *row, int model_parallel, int stage,
+                                    const zero_machine_file *machine)
 {
     json_t *cut = zero_paper_with(row, "model_parallel", model_parallel);
     int devices = whole(row, "model_parallel") * whole(row, "ranks");
-    put_whole(cut, "ranks", devices / model_parallel);
-    put_whole(cut, "stage", stage);
-    put_flag(cut, "overlaps", stage > 0);
-    put_whole(cut, "batch", zero_paper_most(cut, "batch", machine->memory));
+    zero_put_whole(cut, "ranks", devices / model_parallel);
+    zero_put_whole(cut, "stage", stage);
+    zero_put_flag(cut, "overlaps", stage > 0);
+    zero_put_whole(cut, "batch", zero_paper_most(cut, "batch", machine->memory));
     return cut;
 }
 
@@ -175,13 +178,12 @@ static json_t *figure_2(const json_t *rows, const json_t *data, const zero_machi
 /* The batches: the paper's; the most samples that take what the first run takes in the
  * paper; that fill a device, with nothing else in its memory; the first run's for all,
  * which is the counterfactual. */
-static json_t *figure_3(const json_t *rows, const json_t *data, const zero_machine_file *m,
-                        json_t *tree)
+static json_t *figure_3(const json_t *rows, ZERO_UNUSED const json_t *data,
+                        const zero_machine_file *m, ZERO_UNUSED json_t *tree)
 {
     static const char *const names[] = {"paper", "first_memory", "all_memory", "fixed"};
     json_t *kinds = json_array(), *first = json_array_get(rows, 0), *row;
     const double rooms[] = {0.0, number_of(json_incref(first), "all", m), m->memory};
-    (void)tree, (void)data;
     for (size_t k = 0, i; k < 4; k++) {
         json_t *list = json_array();
         double rate = 0.0; /* of the first */
@@ -193,7 +195,7 @@ static json_t *figure_3(const json_t *rows, const json_t *data, const zero_machi
             json_t *other = zero_paper_with(row, "batch", batch),
                    *run = zero_paper_run(other, m);
             if (i == 0) rate = zero_fact_number(run, "rate");
-            put_real(run, "first", rate);
+            zero_put_real(run, "first", rate);
             json_array_append_new(
                 list,
                 pick(run, "devices; batch; rate; total = rate * devices; times_linear "
@@ -202,40 +204,36 @@ static json_t *figure_3(const json_t *rows, const json_t *data, const zero_machi
             json_decref(other);
             json_decref(run);
         }
-        json_array_append_new(kinds,
-                              json_pack("{ss so}", "batches", names[k], "runs", list));
+        zero_put_item(kinds, "{ss so}", "batches", names[k], "runs", list);
     }
     return kinds;
 }
 
 /* Whole states on every device, with the same batch; and the largest model of the width
  * that fits one sample that way. */
-static json_t *figure_4(const json_t *rows, const json_t *data, const zero_machine_file *m,
-                        json_t *tree)
+static json_t *figure_4(const json_t *rows, ZERO_UNUSED const json_t *data,
+                        const zero_machine_file *m, ZERO_UNUSED json_t *tree)
 {
     json_t *all = json_array(), *row;
     size_t i;
-    (void)tree, (void)data;
     json_array_foreach(rows, i, row)
     {
         json_t *same = zero_paper_with(row, "stage", 0),
                *one = zero_paper_with(same, "batch", 1);
-        put_whole(one, "layers", zero_paper_most(one, "layers", m->memory));
-        json_array_append_new(
-            all, json_pack("{sO sf sf}", "model", json_object_get(row, "model"),
-                           "bytes_without_zero", number_of(same, "all", NULL),
-                           "largest_without_zero", number_of(one, "psi", NULL)));
+        zero_put_whole(one, "layers", zero_paper_most(one, "layers", m->memory));
+        zero_put_item(all, "{sO sf sf}", "model", json_object_get(row, "model"),
+                      "bytes_without_zero", number_of(same, "all", NULL),
+                      "largest_without_zero", number_of(one, "psi", NULL));
     }
     return all;
 }
 
 /* Each run with the batch of the first one of its size. */
-static json_t *figure_8(const json_t *rows, const json_t *data, const zero_machine_file *m,
-                        json_t *tree)
+static json_t *figure_8(const json_t *rows, ZERO_UNUSED const json_t *data,
+                        const zero_machine_file *m, ZERO_UNUSED json_t *tree)
 {
     json_t *all = json_array(), *row, *first = json_array_get(rows, 0);
     size_t i;
-    (void)tree, (void)data;
     json_array_foreach(rows, i, row)
     {
         if (!json_equal(json_object_get(first, "model"), json_object_get(row, "model")))
@@ -243,8 +241,8 @@ static json_t *figure_8(const json_t *rows, const json_t *data, const zero_machi
         double rate =
             number_of(zero_paper_with(row, "batch", whole(first, "batch")), "rate", m);
         json_t *cell = pick(row, "model; system");
-        put_real(cell, "with_first_batch", rate);
-        put_flag(cell, "begins_model", first == row);
+        zero_put_real(cell, "with_first_batch", rate);
+        zero_put_flag(cell, "begins_model", first == row);
         json_array_append_new(all, cell);
     }
     return all;
@@ -254,14 +252,13 @@ static json_t *figure_8(const json_t *rows, const json_t *data, const zero_machi
 
 /* The run cut among other numbers of ranks, and other stages. `lines` are those of the cuts
  * on a node, and of that among as many ranks as there are heads, with one cut per stage. */
-static json_t *cuts(const json_t *rows, const json_t *data, const zero_machine_file *m,
-                    json_t *tree)
+static json_t *cuts(const json_t *rows, ZERO_UNUSED const json_t *data,
+                    const zero_machine_file *m, json_t *tree)
 {
     const json_t *run = json_array_get(rows, 0);
     json_t *all = json_array(), *lines = json_array();
     int heads = whole(run, "heads");
     int devices = whole(run, "model_parallel") * whole(run, "ranks");
-    (void)data;
     for (int parts = 1; parts <= heads; parts *= 2) {
         if (heads % parts != 0) continue;
         json_t *line = json_array();
@@ -270,7 +267,7 @@ static json_t *cuts(const json_t *rows, const json_t *data, const zero_machine_f
             json_t *row = pick(cut, "model_parallel; stage; batch");
             bool fits = whole(cut, "batch") > 0;
             double rate = number_of(cut, "rate", m);
-            if (fits) put_real(row, "rate", rate);
+            if (fits) zero_put_real(row, "rate", rate);
             json_array_append(line, row);
             json_array_append_new(all, row);
         }
@@ -305,7 +302,7 @@ static json_t *trillion(const json_t *rows, const json_t *data, const zero_machi
 static int by_size(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
+    return zero_order(x, y);
 }
 
 /* How far ours are off in the cells that have a ratio. typically_off: 0.25 is a factor of 1.25. */
@@ -328,8 +325,8 @@ static json_t *judged(const json_t *cells)
     json_t *tree = json_pack("{s{si si} sf}", "counts", "rates", n, "near", near,
                              "typically_off", n > 0 ? expm1(sqrt(squares / n)) : 0.0);
     if (n == 0) return tree;
-    qsort(offs, (size_t)n, sizeof *offs, by_size);
-    put_real(tree, "median_off", (offs[n / 2] + offs[(n - 1) / 2]) / 2.0);
+    zero_sort(offs, n, by_size);
+    zero_put_real(tree, "median_off", (offs[n / 2] + offs[(n - 1) / 2]) / 2.0);
     json_object_set(tree, "worst", (json_t *)farthest);
     return tree;
 }
@@ -373,7 +370,7 @@ json_t *zero_paper_speed(const json_t *data, const zero_machine_file *m)
     json_object_update_new(tree, made);
     json_object_update_new(tree, judged(cells));
     for (int k = 0; k < ZERO_COUNT(more); k++)
-        if (strcmp(more[k].name, json_string_value(json_object_get(data, "table"))) == 0)
+        if (strcmp(more[k].name, zero_get_string(data, "table")) == 0)
             json_object_set_new(tree, "counterfactual", more[k].make(rows, data, m, tree));
     return tree;
 }

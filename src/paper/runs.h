@@ -41,12 +41,6 @@ json_t *zero_paper_with(const json_t *row, const char *key, int64_t number);
  * not even one fits; at most 2^20. */
 int64_t zero_paper_most(const json_t *row, const char *key, double bytes);
 
-/* Turing-NLG and a trillion: the row on the same devices with another degree of model
- * parallelism and another stage, and the most samples that fit then; batch 0: not even one
- * does. Stage 0 is Megatron's, without overlap. */
-json_t *zero_paper_cut_among(const json_t *row, int model_parallel, int stage,
-                             const zero_machine_file *machine);
-
 /* The tree of a figure of runs: its cells, and a counterfactual: what the same model of
  * time says if the cause that the paper names is taken away. NULL: no memory. */
 json_t *zero_paper_speed(const json_t *data, const zero_machine_file *machine);

@@ -34,7 +34,7 @@ static void measure(const zero_schedule *s, int at, double bytes[LAYERS])
 {
     size_t classes[ZERO_CLASSES];
     zero_schedule_live_at(s, ZERO_PROGRAM_STEP, at, classes);
-    memset(bytes, 0, LAYERS * sizeof *bytes);
+    zero_clear(bytes, LAYERS);
     for (int c = 0; c < ZERO_CLASSES; c++) bytes[layer_of[c]] += (double)classes[c];
 }
 
@@ -94,10 +94,9 @@ static json_t *used_classes(const zero_plan_report *r)
             is_used =
                 is_used || r->stages[i].schedule.peak_of[ZERO_PROGRAM_STEP].of_class[c];
         if (is_used)
-            json_array_append_new(classes,
-                                  json_pack("{s:s, s:s, s:s}", "mark", marks[layer_of[c]],
-                                            "name", zero_class_name((zero_class)c),
-                                            "meaning", zero_class_meaning((zero_class)c)));
+            zero_put_item(classes, "{s:s, s:s, s:s}", "mark", marks[layer_of[c]], "name",
+                          zero_class_name((zero_class)c), "meaning",
+                          zero_class_meaning((zero_class)c));
     }
     return classes;
 }
@@ -125,23 +124,20 @@ zero_status zero_plan_show_chart(const zero_plan_report *r, FILE *out)
             const char phase[] = {phase_of(p, worst), '\0'};
             double of[LAYERS];
             measure(s, worst, of);
-            json_array_append_new(columns,
-                                  json_pack("{s:s, s:b, s:[f, f, f]}", "phase", phase,
-                                            "has_peak", begin <= peak && peak < end, "tops",
-                                            of[STATES], of[STATES] + of[ACTIVATIONS],
-                                            of[STATES] + of[ACTIVATIONS] + of[REST]));
+            zero_put_item(columns, "{s:s, s:b, s:[f, f, f]}", "phase", phase, "has_peak",
+                          begin <= peak && peak < end, "tops", of[STATES],
+                          of[STATES] + of[ACTIVATIONS],
+                          of[STATES] + of[ACTIVATIONS] + of[REST]);
         }
         /* Evaluation may need more than a step that keeps nothing. */
         bool is_beside = s->peak_program != ZERO_PROGRAM_STEP;
-        json_array_append_new(
-            panels,
-            json_pack("{s:i, s:s, s:I, s:i, s:i, s:[f, f, f], s:o, s:s*, s:I}", "stage",
-                      s->input.stage, "name", zero_stage_at(s->input.stage)->name, "bytes",
-                      p->code[peak].live_bytes, "number", peak + 1, "of", p->length,
-                      "layers", bytes[STATES], bytes[ACTIVATIONS], bytes[REST], "columns",
-                      columns, "needs_more",
+        zero_put_item(panels, "{s:i, s:s, s:I, s:i, s:i, s:[f, f, f], s:o, s:s*, s:I}",
+                      "stage", s->input.stage, "name", zero_stage_at(s->input.stage)->name,
+                      "bytes", p->code[peak].live_bytes, "number", peak + 1, "of",
+                      p->length, "layers", bytes[STATES], bytes[ACTIVATIONS], bytes[REST],
+                      "columns", columns, "needs_more",
                       is_beside ? zero_program_name(s->peak_program) : NULL, "peak_bytes",
-                      s->peak_bytes));
+                      s->peak_bytes);
         zero_text_instruction(s->input.model, &p->code[peak], places[i]);
         legend.ops[p->code[peak].op] = true;
         at[i] = places[i];
@@ -149,11 +145,9 @@ zero_status zero_plan_show_chart(const zero_plan_report *r, FILE *out)
     }
     for (int row = ROWS - 1; row >= 0; row--)
         json_array_append_new(rows, json_integer(row));
-    json_object_update_new(facts,
-                           json_pack("{s:i, s:o, s:o, s:o, s:o, s:o, s:o}", "width", width,
-                                     "rows", rows, "panels", panels, "shards_lines",
-                                     lines_of(r->n, width, shards), "at_lines",
-                                     lines_of(r->n, width, at), "classes", used_classes(r),
-                                     "legend", zero_legend_facts(&legend)));
+    zero_put_members(facts, "{s:i, s:o, s:o, s:o, s:o, s:o, s:o}", "width", width, "rows",
+                     rows, "panels", panels, "shards_lines", lines_of(r->n, width, shards),
+                     "at_lines", lines_of(r->n, width, at), "classes", used_classes(r),
+                     "legend", zero_legend_facts(&legend));
     return zero_report_print("chart", facts, out);
 }

@@ -1,29 +1,7 @@
-/* json_put.h - members of a JSON object, by type. */
+/* json_put.h - trees of facts, printed. */
 #pragma once
 
-#include <jansson.h>
-
-#include "base/fail.h"
-
-static inline void put_whole(json_t *object, const char *key, int64_t value)
-{
-    json_object_set_new(object, key, json_integer(value));
-}
-
-static inline void put_real(json_t *object, const char *key, double value)
-{
-    json_object_set_new(object, key, json_real(value));
-}
-
-static inline void put_flag(json_t *object, const char *key, bool value)
-{
-    json_object_set_new(object, key, json_boolean(value));
-}
-
-static inline void put_text(json_t *object, const char *key, const char *value)
-{
-    json_object_set_new(object, key, json_string(value));
-}
+#include "io/json_tree.h"
 
 /* Prints the object, legible, and a newline, and releases it. ZERO_ERR_NOMEM, also for
  * NULL. */

@@ -138,22 +138,6 @@ static zero_status read_line(reader *r, char *line)
 
 /* ---- all lines ---- */
 
-static zero_status check_bytes(const reader *r, const char *line, size_t length)
-{
-    ZERO_FAIL_IF(length >= MOST_LINE, ZERO_ERR_INVALID,
-                 "%.300s:%d: expected a line of at most %d characters, found %zu", r->path,
-                 r->line, MOST_LINE - 1, length);
-    for (size_t i = 0; i < length; i++) {
-        unsigned char c = (unsigned char)line[i];
-        if (c >= ' ' && c < 0x7f) continue;
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "%.300s:%d: expected ASCII without tabs, found the byte 0x%02x in column %zu",
-            r->path, r->line, c, i + 1);
-    }
-    return ZERO_OK;
-}
-
 zero_status zero_machine_file_parse(const char *path, const char *text, size_t len,
                                     zero_machine_file *machine)
 {
@@ -164,7 +148,17 @@ zero_status zero_machine_file_parse(const char *path, const char *text, size_t l
         const char *end = memchr(text + at, '\n', len - at);
         size_t length = end ? (size_t)(end - (text + at)) : len - at;
         r.line++;
-        ZERO_TRY(check_bytes(&r, text + at, length));
+        ZERO_FAIL_IF(length >= MOST_LINE, ZERO_ERR_INVALID,
+                     "%.300s:%d: expected a line of at most %d characters, found %zu",
+                     r.path, r.line, MOST_LINE - 1, length);
+        for (size_t i = 0; i < length; i++) {
+            unsigned char c = (unsigned char)(text + at)[i];
+            if (c >= ' ' && c < 0x7f) continue;
+            return zero_fail(ZERO_ERR_INVALID,
+                             "%.300s:%d: expected ASCII without tabs, found the byte "
+                             "0x%02x in column %zu",
+                             r.path, r.line, c, i + 1);
+        }
         memcpy(line, text + at, length);
         line[length] = '\0';
         ZERO_TRY(read_line(&r, line));

@@ -148,33 +148,6 @@ typedef struct {
     size_t name_width, operand_width; /* columns of the words */
 } beside;
 
-/* Below a stage's column: what its step sends, frees, and holds at most. */
-static void sum_stage(const zero_schedule *s, const zero_plan_entries *e, int *peak,
-                      beside *b, json_t *sums)
-{
-    char operand[ZERO_PLAN_TEXT];
-    const zero_program *p = &s->programs[ZERO_PROGRAM_STEP];
-    int64_t of[3] = {0};
-    for (int at = 0; at < p->length; at++)
-        if (p->code[at].live_bytes > p->code[*peak].live_bytes) *peak = at;
-    for (int i = 0; i < ZERO_EXCHANGES; i++) {
-        zero_traffic one =
-            zero_schedule_traffic(s, ZERO_PROGRAM_STEP, zero_exchange_ops[i]);
-        of[0] += zero_traffic_sent(&one);
-    }
-    for (int i = 0; i < e->n; i++) {
-        zero_plan_entry_operand(e, &e->list[i], operand);
-        b->name_width =
-            zero_max_size(b->name_width, strlen(zero_plan_entry_name(&e->list[i])));
-        b->operand_width = zero_max_size(b->operand_width, strlen(operand));
-        if (e->list[i].at < 0) of[1] += e->list[i].bytes;
-    }
-    of[2] = (int64_t)p->code[*peak].live_bytes;
-    for (size_t i = 0; i < 3; i++)
-        json_array_append_new(json_object_get(json_array_get(sums, i), "of"),
-                              short_bytes(of[i]));
-}
-
 /* A line: an instruction, and what it moves and leaves in each stage that has it. */
 static json_t *line_of(const zero_plan_row *row, const zero_plan_entries *programs, int n,
                        const beside *b)
@@ -191,12 +164,10 @@ static json_t *line_of(const zero_plan_row *row, const zero_plan_entries *progra
         "cells", cells);
     for (int k = 0; k < n; k++) {
         e = row->of[k] >= 0 ? &programs[k].list[row->of[k]] : NULL;
-        json_array_append_new(
-            cells,
-            json_pack("{s:o*, s:o*, s:b}", "bytes",
+        zero_put_item(cells, "{s:o*, s:o*, s:b}", "bytes",
                       e && e->bytes >= 0 ? short_bytes(e->bytes) : NULL, "live",
                       e && e->at >= 0 ? short_bytes((int64_t)e->i->live_bytes) : NULL,
-                      "is_peak", e && e->at >= 0 && e->at == b->peaks[k]));
+                      "is_peak", e && e->at >= 0 && e->at == b->peaks[k]);
     }
     return line;
 }
@@ -212,23 +183,43 @@ static zero_status describe(const zero_plan_report *r, const zero_plan_entries *
     zero_legend legend = {0};
     ZERO_TRY(zero_plan_entries_merge(programs, r->n, &rows, &n_rows));
     json_t *lines = json_array(), *sums = json_array(), *stages = json_array();
-    for (int i = 0; i < 3; i++)
-        json_array_append_new(sums, json_pack("{s:s, s:[]}", "name", names[i], "of"));
+    for (int i = 0; i < 3; i++) zero_put_item(sums, "{s:s, s:[]}", "name", names[i], "of");
     for (int k = 0; k < r->n; k++) {
         const int number = zero_plan_stage_number(&r->stages[k]);
-        sum_stage(&r->stages[k].schedule, &programs[k], &b.peaks[k], &b, sums);
+        /* Below a stage's column: what its step sends, frees, and holds at most. */
+        const zero_schedule *s = &r->stages[k].schedule;
+        int *peak = &b.peaks[k];
+        char operand[ZERO_PLAN_TEXT];
+        const zero_program *p = &s->programs[ZERO_PROGRAM_STEP];
+        int64_t of[3] = {0};
+        for (int at = 0; at < p->length; at++)
+            if (p->code[at].live_bytes > p->code[*peak].live_bytes) *peak = at;
+        for (int i = 0; i < ZERO_EXCHANGES; i++) {
+            zero_traffic one =
+                zero_schedule_traffic(s, ZERO_PROGRAM_STEP, zero_exchange_ops[i]);
+            of[0] += zero_traffic_sent(&one);
+        }
+        for (int i = 0; i < programs[k].n; i++) {
+            zero_plan_entry_operand(&programs[k], &programs[k].list[i], operand);
+            b.name_width = zero_max_size(
+                b.name_width, strlen(zero_plan_entry_name(&programs[k].list[i])));
+            b.operand_width = zero_max_size(b.operand_width, strlen(operand));
+            if (programs[k].list[i].at < 0) of[1] += programs[k].list[i].bytes;
+        }
+        of[2] = (int64_t)p->code[*peak].live_bytes;
+        for (size_t i = 0; i < 3; i++)
+            json_array_append_new(json_object_get(json_array_get(sums, i), "of"),
+                                  short_bytes(of[i]));
         json_array_append_new(
             stages, json_sprintf("%d %.20s", number, zero_stage_at(number)->name));
         zero_legend_add(&legend, &programs[k]);
     }
     for (int i = 0; i < n_rows; i++)
         json_array_append_new(lines, line_of(&rows[i], programs, r->n, &b));
-    json_object_update_new(
-        facts,
-        json_pack("{s:I, s:I, s:b, s:o, s:o, s:o, s:o}", "name_width",
-                  (json_int_t)b.name_width, "operand_width", (json_int_t)b.operand_width,
-                  "has_microbatches", r->config.plan.accumulation > 1, "stages", stages,
-                  "lines", lines, "sums", sums, "legend", zero_legend_facts(&legend)));
+    zero_put_members(facts, "{s:I, s:I, s:b, s:o, s:o, s:o, s:o}", "name_width",
+                     (json_int_t)b.name_width, "operand_width", (json_int_t)b.operand_width,
+                     "has_microbatches", r->config.plan.accumulation > 1, "stages", stages,
+                     "lines", lines, "sums", sums, "legend", zero_legend_facts(&legend));
     return ZERO_OK;
 }
 

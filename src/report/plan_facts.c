@@ -15,7 +15,7 @@ static json_t *file_facts(const zero_plan_ledger *l)
     zero_file_traffic all = zero_offload_total(&l->file_step);
     json_t *classes = json_object(), *step = zero_metrics_offload(&l->file_step);
     for (int c = 0; c < ZERO_CLASSES; c++)
-        put_whole(classes, zero_class_name((zero_class)c), (int64_t)l->file[c]);
+        zero_put_whole(classes, zero_class_name((zero_class)c), (int64_t)l->file[c]);
     json_object_set_new(step, "all", zero_metrics_moved(&all));
     return json_pack("{s:o, s:I, s:I, s:o}", "classes", classes, "bytes", l->file_bytes,
                      "page_padding", l->file_padding, "step", step);
@@ -35,8 +35,9 @@ static json_t *memory_facts(const zero_schedule *s, const zero_plan_ledger *l,
     for (int c = 0; c < ZERO_CLASSES; c++) {
         json_t *one =
             json_pack("{s:I, s:I}", "own_peak", s->class_peak[c], "at_peak", l->at_peak[c]);
-        if (s->input.device) put_whole(one, "host_peak", (int64_t)s->host_class_peak[c]);
-        if (l->file_bytes > 0) put_whole(one, "in_file", (int64_t)l->file[c]);
+        if (s->input.device)
+            zero_put_whole(one, "host_peak", (int64_t)s->host_class_peak[c]);
+        if (l->file_bytes > 0) zero_put_whole(one, "in_file", (int64_t)l->file[c]);
         json_object_set_new(classes, zero_class_name((zero_class)c), one);
     }
     json_t *object =
@@ -79,7 +80,7 @@ static json_t *exchange_facts(const zero_plan_exchange *x)
 {
     json_t *object = json_pack("{s:I}", "collectives", x->collectives);
     json_object_update_new(object, traffic_facts(&x->traffic));
-    put_real(object, "formula_bytes", x->formula);
+    zero_put_real(object, "formula_bytes", x->formula);
     return object;
 }
 
@@ -96,12 +97,12 @@ static json_t *join_facts(const zero_schedule *s, const zero_plan_ledger *l)
     double times = (double)shape->layers * in->accumulation * (double)sizeof(float);
     int T = in->model->share.ranks;
     json_t *object = exchange_facts(&l->join);
-    put_real(object, "blocks_formula_bytes",
-             times * zero_formula_tp_volume(elements, sums, T));
-    put_real(object, "blocks_paper_bytes",
-             times * zero_formula_tp_volume(elements, papers, T));
-    put_whole(object, "blocks_elements", 2 * sums);
-    put_whole(object, "blocks_paper_elements", 2 * papers);
+    zero_put_real(object, "blocks_formula_bytes",
+                  times * zero_formula_tp_volume(elements, sums, T));
+    zero_put_real(object, "blocks_paper_bytes",
+                  times * zero_formula_tp_volume(elements, papers, T));
+    zero_put_whole(object, "blocks_elements", 2 * sums);
+    zero_put_whole(object, "blocks_paper_elements", 2 * papers);
     return object;
 }
 
@@ -120,10 +121,10 @@ static json_t *collect_facts(const zero_schedule *s, const zero_plan_ledger *l)
         added += zero_formula_exchanged(piece * ranks, ranks);
     }
     json_t *object = exchange_facts(&l->collect);
-    put_whole(object, "kept_bytes", pieces);
-    put_whole(object, "whole_bytes", pieces * ranks);
-    put_real(object, "by_messages_bytes", added);
-    put_flag(object, "kept_in_file", s->input.offload_activations);
+    zero_put_whole(object, "kept_bytes", pieces);
+    zero_put_whole(object, "whole_bytes", pieces * ranks);
+    zero_put_real(object, "by_messages_bytes", added);
+    zero_put_flag(object, "kept_in_file", s->input.offload_activations);
     return object;
 }
 
@@ -151,7 +152,7 @@ json_t *zero_plan_communication_facts(const zero_schedule *s, const zero_plan_le
 {
     zero_plan_exchange sum = zero_plan_data_of(l);
     json_t *compare = traffic_facts(&l->compare);
-    put_flag(compare, "used", zero_is_compared(s));
+    zero_put_flag(compare, "used", zero_is_compared(s));
     return json_pack("{s:o, s:o*, s:o, s:o, s:o*, s:o*, s:o*, s:o*, s:o, s:o}", "reduce",
                      exchange_facts(&l->reduce), "all_reduce",
                      s->shard.replicas > 1 ? exchange_facts(&l->all_reduce) : NULL,
@@ -169,16 +170,16 @@ json_t *zero_plan_time_facts(const zero_plan_report *r, const zero_plan_time *t)
                                "compute_seconds", t->compute, "communication_seconds",
                                t->communication, "exposed_seconds", t->exposed);
     if (zero_tp_ranks(&r->config.tp) > 1) {
-        put_real(object, "join_seconds", t->joins);
-        put_real(object, "join_exposed_seconds", t->join_exposed);
+        zero_put_real(object, "join_seconds", t->joins);
+        zero_put_real(object, "join_exposed_seconds", t->join_exposed);
     }
     if (r->config.plan.partition_activations) {
-        put_real(object, "collect_seconds", t->collects);
-        put_real(object, "collect_exposed_seconds", t->collect_exposed);
+        zero_put_real(object, "collect_seconds", t->collects);
+        zero_put_real(object, "collect_exposed_seconds", t->collect_exposed);
     }
-    if (zero_plan_stages(&r->config.plan) > 1) put_real(object, "idle", t->idle);
-    put_real(object, "tokens_per_second",
-             (double)(r->config.global_batch * r->shape.seq) / t->step);
+    if (zero_plan_stages(&r->config.plan) > 1) zero_put_real(object, "idle", t->idle);
+    zero_put_real(object, "tokens_per_second",
+                  (double)(r->config.global_batch * r->shape.seq) / t->step);
     return object;
 }
 
@@ -193,12 +194,12 @@ static json_t *program_facts(const zero_schedule *s, zero_program_kind kind)
         int64_t bytes = zero_plan_instruction_bytes(s, i);
         json_t *one = json_pack("{s:s, s:s}", "op", zero_op_name(i->op), "operand",
                                 zero_text_operand(s->input.model, i));
-        if (i->part != ZERO_PART_ALL) put_whole(one, "part", i->part);
-        if (zero_ops[i->op].has_microbatch) put_whole(one, "microbatch", i->microbatch);
-        if (bytes >= 0) put_whole(one, "bytes", bytes);
-        put_whole(one, "live_bytes", (int64_t)i->live_bytes);
+        if (i->part != ZERO_PART_ALL) zero_put_whole(one, "part", i->part);
+        if (zero_ops[i->op].has_microbatch) zero_put_whole(one, "microbatch", i->microbatch);
+        if (bytes >= 0) zero_put_whole(one, "bytes", bytes);
+        zero_put_whole(one, "live_bytes", (int64_t)i->live_bytes);
         if (i->host != ZERO_NO_BUFFER)
-            put_whole(one, "host_bytes", (int64_t)s->buffers[i->host].bytes);
+            zero_put_whole(one, "host_bytes", (int64_t)s->buffers[i->host].bytes);
         json_array_append_new(program, one);
     }
     return program;

@@ -70,14 +70,14 @@ zero_status zero_plan_machines_show(FILE *out)
         json_t *peak = json_object();
         ZERO_TRY(zero_machine_file_find(name, &m));
         for (int t = 0; t < ZERO_TYPES; t++)
-            if (m.peak[t] > 0.0) put_real(peak, zero_type_name((zero_type)t), m.peak[t]);
-        json_array_append_new(
-            machines,
-            json_pack("{s:s, s:s, s:s, s:s, s:s, s:f, s:f, s:o, s:f, s:f, s:f, s:f, s:f}",
+            if (m.peak[t] > 0.0)
+                zero_put_real(peak, zero_type_name((zero_type)t), m.peak[t]);
+        zero_put_item(machines,
+                      "{s:s, s:s, s:s, s:s, s:s, s:f, s:f, s:o, s:f, s:f, s:f, s:f, s:f}",
                       "name", m.name, "date", m.date, "about", m.about, "source", m.source,
                       "fit", m.fit, "devices", m.devices, "memory", m.memory, "peak", peak,
                       "share", m.share, "tokens", m.tokens, "inside", m.inside.bandwidth,
-                      "between", m.between.bandwidth, "host", m.host));
+                      "between", m.between.bandwidth, "host", m.host);
     }
     return zero_report_print("machines", json_pack("{s:o}", "machines", machines), out);
 }

@@ -7,33 +7,6 @@
 
 /* ---- the plan asked for ---- */
 
-static zero_status choose_layout(zero_plan_report *r)
-{
-    const zero_config *c = &r->config;
-    int n = r->request.n_ranks, nodes = (int)c->fake_nodes;
-    ZERO_FAIL_IF(nodes > n, ZERO_ERR_INVALID, "--fake-nodes %d: there are only %d ranks",
-                 nodes, n);
-    ZERO_FAIL_IF(c->plan.node_parameters && nodes == 0, ZERO_ERR_INVALID,
-                 "--node-parameters without --fake-nodes: a plan then gives each "
-                 "rank, or TP group, a node of its own, so none that shard "
-                 "together share memory; give --fake-nodes K for K nodes");
-    /* Without --fake-nodes every rank has its own node, as in the paper; or every TP
-     * group. */
-    if (nodes == 0) nodes = c->tp.across_nodes ? n : n / zero_tp_ranks(&c->tp);
-    ZERO_TRY(zero_layout_init_blocks(&r->layout, n, nodes));
-    ZERO_TRY(zero_tp_check_nodes(&c->tp, &r->layout));
-    ZERO_TRY(zero_tp_find_place(&c->tp, zero_plan_stages(&c->plan), &r->layout,
-                                r->request.rank, &r->place));
-    r->is_auto = strcmp(c->collectives, "auto") == 0;
-    if (r->is_auto)
-        r->collectives = zero_algorithm_choose(&r->layout, &r->why);
-    else
-        ZERO_FAIL_IF(!zero_algorithm_find(c->collectives, &r->collectives),
-                     ZERO_ERR_INVALID, "--collectives %s: no such algorithm",
-                     c->collectives);
-    return ZERO_OK;
-}
-
 zero_plan_input zero_plan_report_input(const zero_plan_report *r, const zero_model *part,
                                        const zero_tp_place *p, int stage)
 {
@@ -148,7 +121,27 @@ static zero_status open(zero_plan_report *r)
     ZERO_TRY(zero_model_activate(&r->model, zero_config_activations(&r->config)));
     zero_model_chunk_logits(&r->model, zero_device_logits(r->config.device));
     ZERO_TRY(zero_plan_machine_fill(r));
-    ZERO_TRY(choose_layout(r));
+    int n = r->request.n_ranks, nodes = (int)c->fake_nodes;
+    ZERO_FAIL_IF(nodes > n, ZERO_ERR_INVALID, "--fake-nodes %d: there are only %d ranks",
+                 nodes, n);
+    ZERO_FAIL_IF(c->plan.node_parameters && nodes == 0, ZERO_ERR_INVALID,
+                 "--node-parameters without --fake-nodes: a plan then gives each rank, or "
+                 "TP group, a node of its own, so none that shard together share memory; "
+                 "give --fake-nodes K for K nodes");
+    /* Without --fake-nodes every rank has its own node, as in the paper; or every TP
+     * group. */
+    if (nodes == 0) nodes = c->tp.across_nodes ? n : n / zero_tp_ranks(&c->tp);
+    ZERO_TRY(zero_layout_init_blocks(&r->layout, n, nodes));
+    ZERO_TRY(zero_tp_check_nodes(&c->tp, &r->layout));
+    ZERO_TRY(zero_tp_find_place(&c->tp, zero_plan_stages(&c->plan), &r->layout,
+                                r->request.rank, &r->place));
+    r->is_auto = strcmp(c->collectives, "auto") == 0;
+    if (r->is_auto)
+        r->collectives = zero_algorithm_choose(&r->layout, &r->why);
+    else
+        ZERO_FAIL_IF(!zero_algorithm_find(c->collectives, &r->collectives),
+                     ZERO_ERR_INVALID, "--collectives %s: no such algorithm",
+                     c->collectives);
     ZERO_TRY(zero_tp_cut(&r->config.tp, &r->model, r->request.rank, &r->made, &r->part));
     return ZERO_OK;
 }

@@ -31,13 +31,12 @@ static zero_status put_node(const zero_plan_report *r, json_t *row)
         inside += zero_traffic_sent_to(&sum, ZERO_INSIDE);
         messages += sum.messages_sent[ZERO_ACROSS];
     }
-    json_object_update_new(
-        row, json_pack("{s:I, s:I, s:I, s:I, s:I}", "micro_batch",
-                       r->config.plan.micro_batch, "needed", needed, "bytes_sent_to_nodes",
-                       across, "messages_to_nodes", messages, "bytes_sent_within", inside));
+    zero_put_members(row, "{s:I, s:I, s:I, s:I, s:I}", "micro_batch",
+                     r->config.plan.micro_batch, "needed", needed, "bytes_sent_to_nodes",
+                     across, "messages_to_nodes", messages, "bytes_sent_within", inside);
     if (r->request.has_time)
-        json_object_update_new(row, json_pack("{s:f, s:f}", "step_seconds", time->step,
-                                              "exposed_seconds", time->exposed));
+        zero_put_members(row, "{s:f, s:f}", "step_seconds", time->step, "exposed_seconds",
+                         time->exposed);
     return ZERO_OK;
 }
 
@@ -67,7 +66,7 @@ static zero_status put_other(const zero_plan_report *r, int ranks, int threads, 
     if (sequences % ranks != 0) {
         snprintf(why, sizeof why, "%d ranks cannot share a node's %" PRId64 " sequences",
                  ranks, sequences);
-        put_text(row, "not_possible", why);
+        zero_put_string(row, "not_possible", why);
         return ZERO_OK;
     }
     zero_status st = zero_plan_report_make(&other, &o);
@@ -76,7 +75,7 @@ static zero_status put_other(const zero_plan_report *r, int ranks, int threads, 
         zero_plan_report_destroy(&other);
     }
     if (st != ZERO_ERR_INVALID) return st;
-    put_text(row, "not_possible", zero_last_error());
+    zero_put_string(row, "not_possible", zero_last_error());
     return ZERO_OK;
 }
 
@@ -99,9 +98,9 @@ zero_status zero_plan_nodes_make(const zero_plan_report *r, int n, const int *ra
                      "nodes, --threads %d); choose numbers that divide them",
                      ranks[i], cores, r->layout.size, r->layout.n_nodes, threads_of(r));
     json_t *object = zero_plan_setup_facts(r), *rows = json_array();
-    json_object_update_new(object, json_pack("{s:i, s:i, s:o}", "stage",
-                                             zero_plan_stage_number(&r->stages[0]),
-                                             "cores_per_node", cores, "per_node", rows));
+    zero_put_members(object, "{s:i, s:i, s:o}", "stage",
+                     zero_plan_stage_number(&r->stages[0]), "cores_per_node", cores,
+                     "per_node", rows);
     zero_status st = ZERO_OK;
     for (int i = -1; i < n && st == ZERO_OK; i++) {
         const int own = i < 0 ? ranks_of(r) : ranks[i], threads = cores / own;

@@ -92,7 +92,7 @@ void zero_legend_add(zero_legend *l, const zero_plan_entries *e)
 
 static void add_word(json_t *words, const char *word, const char *meaning)
 {
-    json_array_append_new(words, json_pack("{s:s, s:s}", "word", word, "meaning", meaning));
+    zero_put_item(words, "{s:s, s:s}", "word", word, "meaning", meaning);
 }
 
 json_t *zero_legend_facts(const zero_legend *l)
@@ -124,19 +124,20 @@ json_t *zero_plan_lines(const zero_schedule *s, zero_program_kind kind, zero_leg
                                 "operand", operand, "bytes", line->bytes);
         json_array_append_new(lines, one);
         if (line->at < 0) continue; /* a gradient that is freed */
-        put_whole(one, "number", line->at + 1);
-        put_whole(one, "live", (int64_t)i->live_bytes);
-        put_flag(one, "is_peak", kind == s->peak_program && line->at == s->peak_at);
-        if (zero_ops[i->op].has_microbatch) put_whole(one, "micro", i->microbatch);
+        zero_put_whole(one, "number", line->at + 1);
+        zero_put_whole(one, "live", (int64_t)i->live_bytes);
+        zero_put_flag(one, "is_peak", kind == s->peak_program && line->at == s->peak_at);
+        if (zero_ops[i->op].has_microbatch) zero_put_whole(one, "micro", i->microbatch);
         /* The block of the file that a transfer moves. */
         bool has_block = i->op != ZERO_OP_UPDATE && i->file != ZERO_NO_BUFFER;
-        if (has_block) put_text(one, "file", zero_class_name(s->buffers[i->file].class));
+        if (has_block)
+            zero_put_string(one, "file", zero_class_name(s->buffers[i->file].class));
         if (has_block && i->group >= 0)
-            put_whole(one, "block", i->file - s->groups[i->group].first_block);
+            zero_put_whole(one, "block", i->file - s->groups[i->group].first_block);
         /* The host's side of a copy to or from the device. */
         if (i->host == ZERO_NO_BUFFER) continue;
-        put_text(one, "host", zero_class_name(s->buffers[i->host].class));
-        put_whole(one, "host_bytes", (int64_t)s->buffers[i->host].bytes);
+        zero_put_string(one, "host", zero_class_name(s->buffers[i->host].class));
+        zero_put_whole(one, "host_bytes", (int64_t)s->buffers[i->host].bytes);
     }
     zero_legend_add(legend, &e);
     zero_plan_entries_destroy(&e);
@@ -162,10 +163,8 @@ zero_status zero_plan_show_programs(const zero_plan_report *r, FILE *out)
     for (int p = 0; p < ZERO_PROGRAMS; p++)
         if (p != ZERO_PROGRAM_STEP)
             json_array_append_new(shown, zero_plan_lines(s, (zero_program_kind)p, &legend));
-    json_object_update_new(facts,
-                           json_pack("{s:i, s:b, s:b, s:o, s:o}", "stage", s->input.stage,
-                                     "is_shared", zero_share_has_parts(&r->part->share),
-                                     "on_device", s->input.device, "shown", shown, "legend",
-                                     zero_legend_facts(&legend)));
+    zero_put_members(facts, "{s:i, s:b, s:b, s:o, s:o}", "stage", s->input.stage,
+                     "is_shared", zero_share_has_parts(&r->part->share), "on_device",
+                     s->input.device, "shown", shown, "legend", zero_legend_facts(&legend));
     return zero_report_print("programs", facts, out);
 }

@@ -25,7 +25,7 @@ static void put_update(const zero_plan_report *r, const zero_plan_stage *stage)
     if (all == 0.0) return;
     json_t *facts = json_pack("{s:f, s:f}", "flops", all, "most_flops", most);
     if (r->request.has_time)
-        json_object_set_new(facts, "seconds", json_real(most / r->request.machine.flops));
+        zero_put_real(facts, "seconds", most / r->request.machine.flops);
     json_object_set_new(stage->facts, "update", facts);
 }
 
@@ -157,13 +157,12 @@ static zero_status put_ablation(const zero_plan_stage *stage)
         json_t *one = json_pack("{s:s, s:b}", "part", zero_ablation_name((zero_ablated)p),
                                 "used", line->is_used);
         if (line->is_used && !line->is_possible)
-            put_text(one, "not_possible", line->why_not);
+            zero_put_string(one, "not_possible", line->why_not);
         if (line->is_used && line->is_possible)
-            json_object_update_new(one,
-                                   json_pack("{s:s, s:I, s:I, s:b}", "instead",
-                                             line->instead, "needed", line->needed, "more",
-                                             (int64_t)line->needed - (int64_t)a.needed,
-                                             "by_formula", line->by_formula));
+            zero_put_members(one, "{s:s, s:I, s:I, s:b}", "instead", line->instead,
+                             "needed", line->needed, "more",
+                             (int64_t)line->needed - (int64_t)a.needed, "by_formula",
+                             line->by_formula);
         json_array_append_new(without, one);
     }
     json_object_set_new(stage->facts, "ablation",
@@ -195,8 +194,8 @@ static zero_status put_batch(const zero_plan_report *r, zero_plan_input in,
                   "micro_batch", b->micro_batch, "needed", b->needed, "accumulation",
                   b->accumulation, "global_batch", sequences, "tokens_per_step",
                   sequences * r->shape.seq, "grows_with_ranks", grows);
-    if (b->next > 0) put_whole(object, "next_micro_batch", b->next);
-    if (b->next > 0) put_whole(object, "next_needed", (int64_t)b->next_needed);
+    if (b->next > 0) zero_put_whole(object, "next_micro_batch", b->next);
+    if (b->next > 0) zero_put_whole(object, "next_needed", (int64_t)b->next_needed);
     json_object_set_new(stage->facts, "fits_batch", object);
     return ZERO_OK;
 }
@@ -245,8 +244,8 @@ zero_status zero_plan_stage_make(zero_plan_report *r, int number, zero_plan_stag
         json_t *object =
             json_pack("{s:I, s:I, s:I, s:b}", "layers", f.layers, "parameters", f.n_params,
                       "needed", f.needed, "is_deepest", f.layers == ZERO_MOST_LAYERS);
-        if (f.host > 0) put_whole(object, "host", (int64_t)f.host);
-        if (f.file > 0) put_whole(object, "file", (int64_t)f.file);
+        if (f.host > 0) zero_put_whole(object, "host", (int64_t)f.host);
+        if (f.file > 0) zero_put_whole(object, "file", (int64_t)f.file);
         json_object_set_new(stage->facts, "fits", object);
     }
     if (o->ablation) ZERO_TRY(put_ablation(stage));

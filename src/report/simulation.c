@@ -79,17 +79,18 @@ zero_status zero_simulation_show(const zero_simulation_report *r, bool json, FIL
     /* The options of `simulate`; rates without a limit are left out. */
     const zero_simulate_input *in = &r->input;
     json_t *options = json_pack("{s:i}", "steps", in->steps), *slow = json_array();
-    if (!isinf(in->adapter)) put_real(options, "adapter_bytes_per_second", in->adapter);
+    if (!isinf(in->adapter))
+        zero_put_real(options, "adapter_bytes_per_second", in->adapter);
     if (in->switch_nodes > 0) {
-        put_whole(options, "switch_nodes", in->switch_nodes);
-        put_real(options, "switch_ratio", in->switch_ratio);
+        zero_put_whole(options, "switch_nodes", in->switch_nodes);
+        zero_put_real(options, "switch_ratio", in->switch_ratio);
     }
     if (!isinf(in->memory_bandwidth))
-        put_real(options, "memory_bytes_per_second", in->memory_bandwidth);
-    put_real(options, "poll_seconds", in->poll);
+        zero_put_real(options, "memory_bytes_per_second", in->memory_bandwidth);
+    zero_put_real(options, "poll_seconds", in->poll);
     for (int k = 0; k < in->n_slow; k++)
-        json_array_append_new(slow, json_pack("{s:i, s:f}", "rank", in->slow[k].rank,
-                                              "factor", in->slow[k].factor));
+        zero_put_item(slow, "{s:i, s:f}", "rank", in->slow[k].rank, "factor",
+                      in->slow[k].factor);
     json_object_set_new(options, "slow", slow);
     json_object_set_new(object, "simulation", options);
     for (int k = 0; k < r->plan.n; k++) {
@@ -103,12 +104,12 @@ zero_status zero_simulation_show(const zero_simulation_report *r, bool json, FIL
             rank_facts(&s->mean), "busiest_link", link_facts(s), "messages", s->messages,
             "events", s->events, "alpha_beta", zero_plan_time_facts(&r->plan, &s->plan),
             "simulated_to_alpha_beta", s->step / s->plan.step);
-        if (zero_plan_stages(&r->plan.config.plan) > 1) put_real(one, "idle", s->idle);
+        if (zero_plan_stages(&r->plan.config.plan) > 1) zero_put_real(one, "idle", s->idle);
         json_array_append_new(stages, one);
     }
     json_object_set_new(object, "stages", stages);
     if (json) return zero_json_print(object, JSON_INDENT(2), out);
-    put_whole(object, "as_slow", r->results[0].as_slow);
-    put_real(object, "disk_exposed", r->results[0].plan.disk_exposed);
+    zero_put_whole(object, "as_slow", r->results[0].as_slow);
+    zero_put_real(object, "disk_exposed", r->results[0].plan.disk_exposed);
     return zero_report_print("simulation", object, out);
 }

@@ -172,13 +172,13 @@ static zero_status hash_whole(zero_digest_work *d)
     zero_range mine = hashed_here(d, d->partitions[t->group]);
     if (zero_tensor_is_replicated(t) && d->model->share.rank > 0) mine = (zero_range){0, 0};
     mine = zero_range_overlap(mine, zero_range_of_tensor(t));
-    memset(d->own, 0, (size_t)(2 * ARRAYS * blocks_of(d->all)) * sizeof *d->own);
+    zero_clear(d->own, 2 * ARRAYS * blocks_of(d->all));
     for (int64_t b = 0; b < blocks_of(d->all); b += MERGED) {
         /* Ranks take turns in hashing the blocks, which all of them have. */
         int64_t n = zero_min(MERGED, blocks_of(d->all) - b);
         d->merging = (zero_range){block_at(d, b).begin, block_at(d, b + n - 1).end};
         int64_t floats = ARRAYS * merged_len(zero_range_len(d->merging));
-        memset(d->merged, 0, (size_t)floats * sizeof *d->merged);
+        zero_clear(d->merged, floats);
         /* This rank's elements among some of the whole tensor's. They adjoin, as both are
          * in one order. */
         zero_range here = {0, 0};
@@ -274,10 +274,10 @@ static zero_status hash_shared_blocks(zero_digest_work *d)
 static zero_status add_hashes(zero_digest_work *d)
 {
     int64_t all = blocks_of(d->all), n = d->arrays * all;
-    memset(d->hashes, 0, (size_t)(2 * n) * sizeof *d->hashes);
+    zero_clear(d->hashes, 2 * n);
     for (int a = 0; a < d->arrays && !zero_range_is_empty(d->blocks); a++)
-        memcpy(d->hashes + 2 * (a * all + d->blocks.begin), hash_at(d, a, d->blocks.begin),
-               (size_t)(2 * zero_range_len(d->blocks)) * sizeof *d->hashes);
+        zero_copy(d->hashes + 2 * (a * all + d->blocks.begin),
+                  hash_at(d, a, d->blocks.begin), 2 * zero_range_len(d->blocks));
     d->hashes[2 * n] = d->failure.status != ZERO_OK;
     ZERO_TRY(zero_comm_or(d->comm, 2 * n + 1, d->hashes));
     if (d->hashes[2 * n]) return zero_agree(d->comm, zero_failure_restore(&d->failure));
@@ -316,7 +316,7 @@ static zero_status allocate(zero_digest_work *d, const zero_partition *const *pa
     ZERO_TRY(zero_allocated(d->list && d->streams[0] && d->streams[1] && d->streams[2],
                             "no memory to hash %d tensors", n));
     for (int i = 0; i < n; i++) d->sorted[i] = &d->model->tensors[i];
-    qsort(d->sorted, (size_t)n, sizeof *d->sorted, by_name);
+    zero_sort(d->sorted, n, by_name);
     for (int i = 0; i < n; i++) {
         select_tensor(d, i);
         d->first[i + 1] = d->first[i] + 2 * d->arrays * zero_range_len(d->blocks);

@@ -16,7 +16,7 @@ zero_status zero_finding_exchange(zero_runner *r, const uint64_t mine[2],
     const uint64_t failed[] = {UINT64_MAX, UINT64_MAX};
     uint64_t *words = zero_finding_space(r).words;
     int n = 2 * r->comm->size;
-    memset(words, 0, (size_t)n * sizeof *words);
+    zero_clear(words, n);
     memcpy(words + 2 * r->comm->rank, looked == ZERO_OK ? mine : failed, sizeof failed);
     ZERO_TRY(zero_comm_or(r->comm, n, words));
     for (int rank = 0; rank < r->comm->size; rank++)

@@ -255,8 +255,7 @@ static zero_status compare_copies(zero_runner *r, zero_copies kind)
                 space.words[2 * first[rank] + k] += space.words[2 * rank + k];
         }
         for (int rank = 0; rank < layout->size; rank++)
-            memcpy(space.words + 2 * rank, space.words + 2 * first[rank],
-                   2 * sizeof *space.words);
+            zero_copy(space.words + 2 * rank, space.words + 2 * first[rank], 2);
     }
     const uint64_t *words = zero_finding_space(r).words;
     for (int k = step; k < r->comm->size; k++)

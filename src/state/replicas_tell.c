@@ -120,19 +120,6 @@ static bool counts(const struct search *f, int rank)
     return zero_replicas_first_beside(f->r, rank) == rank;
 }
 
-/* Ranks of the group with equal words: class_of[r] is the lowest; UNKNOWN for the other
- * ranks. */
-static void classify(const struct search *f, int *class_of)
-{
-    const uint64_t *words = zero_finding_space(f->r).words;
-    for (int r = 0; r < f->r->comm->size; r++) {
-        class_of[r] = is_member(f, r) ? f->first : UNKNOWN;
-        while (is_member(f, r) &&
-               memcmp(words + 2 * class_of[r], words + 2 * r, 2 * sizeof *words) != 0)
-            class_of[r] += f->step;
-    }
-}
-
 /* A rank of the majority's class. */
 static int find_majority(const struct search *f, const int *class_of)
 {
@@ -175,7 +162,15 @@ static zero_status tell(const struct search *f)
     zero_runner *r = f->r;
     int size = r->comm->size, other;
     int *class_of = zero_finding_space(r).class_of;
-    classify(f, class_of);
+    /* Ranks of the group with equal words: class_of[k] is the lowest; UNKNOWN for the other
+     * ranks. */
+    const uint64_t *words = zero_finding_space(r).words;
+    for (int k = 0; k < size; k++) {
+        class_of[k] = is_member(f, k) ? f->first : UNKNOWN;
+        while (is_member(f, k) &&
+               memcmp(words + 2 * class_of[k], words + 2 * k, 2 * sizeof *words) != 0)
+            class_of[k] += f->step;
+    }
     int right = find_majority(f, class_of);
     if (owners_know(f)) { /* the owner of the first element that differs is right */
         int64_t d = 0, end;

@@ -6,7 +6,7 @@ zero_status zero_weights_fill(const zero_weights *weights, const zero_model *mod
                               int group, zero_range range, float *out)
 {
     zero_range part;
-    memset(out, 0, (size_t)zero_range_len(range) * sizeof *out);
+    zero_clear(out, zero_range_len(range));
     for (int i = -1; zero_next_part(model, group, range, &i, &part);) {
         const zero_tensor *t = &model->tensors[i];
         /* In runs that adjoin in the whole tensor, too. */

@@ -17,11 +17,9 @@ static double microseconds(int64_t nanoseconds)
 static void put(list *of, const char *kind, json_t *name, int stream, int64_t begin,
                 int64_t end, json_t *args)
 {
-    json_array_append_new(of->events,
-                          json_pack("{s:s, s:s, s:o, s:i, s:i, s:f, s:f, s:o}", "ph", "X",
-                                    "cat", kind, "name", name, "pid", stream > 0 ? 0 : 1,
-                                    "tid", stream, "ts", microseconds(begin), "dur",
-                                    microseconds(end - begin), "args", args));
+    zero_put_item(of->events, "{s:s, s:s, s:o, s:i, s:i, s:f, s:f, s:o}", "ph", "X", "cat",
+                  kind, "name", name, "pid", stream > 0 ? 0 : 1, "tid", stream, "ts",
+                  microseconds(begin), "dur", microseconds(end - begin), "args", args);
 }
 
 static void put_kernel(list *of, const char *before, const zero_traced_span *s, int stream)
@@ -31,18 +29,6 @@ static void put_kernel(list *of, const char *before, const zero_traced_span *s, 
         json_pack("{s:i, s:i}", "correlation", tie, "External id", tie));
     put(of, "kernel", json_sprintf("%s%s", before, s->name), stream, s->begin, s->end,
         json_pack("{s:i, s:i, s:i}", "stream", stream, "correlation", tie, "device", 0));
-}
-
-/* From its first span to its last one. */
-static void put_steps(list *of, const zero_traced_rank *r)
-{
-    for (int64_t i = 0, first = 0; i < r->n_spans; i++) {
-        const zero_traced_span *s = &r->spans[i];
-        if (i + 1 < r->n_spans && s[1].step == s->step) continue;
-        put(of, "user_annotation", json_sprintf("ProfilerStep#%" PRId64, s->step), 0,
-            r->spans[first].begin, s->end, json_object());
-        first = i + 1;
-    }
 }
 
 static json_t *rank_facts(const zero_traced *trace, const zero_traced_rank *r)
@@ -55,7 +41,14 @@ static json_t *rank_facts(const zero_traced *trace, const zero_traced_rank *r)
             put_kernel(&of, "Memcpy ", &r->spans[i], FILE_STREAM);
     for (int64_t i = 0; i < r->n_flights; i++)
         put_kernel(&of, "ncclKernel ", &r->flights[i], FLIGHT_STREAM + r->flights[i].row);
-    put_steps(&of, r);
+    /* From its first span to its last one. */
+    for (int64_t i = 0, first = 0; i < r->n_spans; i++) {
+        const zero_traced_span *s = &r->spans[i];
+        if (i + 1 < r->n_spans && s[1].step == s->step) continue;
+        put(&of, "user_annotation", json_sprintf("ProfilerStep#%" PRId64, s->step), 0,
+            r->spans[first].begin, s->end, json_object());
+        first = i + 1;
+    }
     return json_pack("{s:i, s:{s:s, s:i, s:i}, s:[], s:o}", "schemaVersion", 1,
                      "distributedInfo", "backend", "mpi", "rank", r->rank, "world_size",
                      trace->world, "deviceProperties", "traceEvents", of.events);

@@ -169,7 +169,7 @@ static void put_transfers(writer *w, int64_t n)
 static int by_begin(const void *a, const void *b)
 {
     const zero_transfer_span *x = a, *y = b;
-    return (x->begun > y->begun) - (x->begun < y->begun);
+    return zero_order(x->begun, y->begun);
 }
 
 static int64_t room_for_flights(const zero_run_trace *mine)
@@ -218,7 +218,7 @@ static zero_status put_rank(writer *w, const zero_trace_head *head)
         put_flight(w, &w->flights[k], k >= flights - open);
     for (int64_t k = 0; k < n; k++)
         w->transfers[k] = ring->ring[(ring->n - n + k) % ring->capacity];
-    qsort(w->transfers, (size_t)n, sizeof *w->transfers, by_begin);
+    zero_sort(w->transfers, n, by_begin);
     put_transfers(w, n);
     return ZERO_OK;
 }

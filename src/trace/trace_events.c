@@ -323,7 +323,7 @@ zero_status zero_trace_take(zero_trace_reader *r, const json_t *event)
     ZERO_TRY(zero_json_text(r->where, event, "ph", &phase));
     char kind = strlen(phase) == 1 ? *phase : '\0';
     if (!r->has_head) {
-        const char *name = json_string_value(json_object_get(event, "name"));
+        const char *name = zero_get_string(event, "name");
         ZERO_FAIL_IF(kind != 'M' || !name || strcmp(name, "zero_trace") != 0,
                      ZERO_ERR_FORMAT,
                      "%s: expected the event zero_trace, with which a trace of "

@@ -2,8 +2,7 @@
  * from the start of the trace. */
 #pragma once
 
-#include <jansson.h>
-
+#include "io/json_tree.h"
 #include "sharding/schedule.h"
 
 #define ZERO_TRACED_TEXT  ((size_t)256 << 20) /* bytes of a file, at most */

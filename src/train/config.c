@@ -44,40 +44,6 @@ static double distance(double a, double b)
     return fabs(log(a / b));
 }
 
-static zero_status work_out_batch(zero_config *c)
-{
-    int N = c->plan.n_ranks;
-    if (c->global_batch == 0) c->global_batch = c->plan.micro_batch * N;
-    if (c->plan.micro_batch == 0)
-        c->plan.micro_batch = c->global_batch % N == 0 ? c->global_batch / N : 1;
-    if (c->global_batch % (c->plan.micro_batch * N) != 0) {
-        /* Suggests another micro batch only where the ranks divide the global batch. */
-        int64_t at_once = c->plan.micro_batch * c->plan.n_ranks;
-        int64_t below = c->global_batch / at_once * at_once;
-        int P = zero_plan_stages(&c->plan), by = P * zero_tp_ranks(&c->tp);
-        char lower[32] = "", ranks[64];
-        if (below > 0) snprintf(lower, sizeof lower, "%" PRId64 " or ", below);
-        snprintf(ranks, sizeof ranks, "%d ranks", c->plan.n_ranks);
-        if (by > 1)
-            snprintf(ranks, sizeof ranks, "%d (%d ranks / --%s %d)", c->plan.n_ranks,
-                     c->plan.n_ranks * by, P > 1 ? "pp" : "tp", by);
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "--global-batch %" PRId64 " is not a multiple of --micro-batch %" PRId64
-            " x %s = %" PRId64 ": give a global batch of %s%" PRId64 "%s",
-            c->global_batch, c->plan.micro_batch, ranks, at_once, lower, below + at_once,
-            c->global_batch % c->plan.n_ranks == 0 ? ", or another micro batch" : "");
-    }
-    const int64_t M = c->global_batch / (c->plan.micro_batch * N);
-    c->plan.accumulation = (int)M;
-    ZERO_FAIL_IF(M > ZERO_CONFIG_ACCUMULATION, ZERO_ERR_INVALID,
-                 "--global-batch %" PRId64 " with --micro-batch %" PRId64 " makes %" PRId64
-                 " microbatches per rank and step, more than %" PRId64
-                 ": give a larger micro batch",
-                 c->global_batch, c->plan.micro_batch, M, ZERO_CONFIG_ACCUMULATION);
-    return ZERO_OK;
-}
-
 static void take_default(int64_t *value, int64_t unset, int64_t standard)
 {
     if (*value == unset) *value = standard;
@@ -168,7 +134,35 @@ zero_status zero_config_complete(zero_config *c, int n_ranks)
         /* The preset's, or what comes nearest to its global batch on so many ranks. */
         c->plan.micro_batch =
             r.micro_batch > 0 ? r.micro_batch : zero_max((r.global_batch + N / 2) / N, 1);
-    return work_out_batch(c);
+    if (c->global_batch == 0) c->global_batch = c->plan.micro_batch * N;
+    if (c->plan.micro_batch == 0)
+        c->plan.micro_batch = c->global_batch % N == 0 ? c->global_batch / N : 1;
+    if (c->global_batch % (c->plan.micro_batch * N) != 0) {
+        /* Suggests another micro batch only where the ranks divide the global batch. */
+        int64_t at_once = c->plan.micro_batch * c->plan.n_ranks;
+        int64_t below = c->global_batch / at_once * at_once;
+        int P = zero_plan_stages(&c->plan), by = P * zero_tp_ranks(&c->tp);
+        char lower[32] = "", ranks[64];
+        if (below > 0) snprintf(lower, sizeof lower, "%" PRId64 " or ", below);
+        snprintf(ranks, sizeof ranks, "%d ranks", c->plan.n_ranks);
+        if (by > 1)
+            snprintf(ranks, sizeof ranks, "%d (%d ranks / --%s %d)", c->plan.n_ranks,
+                     c->plan.n_ranks * by, P > 1 ? "pp" : "tp", by);
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "--global-batch %" PRId64 " is not a multiple of --micro-batch %" PRId64
+            " x %s = %" PRId64 ": give a global batch of %s%" PRId64 "%s",
+            c->global_batch, c->plan.micro_batch, ranks, at_once, lower, below + at_once,
+            c->global_batch % c->plan.n_ranks == 0 ? ", or another micro batch" : "");
+    }
+    const int64_t M = c->global_batch / (c->plan.micro_batch * N);
+    c->plan.accumulation = (int)M;
+    ZERO_FAIL_IF(M > ZERO_CONFIG_ACCUMULATION, ZERO_ERR_INVALID,
+                 "--global-batch %" PRId64 " with --micro-batch %" PRId64 " makes %" PRId64
+                 " microbatches per rank and step, more than %" PRId64
+                 ": give a larger micro batch",
+                 c->global_batch, c->plan.micro_batch, M, ZERO_CONFIG_ACCUMULATION);
+    return ZERO_OK;
 }
 
 zero_status zero_config_take_preset(zero_config *c)

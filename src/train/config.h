@@ -153,8 +153,6 @@ int zero_config_shard_ranks(const zero_config *config);
 
 /* True if --device names one. */
 bool zero_config_has_device(const zero_config *config);
-/* True if --offload names the host's memory, beside a device. */
-bool zero_config_offloads_to_host(const zero_config *config);
 /* The directory of the scratch file, or NULL. */
 const char *zero_config_directory(const zero_config *config);
 /* True with --device-exchange auto. */

@@ -6,7 +6,8 @@
 #include "sharding/compile.h"
 #include "train/config.h"
 
-bool zero_config_offloads_to_host(const zero_config *c)
+/* True if --offload names the host's memory, beside a device. */
+static bool zero_config_offloads_to_host(const zero_config *c)
 {
     return c->offload && strcmp(c->offload, "host") == 0;
 }

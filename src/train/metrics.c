@@ -22,8 +22,7 @@ void zero_metrics_begin(zero_metrics *m)
 /* Each line is written at once, so runs can be followed, and killed ones read. */
 static void write_within(zero_metrics *m, json_t *line, double patience)
 {
-    if (line && m->file.lost > 0)
-        json_object_set_new(line, "lost_lines", json_integer(m->file.lost));
+    if (line && m->file.lost > 0) zero_put_whole(line, "lost_lines", m->file.lost);
     char *text = line ? json_dumps(line, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
     size_t len = text ? strlen(text) : 0;
     char *whole = text ? realloc(text, len + 2) : NULL;
@@ -36,7 +35,7 @@ static void write_within(zero_metrics *m, json_t *line, double patience)
 }
 
 /* Each line is written at once, so runs can be followed, and killed ones read. */
-void zero_metrics_write(zero_metrics *m, json_t *line)
+static void zero_metrics_write(zero_metrics *m, json_t *line)
 {
     write_within(m, line, 0.0);
 }
@@ -84,7 +83,7 @@ static json_t *class_bytes(const size_t bytes[ZERO_CLASSES])
 {
     json_t *classes = json_object();
     for (zero_class c = 0; c < ZERO_CLASSES; c++)
-        json_object_set_new(classes, zero_class_name(c), json_integer((int64_t)bytes[c]));
+        zero_put_whole(classes, zero_class_name(c), (int64_t)bytes[c]);
     return classes;
 }
 
@@ -125,12 +124,10 @@ static json_t *all_of(const zero_traffic *t)
 static void put_measured(json_t *entry, const zero_traffic *t, const zero_duration *d)
 {
     json_object_update_new(entry, all_of(t));
-    json_object_update_new(entry,
-                           json_pack("{s:o, s:o, s:o, s:o}", "inside_nodes",
-                                     volume(t, ZERO_INSIDE, ZERO_INSIDE), "across_nodes",
-                                     volume(t, ZERO_ACROSS, ZERO_ACROSS), "seconds",
-                                     zero_metrics_real(d->total), "exposed_seconds",
-                                     zero_metrics_real(d->exposed)));
+    zero_put_members(
+        entry, "{s:o, s:o, s:o, s:o}", "inside_nodes", volume(t, ZERO_INSIDE, ZERO_INSIDE),
+        "across_nodes", volume(t, ZERO_ACROSS, ZERO_ACROSS), "seconds",
+        zero_metrics_real(d->total), "exposed_seconds", zero_metrics_real(d->exposed));
 }
 
 static json_t *copies(const zero_traffic *t)
@@ -242,9 +239,8 @@ static json_t *profile(const zero_engine *e, const zero_profile_ranks *ranks)
             zero_traffic step = zero_schedule_traffic(&e->schedule, ZERO_PROGRAM_STEP, op);
             zero_volume v = zero_traffic_total(&step);
             int64_t steps = e->runner.walks[ZERO_PROGRAM_STEP];
-            json_object_update_new(
-                entry, json_pack("{s:I, s:I}", "bytes_sent", (steps * v.bytes_sent),
-                                 "bytes_received", (steps * v.bytes_received)));
+            zero_put_members(entry, "{s:I, s:I}", "bytes_sent", (steps * v.bytes_sent),
+                             "bytes_received", (steps * v.bytes_received));
         }
         json_object_set_new(classes, zero_op_name(op), entry);
     }
@@ -334,8 +330,7 @@ zero_status zero_metrics_final_facts(zero_engine *e, zero_comm *comm, bool fake_
                                "arena_bytes", s->own_bytes, "window_bytes", s->window_bytes,
                                "resident_peak_bytes", zero_metrics_resident_peak());
     if (s->n_joins > 0)
-        json_object_set_new(memory, "tp_window_bytes",
-                            json_integer((json_int_t)s->tp_window_bytes));
+        zero_put_whole(memory, "tp_window_bytes", (int64_t)s->tp_window_bytes);
     if (s->input.device) {
         /* The members before are the device's, but for window and resident memory. */
         put(memory, "host_",

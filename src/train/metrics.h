@@ -57,9 +57,8 @@
  * "lost_lines", their number. */
 #pragma once
 
-#include <jansson.h>
-
 #include "engine/ranks.h"
+#include "io/json_tree.h"
 #include "io/line_file.h"
 #include "train/step_times.h"
 
@@ -113,9 +112,6 @@ json_t *zero_metrics_rank_seconds(const zero_rank_seconds *seconds);
 /* Transfers of a scratch file, and of what each class of it moves. */
 json_t *zero_metrics_moved(const zero_file_traffic *t);
 json_t *zero_metrics_offload(const zero_offload_traffic *t);
-/* Writes a line of the file; takes over `line`, which is NULL if there was no memory for
- * it. */
-void zero_metrics_write(zero_metrics *m, json_t *line);
 /* Any text; bytes that are not UTF-8 become '?'. NULL without memory. */
 json_t *zero_metrics_text(const char *text);
 /* The nodes of a run, for its first line and its last. */

@@ -20,54 +20,51 @@ static void forget_from(zero_metrics_file *file, int64_t step)
     while (file->n > 0 && file->steps[file->n - 1].step >= step) file->n--;
 }
 
-static zero_status take(reader *r, json_t *object, size_t at, size_t length)
-{
-    const json_t *run = json_object_get(object, "run");
-    if (r->half.status != ZERO_OK && !run) return zero_failure_restore(&r->half);
-    r->half.status = ZERO_OK;
-    if (run) {
-        int64_t done;
-        ZERO_TRY(zero_json_whole(r->where, run, "resumed_step", 0, MOST_STEPS, &done));
-        forget_from(r->file, done + 1);
-        json_decref(r->file->run);
-        json_decref(r->file->final);
-        r->file->run = json_incref((json_t *)run);
-        r->file->final = NULL;
-        r->file->run_line = r->line;
-        r->file->n_runs++;
-        r->file->final_line = 0;
-    }
-    /* Any line may say how many were lost since the one before it. */
-    int64_t lost;
-    if (json_object_get(object, "lost_lines")) {
-        ZERO_TRY(zero_json_whole(r->where, object, "lost_lines", 0,
-                                 MOST_STEPS - r->file->lost_lines, &lost));
-        r->file->lost_lines += lost;
-    }
-    if (run) return ZERO_OK;
-    if (json_object_get(object, "final")) {
-        json_decref(r->file->final);
-        r->file->final = json_incref(object);
-        r->file->final_line = r->line;
-        return ZERO_OK;
-    }
-    zero_metrics_file *file = r->file;
-    int64_t step;
-    ZERO_TRY(zero_json_whole(r->where, object, "step", 1, MOST_STEPS, &step));
-    forget_from(file, step);
-    ZERO_FAIL_IF(!zero_grow(file->steps, file->n, &file->room), ZERO_ERR_NOMEM,
-                 "%s: no memory for its steps", r->where);
-    file->steps[file->n++] = (zero_metrics_line){step, r->line, at, length};
-    return ZERO_OK;
-}
-
 /* Bytes [at, at + length) of the file. A line that is not JSON may be the half line of a
  * killed run: then nothing follows it, or the first line of the resumed run. */
 static zero_status take_line(reader *r, size_t at, size_t length)
 {
     json_auto_t *object = NULL;
     zero_status st = zero_json_parse(r->where, r->file->text.bytes + at, length, &object);
-    if (st == ZERO_OK) return take(r, object, at, length);
+    if (st == ZERO_OK) {
+        const json_t *run = json_object_get(object, "run");
+        if (r->half.status != ZERO_OK && !run) return zero_failure_restore(&r->half);
+        r->half.status = ZERO_OK;
+        if (run) {
+            int64_t done;
+            ZERO_TRY(zero_json_whole(r->where, run, "resumed_step", 0, MOST_STEPS, &done));
+            forget_from(r->file, done + 1);
+            json_decref(r->file->run);
+            json_decref(r->file->final);
+            r->file->run = json_incref((json_t *)run);
+            r->file->final = NULL;
+            r->file->run_line = r->line;
+            r->file->n_runs++;
+            r->file->final_line = 0;
+        }
+        /* Any line may say how many were lost since the one before it. */
+        int64_t lost;
+        if (json_object_get(object, "lost_lines")) {
+            ZERO_TRY(zero_json_whole(r->where, object, "lost_lines", 0,
+                                     MOST_STEPS - r->file->lost_lines, &lost));
+            r->file->lost_lines += lost;
+        }
+        if (run) return ZERO_OK;
+        if (json_object_get(object, "final")) {
+            json_decref(r->file->final);
+            r->file->final = json_incref(object);
+            r->file->final_line = r->line;
+            return ZERO_OK;
+        }
+        zero_metrics_file *file = r->file;
+        int64_t step;
+        ZERO_TRY(zero_json_whole(r->where, object, "step", 1, MOST_STEPS, &step));
+        forget_from(file, step);
+        ZERO_FAIL_IF(!zero_grow(file->steps, file->n, &file->room), ZERO_ERR_NOMEM,
+                     "%s: no memory for its steps", r->where);
+        file->steps[file->n++] = (zero_metrics_line){step, r->line, at, length};
+        return ZERO_OK;
+    }
     if (st != ZERO_ERR_FORMAT) return st;
     if (r->half.status != ZERO_OK) return zero_failure_restore(&r->half);
     r->half = zero_failure_keep(st);

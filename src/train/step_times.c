@@ -33,7 +33,7 @@ void zero_step_times_add(zero_step_times *t, double seconds)
 static int compare(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
+    return zero_order(x, y);
 }
 
 /* Between the neighbours of rank `share` x (n - 1) in sorted numbers. */
@@ -46,7 +46,7 @@ static double quantile(const double *sorted, int64_t n, double share)
 
 static void set_quartiles(zero_step_time *time, double *seconds)
 {
-    qsort(seconds, (size_t)time->n, sizeof *seconds, compare);
+    zero_sort(seconds, time->n, compare);
     time->lower = quantile(seconds, time->n, 0.25);
     time->median = quantile(seconds, time->n, 0.5);
     time->upper = quantile(seconds, time->n, 0.75);

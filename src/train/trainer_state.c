@@ -44,9 +44,8 @@ zero_status zero_trainer_save(zero_trainer *trainer, const char *path, int64_t s
     return st == ZERO_OK ? zero_comm_barrier_after_files(trainer->comm) : st;
 }
 
-static zero_status load(void *engine, zero_checkpoint *c, const char *found)
+static zero_status load(void *engine, zero_checkpoint *c, ZERO_UNUSED const char *found)
 {
-    (void)found;
     return zero_checkpoint_load(engine, c);
 }
 

@@ -237,7 +237,7 @@ static zero_status check_operand(zero_probe *p, const operand *o,
     double most = largest(o->n, o->g), size = sqrt(squares / (double)o->n);
     float *from = p->kept.at;
     if (size < 0.1) size = 0.1;
-    memcpy(from, o->x, (size_t)o->n * sizeof *from);
+    zero_copy(from, o->x, o->n);
     for (int64_t i = -1; i < zero_min(o->n, spec->elements); i++) {
         direction d = {.o = o, .element = -1, .signs = rng};
         zero_unit_check_result found;

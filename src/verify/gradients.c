@@ -12,7 +12,7 @@ static zero_status add_up(zero_judge *j, int n, double *numbers)
     ZERO_FREED double *all = NULL;
     ZERO_TRY(zero_agree(comm, zero_new(&all, n * comm->size, "numbers of ranks")));
     ZERO_TRY(zero_comm_all_gather_doubles(comm, n, numbers, all));
-    memset(numbers, 0, (size_t)n * sizeof *numbers);
+    zero_clear(numbers, n);
     for (int i = 0; i < n * comm->size; i++) numbers[i % n] += all[i];
     return ZERO_OK;
 }
@@ -78,10 +78,9 @@ bool zero_judge_counts(const zero_judge *j, const zero_tensor *t)
     return !zero_tensor_is_replicated(t) || j->model->share.rank == 0;
 }
 
-static zero_status multiply(zero_judge *j, const zero_judge_piece *p, void *arg)
+static zero_status multiply(zero_judge *j, const zero_judge_piece *p, ZERO_UNUSED void *arg)
 {
     zero_range part;
-    (void)arg;
     for (int t = -1; zero_next_part(j->model, p->group, p->range, &t, &part);) {
         const zero_tensor *of = &j->model->tensors[t];
         const int64_t share = zero_judge_share(j, of);
@@ -109,7 +108,7 @@ zero_status zero_judge_multiply(zero_judge *j)
 {
     const int N = (int)j->file->ranks;
     memset(j->products, 0, sizeof j->products);
-    memset(j->shares, 0, (size_t)N * sizeof *j->shares);
+    zero_clear(j->shares, N);
     ZERO_TRY(zero_judge_own(j, multiply, NULL));
     ZERO_TRY(add_up(j, 3, j->products));
     return add_up(j, N, j->shares);
@@ -130,31 +129,6 @@ struct moving {
     bool stale;
 };
 
-/* Adam, backwards: w = (1 - lr decay) w' - lr u, with the moments of that update. */
-static zero_status step_back(const struct moving *m, int tensor, int64_t begin, int64_t n,
-                             float *out)
-{
-    enum { SOME = 4096 };
-    const zero_step_facts *f = &m->file->facts;
-    const zero_weights first = zero_step_weights(m->file, ZERO_STEP_MOMENTUM_BEFORE),
-                       second = zero_step_weights(m->file, ZERO_STEP_VARIANCE_BEFORE);
-    const double bias1 = 1.0 - pow(f->beta1, (double)f->updates);
-    const double bias2 = 1.0 - pow(f->beta2, (double)f->updates);
-    const double decay = m->file->decays[tensor] ? f->weight_decay : 0.0;
-    float m1[SOME], v1[SOME];
-    for (int64_t at = 0, k; at < n; at += k) {
-        k = zero_min(SOME, n - at);
-        ZERO_TRY(first.fill(first.arg, tensor, begin + at, begin + at + k, m1));
-        ZERO_TRY(second.fill(second.arg, tensor, begin + at, begin + at + k, v1));
-        for (int64_t i = 0; f->updates > 0 && i < k; i++) {
-            const double u = (double)m1[i] / bias1 / (sqrt((double)v1[i] / bias2) + f->eps);
-            out[at + i] =
-                (float)(((double)out[at + i] + f->lr * u) / (1.0 - f->lr * decay));
-        }
-    }
-    return ZERO_OK;
-}
-
 static zero_status fill_moved(void *arg, int tensor, int64_t begin, int64_t end, float *out)
 {
     const struct moving *m = arg;
@@ -162,7 +136,30 @@ static zero_status fill_moved(void *arg, int tensor, int64_t begin, int64_t end,
     const zero_rng signs = {.purpose = ZERO_RNG_TEST, .tensor = (uint64_t)tensor};
     uint64_t bits = 0;
     ZERO_TRY(from.fill(from.arg, tensor, begin, end, out));
-    if (m->stale) ZERO_TRY(step_back(m, tensor, begin, end - begin, out));
+    if (m->stale) {
+        /* Adam, backwards: w = (1 - lr decay) w' - lr u, with the moments of that update.
+         * */
+        int64_t n = end - begin;
+        enum { SOME = 4096 };
+        const zero_step_facts *f = &m->file->facts;
+        const zero_weights first = zero_step_weights(m->file, ZERO_STEP_MOMENTUM_BEFORE),
+                           second = zero_step_weights(m->file, ZERO_STEP_VARIANCE_BEFORE);
+        const double bias1 = 1.0 - pow(f->beta1, (double)f->updates);
+        const double bias2 = 1.0 - pow(f->beta2, (double)f->updates);
+        const double decay = m->file->decays[tensor] ? f->weight_decay : 0.0;
+        float m1[SOME], v1[SOME];
+        for (int64_t at = 0, k; at < n; at += k) {
+            k = zero_min(SOME, n - at);
+            ZERO_TRY(first.fill(first.arg, tensor, begin + at, begin + at + k, m1));
+            ZERO_TRY(second.fill(second.arg, tensor, begin + at, begin + at + k, v1));
+            for (int64_t i = 0; f->updates > 0 && i < k; i++) {
+                const double u =
+                    (double)m1[i] / bias1 / (sqrt((double)v1[i] / bias2) + f->eps);
+                out[at + i] =
+                    (float)(((double)out[at + i] + f->lr * u) / (1.0 - f->lr * decay));
+            }
+        }
+    }
     for (int64_t i = begin; m->ulps != 0.0 && i < end; i++) {
         float *x = &out[i - begin];
         if (i == begin || i % 64 == 0) bits = zero_rng_bits(&signs, (uint64_t)i / 64);
@@ -183,10 +180,9 @@ zero_status zero_judge_set_weights(zero_judge *j, int moved, bool stale)
     return zero_engine_set_weights(j->e, &(zero_weights){fill_moved, &m});
 }
 
-static zero_status deviate(zero_judge *j, const zero_judge_piece *p, void *arg)
+static zero_status deviate(zero_judge *j, const zero_judge_piece *p, ZERO_UNUSED void *arg)
 {
     zero_range part;
-    (void)arg;
     ZERO_TRY(zero_engine_gradient(j->e, p->group, p->range, j->room));
     for (int t = -1; zero_next_part(j->model, p->group, p->range, &t, &part);)
         for (int64_t i = part.begin; i < part.end; i++) {

@@ -74,9 +74,9 @@ static zero_status compare_block(void *arg, const zero_state_block *block)
     return ZERO_OK;
 }
 
-static zero_status compare_piece(zero_judge *j, const zero_judge_piece *p, void *arg)
+static zero_status compare_piece(zero_judge *j, const zero_judge_piece *p,
+                                 ZERO_UNUSED void *arg)
 {
-    (void)arg;
     j->group = p->group;
     return zero_states_visit(&j->e->runner, p->group, p->range, ZERO_VISIT_READ,
                              compare_block, j);
@@ -251,15 +251,15 @@ static number number_at(const zero_judge *j, const zero_judge_piece *p, int t, i
 {
     const int64_t k = i - p->range.begin;
     const float *room = j->room + k;
-    return (number){.before = (double)room[ZERO_STEP_BEFORE * AT_ONCE],
-                    .m = (double)room[ZERO_STEP_MOMENTUM_BEFORE * AT_ONCE],
-                    .v = (double)room[ZERO_STEP_VARIANCE_BEFORE * AT_ONCE],
-                    .after = (double)room[ZERO_STEP_AFTER * AT_ONCE],
-                    .m1 = (double)room[ZERO_STEP_MOMENTUM_AFTER * AT_ONCE],
-                    .v1 = (double)room[ZERO_STEP_VARIANCE_AFTER * AT_ONCE],
-                    .gradient = (double)room[ZERO_STEP_GRADIENT * AT_ONCE],
-                    .x = (double)j->gradient[p->at + k],
-                    .part = (double)j->part[p->at + k],
+    return (number){.before = room[ZERO_STEP_BEFORE * AT_ONCE],
+                    .m = room[ZERO_STEP_MOMENTUM_BEFORE * AT_ONCE],
+                    .v = room[ZERO_STEP_VARIANCE_BEFORE * AT_ONCE],
+                    .after = room[ZERO_STEP_AFTER * AT_ONCE],
+                    .m1 = room[ZERO_STEP_MOMENTUM_AFTER * AT_ONCE],
+                    .v1 = room[ZERO_STEP_VARIANCE_AFTER * AT_ONCE],
+                    .gradient = room[ZERO_STEP_GRADIENT * AT_ONCE],
+                    .x = j->gradient[p->at + k],
+                    .part = j->part[p->at + k],
                     .deviation = j->deviation[t],
                     .decays = j->file->decays[t]};
 }
@@ -393,7 +393,7 @@ static zero_status judge_piece(zero_judge *j, const zero_judge_piece *p, void *a
     ZERO_TRY(read_piece(j, p, trial->found ? NULL : trial->other.theory));
     if (trial->beside) ZERO_TRY(read_piece(trial->beside, p, NULL));
     const int n_noted = j->threads * trial->n_found;
-    memset(j->noted, 0, (size_t)n_noted * sizeof *j->noted);
+    zero_clear(j->noted, n_noted);
     zero_team_run(&j->e->runner.math, judge_rows, &(struct rows){j, p, trial});
     for (int i = 0; i < n_noted; i++)
         combine(&trial->found[i % trial->n_found], &j->noted[i]);
@@ -430,7 +430,7 @@ zero_status zero_judge_pair(zero_judge *j, zero_judge *beside, bool judges,
                           .found = pairs,
                           .n_found = n};
     j->misfits = false;
-    memset(pairs, 0, (size_t)n * sizeof *pairs);
+    zero_clear(pairs, n);
     ZERO_TRY(zero_judge_own(j, judge_piece, &trial));
     return zero_judge_merge(j, n, pairs);
 }

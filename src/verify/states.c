@@ -101,7 +101,7 @@ static zero_status write_states(zero_step_record *r)
                 const int64_t n = zero_min(AT_ONCE, all - at);
                 const size_t bytes = (size_t)n * sizeof *values;
                 struct piece p = {.part = part, .begin = at, .out = values};
-                memset(values, 0, (size_t)zero_round_up(n, 2) * sizeof *values);
+                zero_clear(values, zero_round_up(n, 2));
                 ZERO_TRY(zero_agree(comm, read_held(r->e, t, &p, at + n)));
                 ZERO_TRY(
                     zero_comm_or(comm, zero_divide_up(n, 2), (uint64_t *)(void *)values));
@@ -111,9 +111,12 @@ static zero_status write_states(zero_step_record *r)
     return ZERO_OK;
 }
 
-static zero_status write_samples(zero_step_record *r, const zero_step_outline *o,
-                                 const zero_source *source)
+static zero_status begin(zero_step_record *r, const zero_step_outline *o,
+                         const zero_source *source)
 {
+    ZERO_AT_END(zero_bytes_destroy) zero_bytes header = {0};
+    ZERO_TRY(zero_step_write_header(o, &header));
+    ZERO_TRY(zero_whole_file_write(&r->file, header.bytes, header.len));
     const int64_t T = ((const zero_shape *)o->model->shape)->seq;
     const int64_t n = o->ranks * o->microbatches * o->batch;
     ZERO_FREED int32_t *inputs = NULL, *targets = NULL;
@@ -124,15 +127,6 @@ static zero_status write_samples(zero_step_record *r, const zero_step_outline *o
     const size_t bytes = (size_t)(n * T) * sizeof *inputs;
     ZERO_TRY(zero_whole_file_write(&r->file, inputs, bytes));
     return zero_whole_file_write(&r->file, targets, bytes);
-}
-
-static zero_status begin(zero_step_record *r, const zero_step_outline *o,
-                         const zero_source *source)
-{
-    ZERO_AT_END(zero_bytes_destroy) zero_bytes header = {0};
-    ZERO_TRY(zero_step_write_header(o, &header));
-    ZERO_TRY(zero_whole_file_write(&r->file, header.bytes, header.len));
-    return write_samples(r, o, source);
 }
 
 zero_status zero_step_record_open(zero_step_record *r, const char *path, zero_engine *e)

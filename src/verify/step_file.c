@@ -135,25 +135,6 @@ static zero_status read_number(const zero_step_file *f, const char *name, double
     return ZERO_OK;
 }
 
-/* Each tensor is one of those that are read, or of a part. */
-static zero_status check_names(const zero_step_file *f)
-{
-    static const char *const own[] = {"tokens", "targets", "loss", "norm"};
-    for (int i = 0; i < f->table.n; i++) {
-        const char *name = f->table.entries[i].name;
-        bool is_known = false;
-        for (int k = 0; k < ZERO_COUNT(own); k++) is_known |= strcmp(name, own[k]) == 0;
-        for (int k = 0; k < ZERO_STEP_PARTS; k++)
-            is_known |=
-                strncmp(name, zero_step_prefixes[k], strlen(zero_step_prefixes[k])) == 0;
-        ZERO_FAIL_IF(!is_known, ZERO_ERR_FORMAT,
-                     "%s: tensor \"%s\": expected tokens, targets, loss, norm, and names "
-                     "that begin with before/, after/, momentum_before/ and the like",
-                     f->file.path, ZERO_SHOWN_SHORT(name));
-    }
-    return ZERO_OK;
-}
-
 static zero_status read_all(zero_step_file *f)
 {
     const char *path = f->file.path;
@@ -173,7 +154,20 @@ static zero_status read_all(zero_step_file *f)
     text.len = 0;
     ZERO_TRY(zero_bytes_append(&text, config, strlen(config)));
     ZERO_TRY(zero_hugging_face_read_config(path, &text, &f->shape));
-    ZERO_TRY(check_names(f));
+    /* Each tensor is one of those that are read, or of a part. */
+    static const char *const own[] = {"tokens", "targets", "loss", "norm"};
+    for (int i = 0; i < f->table.n; i++) {
+        const char *name = f->table.entries[i].name;
+        bool is_known = false;
+        for (int k = 0; k < ZERO_COUNT(own); k++) is_known |= strcmp(name, own[k]) == 0;
+        for (int k = 0; k < ZERO_STEP_PARTS; k++)
+            is_known |=
+                strncmp(name, zero_step_prefixes[k], strlen(zero_step_prefixes[k])) == 0;
+        ZERO_FAIL_IF(!is_known, ZERO_ERR_FORMAT,
+                     "%s: tensor \"%s\": expected tokens, targets, loss, norm, and names "
+                     "that begin with before/, after/, momentum_before/ and the like",
+                     f->file.path, ZERO_SHOWN_SHORT(name));
+    }
     ZERO_TRY(read_tokens(f, "tokens", 0, &f->tokens));
     ZERO_TRY(read_tokens(f, "targets", -1, &f->targets));
     ZERO_TRY(read_number(f, "loss", &f->loss));
@@ -200,9 +194,25 @@ zero_status zero_step_open(const char *path, zero_step_file *file)
     return ZERO_OK;
 }
 
-/* Names may have one prefix more than the model's. */
-static zero_status find_decays(zero_step_file *f, zero_model *model)
+zero_status zero_step_match(zero_step_file *f, zero_model *model)
 {
+    for (int p = 0; p < ZERO_STEP_PARTS; p++) {
+        ZERO_AT_END(zero_safetensors_destroy) zero_safetensors table = {0};
+        const bool is_moment =
+            p == ZERO_STEP_MOMENTUM_BEFORE || p == ZERO_STEP_VARIANCE_BEFORE;
+        ZERO_TRY(zero_safetensors_under(&f->table, zero_step_prefixes[p], &table));
+        f->has[p] = table.n > 0;
+        if (table.n == 0 &&
+            (p == ZERO_STEP_GRADIENT || (is_moment && f->facts.updates == 0)))
+            continue;
+        zero_status st =
+            zero_hugging_face_open_table(f->file.path, &table, model, &f->parts[p]);
+        if (st == ZERO_ERR_FORMAT)
+            st = zero_fail(st, "%s; in the tensors %s...", zero_last_error(),
+                           zero_step_prefixes[p]);
+        ZERO_TRY(st);
+    }
+    /* Names may have one prefix more than the model's. */
     size_t i;
     const json_t *name;
     f->n_tensors = model->n_tensors;
@@ -228,27 +238,6 @@ static zero_status find_decays(zero_step_file *f, zero_model *model)
     return ZERO_OK;
 }
 
-zero_status zero_step_match(zero_step_file *f, zero_model *model)
-{
-    for (int p = 0; p < ZERO_STEP_PARTS; p++) {
-        ZERO_AT_END(zero_safetensors_destroy) zero_safetensors table = {0};
-        const bool is_moment =
-            p == ZERO_STEP_MOMENTUM_BEFORE || p == ZERO_STEP_VARIANCE_BEFORE;
-        ZERO_TRY(zero_safetensors_under(&f->table, zero_step_prefixes[p], &table));
-        f->has[p] = table.n > 0;
-        if (table.n == 0 &&
-            (p == ZERO_STEP_GRADIENT || (is_moment && f->facts.updates == 0)))
-            continue;
-        zero_status st =
-            zero_hugging_face_open_table(f->file.path, &table, model, &f->parts[p]);
-        if (st == ZERO_ERR_FORMAT)
-            st = zero_fail(st, "%s; in the tensors %s...", zero_last_error(),
-                           zero_step_prefixes[p]);
-        ZERO_TRY(st);
-    }
-    return find_decays(f, model);
-}
-
 void zero_step_close(zero_step_file *f)
 {
     for (int p = 0; p < ZERO_STEP_PARTS; p++) zero_hugging_face_close(&f->parts[p]);
@@ -270,8 +259,7 @@ static bool compare_fact(json_t *all, const char *name, json_t *x, json_t *y)
     const bool is_equal = json_equal(x, y);
     if (!is_equal) {
         ZERO_FREED char *own = json_dumps(x, flags), *other = json_dumps(y, flags);
-        json_array_append_new(
-            all, json_pack("{s:s, s:s, s:s}", "name", name, "x", own, "y", other));
+        zero_put_item(all, "{s:s, s:s, s:s}", "name", name, "x", own, "y", other);
     }
     json_decref(x);
     json_decref(y);
@@ -314,10 +302,10 @@ int64_t zero_step_samples(const zero_step_file *f)
     return f->ranks * f->microbatches * f->batch;
 }
 
-static zero_status fill_zeros(void *arg, int tensor, int64_t begin, int64_t end, float *out)
+static zero_status fill_zeros(ZERO_UNUSED void *arg, ZERO_UNUSED int tensor, int64_t begin,
+                              int64_t end, float *out)
 {
-    (void)arg, (void)tensor;
-    memset(out, 0, (size_t)(end - begin) * sizeof *out);
+    zero_clear(out, end - begin);
     return ZERO_OK;
 }
 
@@ -327,13 +315,12 @@ zero_weights zero_step_weights(zero_step_file *f, zero_step_part part)
     return zero_hugging_face_weights(&f->parts[part]);
 }
 
-void zero_step_sample(const void *arg, int64_t step, int64_t i, int64_t T, void *inputs,
-                      void *targets)
+void zero_step_sample(const void *arg, ZERO_UNUSED int64_t step, int64_t i, int64_t T,
+                      void *inputs, void *targets)
 {
     const zero_step_file *f = arg;
     const size_t bytes = (size_t)T * sizeof(int32_t);
     const bool is_there = i < zero_step_samples(f);
-    (void)step;
     memcpy(inputs, f->tokens + (is_there ? i : 0) * T, bytes);
     if (is_there)
         memcpy(targets, f->targets + i * T, bytes);
@@ -361,9 +348,9 @@ static zero_status describe(const zero_step_outline *o, json_t *texts)
     ZERO_FREED char *config_text = json_dumps(config, flags),
                     *step_text = json_dumps(step, flags);
     ZERO_TRY(zero_allocated(config_text && step_text, "no memory for a step file"));
-    json_object_set_new(texts, "format", json_string(FORMAT));
-    json_object_set_new(texts, "config", json_string(config_text));
-    json_object_set_new(texts, "step", json_string(step_text));
+    zero_put_string(texts, "format", FORMAT);
+    zero_put_string(texts, "config", config_text);
+    zero_put_string(texts, "step", step_text);
     return ZERO_OK;
 }
 

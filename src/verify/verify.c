@@ -101,16 +101,6 @@ static bool is_equal(const zero_judge *j)
     return equal;
 }
 
-static zero_status judge(zero_judge *j, json_t **cause)
-{
-    ZERO_TRY(zero_judge_measure(j));
-    ZERO_TRY(zero_judge_all(j));
-    bool is_wrong = grade_number(j->file->norm, j->out.grad_norm, j->norm_deviation,
-                                 zero_judge_roughness(j->file)) == WRONG;
-    for (int t = 0; t < j->model->n_tensors; t++) is_wrong |= j->found[t].wrong > 0.0;
-    return is_wrong ? zero_judge_explain(j, cause) : ZERO_OK;
-}
-
 /* Elements of what this rank owns. */
 static int64_t count_own(const zero_engine *e)
 {
@@ -165,7 +155,14 @@ zero_status zero_step_verify(zero_step_file *file, zero_engine *e, json_t **foun
     ZERO_TRY(zero_agree(e->runner.comm, allocate(&j)));
     ZERO_TRY(compute(&j));
     ZERO_TRY(zero_judge_bits(&j));
-    if (!is_equal(&j)) ZERO_TRY(judge(&j, &cause));
+    if (!is_equal(&j)) {
+        ZERO_TRY(zero_judge_measure(&j));
+        ZERO_TRY(zero_judge_all(&j));
+        bool is_wrong = grade_number(j.file->norm, j.out.grad_norm, j.norm_deviation,
+                                     zero_judge_roughness(j.file)) == WRONG;
+        for (int t = 0; t < j.model->n_tensors; t++) is_wrong |= j.found[t].wrong > 0.0;
+        ZERO_TRY(is_wrong ? zero_judge_explain(&j, &cause) : ZERO_OK);
+    }
     return zero_agree(e->runner.comm, tell(&j, cause, found, is_right));
 }
 
@@ -207,7 +204,7 @@ static zero_status sort(const zero_step_file *f, struct sample **samples)
     for (int64_t i = 0; i < n; i++)
         (*samples)[i] = (struct sample){f->tokens + i * f->seq, f->targets + i * f->seq,
                                         (size_t)f->seq * sizeof(int32_t)};
-    qsort(*samples, (size_t)n, sizeof **samples, order);
+    zero_sort(*samples, n, order);
     return ZERO_OK;
 }
 
@@ -276,7 +273,7 @@ static json_t *tell_both(const struct pair *p, const char *what, const double th
     if (is_said && theirs[0] != theirs[1])
         g = zero_max(WITHIN, grade_number(theirs[1], expected, deviation[0] + deviation[1],
                                           2.0 * zero_judge_roughness(p->of[1].file)));
-    if (g == WRONG) json_array_append_new(all, json_pack("{s:s}", "what", what));
+    if (g == WRONG) zero_put_item(all, "{s:s}", "what", what);
     json_t *told = json_pack("{s:s}", "verdict", g == WRONG ? "different" : grades[g]);
     for (int i = 0; i < 2; i++)
         json_object_set_new(told, i ? "y" : "x",
@@ -318,10 +315,9 @@ static zero_status tell_pair(const struct pair *p, json_t **found, bool *is_same
     *is_same = worst != WRONG && are_alike;
     for (int i = 0; i < 2; i++) {
         const zero_step_file *f = p->of[i].file;
-        json_array_append_new(files,
-                              json_pack("{s:s, s:s, s:s, s:i}", "file", f->file.path,
-                                        "framework", f->facts.framework, "sharding",
-                                        f->facts.sharding, "n_wrong", p->n_wrong[i]));
+        zero_put_item(files, "{s:s, s:s, s:s, s:i}", "file", f->file.path, "framework",
+                      f->facts.framework, "sharding", f->facts.sharding, "n_wrong",
+                      p->n_wrong[i]);
     }
     *found = json_pack("{s:o, s:o, s:b, s:o, s:b, s:o, s:o, s:i, s:i, s:i, s:o, s:b, s:s}",
                        "files", files, "facts", facts, "same_samples", p->same_samples,
