@@ -173,6 +173,10 @@ struct zero_backend {
                        const float *leaf, float *out);
 };
 
+/* Declares zero_BACKEND_OP, the function of a backend for that member of its table. */
+#define ZERO_OPERATION(backend, op) \
+    __typeof__(*((zero_backend *)NULL)->op) zero_##backend##_##op
+
 #define ZERO_LAYERNORM_EPS 1e-5f
 
 extern const zero_backend zero_backend_naive; /* plain loops: the oracle of every test */

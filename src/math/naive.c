@@ -5,15 +5,13 @@
 #include "math/cpu_exponential.h"
 #include "math/slices.h"
 
-static zero_status naive_open(zero_math *math)
+static zero_status naive_open(ZERO_UNUSED zero_math *math)
 {
-    (void)math;
     return ZERO_OK;
 }
 
-static zero_status naive_sync(const zero_math *math)
+static zero_status naive_sync(ZERO_UNUSED const zero_math *math)
 {
-    (void)math;
     return ZERO_OK;
 }
 
@@ -22,11 +20,11 @@ static double sum_k(const zero_gemm *g, int64_t i, int64_t j, int64_t first, int
                     double start)
 {
     for (int64_t p = first; p < first + k; p++) {
-        float a = zero_naive_get(g->a_type, g->a,
-                                 g->transpose_a ? p * g->lda + i : i * g->lda + p);
-        float b = zero_naive_get(g->b_type, g->b,
-                                 g->transpose_b ? j * g->ldb + p : p * g->ldb + j);
-        start += (double)a * (double)b;
+        double a = zero_naive_get(g->a_type, g->a,
+                                  g->transpose_a ? p * g->lda + i : i * g->lda + p);
+        double b = zero_naive_get(g->b_type, g->b,
+                                  g->transpose_b ? j * g->ldb + p : p * g->ldb + j);
+        start += a * b;
     }
     return start;
 }
@@ -58,11 +56,10 @@ static void gemm(const zero_math *math, const zero_gemm *g)
     for (int64_t i = 0; i < g->m; i++)
         for (int64_t j = 0; j < g->n; j++) {
             const int64_t at = i * x.ldc + j;
-            const double start =
-                g->accumulate ? (double)zero_naive_get(g->c_type, g->c, at) : 0.0;
+            const double start = g->accumulate ? zero_naive_get(g->c_type, g->c, at) : 0.0;
             zero_naive_set(g->c_type, g->c, at,
                            g->slices > 1 ? sum_slices(&x, i, j, 0, g->slices)
-                                         : (float)sum_k(&x, i, j, 0, g->k, start));
+                                         : sum_k(&x, i, j, 0, g->k, start));
         }
     zero_math_poll(math);
 }
@@ -80,9 +77,9 @@ static void add_bias(const zero_math *math, const zero_bias *b)
 static void sum_rows(const zero_bias_grad *b, const void *x)
 {
     for (int64_t c = 0; c < b->cols; c++) {
-        double sum = b->accumulate ? (double)b->dbias[c] : 0.0;
+        double sum = b->accumulate ? b->dbias[c] : 0.0;
         for (int64_t r = 0; r < b->rows; r++)
-            sum += (double)zero_naive_get(b->rows_type, x, r * b->cols + c);
+            sum += zero_naive_get(b->rows_type, x, r * b->cols + c);
         b->dbias[c] = (float)sum;
     }
 }
@@ -117,8 +114,8 @@ static void add_branch(const zero_math *math, const zero_branch *b)
     for (int64_t i = 0; i < b->B * n; i++) {
         zero_rng stream = b->dropout.stream;
         stream.sample += (uint64_t)(i / n);
-        float mask = 1.0f, in = zero_naive_get(b->rows_type, b->in, i);
-        if (b->bias) in += zero_naive_get(b->type, b->bias, i % b->cols);
+        float mask = 1.0f, in = (float)zero_naive_get(b->rows_type, b->in, i);
+        if (b->bias) in += (float)zero_naive_get(b->type, b->bias, i % b->cols);
         if (b->dropout.p > 0.0f)
             zero_rng_dropout_plain(&stream, b->dropout.p, (uint64_t)(i % n), 1, &mask);
         zero_naive_set(b->rows_type, b->out, i,
@@ -131,11 +128,10 @@ static void bias_gelu(const zero_math *math, const zero_bias *b)
 {
     add_bias(math, b);
     for (int64_t i = 0; i < b->rows * b->cols; i++) {
-        double v = (double)zero_naive_get(b->rows_type, b->x, i);
+        double v = zero_naive_get(b->rows_type, b->x, i);
         double u = sqrt_2_over_pi * (v + 0.044715 * v * v * v);
         zero_naive_set(b->rows_type, b->y, i,
-                       b->is_exact ? exact_gelu((float)v)
-                                   : (float)(0.5 * v * (1.0 + tanh(u))));
+                       b->is_exact ? exact_gelu((float)v) : 0.5 * v * (1.0 + tanh(u)));
     }
     zero_math_poll(math);
 }
@@ -143,13 +139,13 @@ static void bias_gelu(const zero_math *math, const zero_bias *b)
 static void bias_gelu_backward(const zero_math *math, const zero_bias_grad *b)
 {
     for (int64_t i = 0; i < b->rows * b->cols; i++) {
-        double v = (double)zero_naive_get(b->rows_type, b->x, i);
+        double v = zero_naive_get(b->rows_type, b->x, i);
         double u = sqrt_2_over_pi * (v + 0.044715 * v * v * v);
         double t = tanh(u), du = sqrt_2_over_pi * (1.0 + 3.0 * 0.044715 * v * v);
         double slope = 0.5 * (1.0 + t) + 0.5 * v * (1.0 - t * t) * du;
-        if (b->is_exact) slope = (double)exact_gelu_slope((float)v);
-        double dy = (double)zero_naive_get(b->rows_type, b->dy, i);
-        zero_naive_set(b->rows_type, b->dx, i, (float)(dy * slope));
+        if (b->is_exact) slope = exact_gelu_slope((float)v);
+        double dy = zero_naive_get(b->rows_type, b->dy, i);
+        zero_naive_set(b->rows_type, b->dx, i, dy * slope);
     }
     sum_rows(b, b->dx);
     zero_math_poll(math);
@@ -164,9 +160,9 @@ static void swiglu(const zero_math *math, const zero_swiglu *s)
 {
     for (int64_t r = 0; r < s->rows; r++)
         for (int64_t i = 0; i < s->F; i++) {
-            double z = (double)zero_naive_get(s->rows_type, s->x, 2 * r * s->F + i);
-            double u = (double)zero_naive_get(s->rows_type, s->x, (2 * r + 1) * s->F + i);
-            zero_naive_set(s->rows_type, s->y, r * s->F + i, (float)(z * sigmoid(z) * u));
+            double z = zero_naive_get(s->rows_type, s->x, 2 * r * s->F + i);
+            double u = zero_naive_get(s->rows_type, s->x, (2 * r + 1) * s->F + i);
+            zero_naive_set(s->rows_type, s->y, r * s->F + i, z * sigmoid(z) * u);
         }
     zero_math_poll(math);
 }
@@ -176,19 +172,13 @@ static void swiglu_backward(const zero_math *math, const zero_swiglu *s)
     for (int64_t r = 0; r < s->rows; r++)
         for (int64_t i = 0; i < s->F; i++) {
             const int64_t left = 2 * r * s->F + i, right = left + s->F;
-            double z = (double)zero_naive_get(s->rows_type, s->x, left);
-            double u = (double)zero_naive_get(s->rows_type, s->x, right);
-            double dy = (double)zero_naive_get(s->rows_type, s->d, left), p = sigmoid(z);
-            zero_naive_set(s->rows_type, s->d, left,
-                           (float)(dy * u * p * (1.0 + z * (1.0 - p))));
-            zero_naive_set(s->rows_type, s->d, right, (float)(dy * z * p));
+            double z = zero_naive_get(s->rows_type, s->x, left);
+            double u = zero_naive_get(s->rows_type, s->x, right);
+            double dy = zero_naive_get(s->rows_type, s->d, left), p = sigmoid(z);
+            zero_naive_set(s->rows_type, s->d, left, dy * u * p * (1.0 + z * (1.0 - p)));
+            zero_naive_set(s->rows_type, s->d, right, dy * z * p);
         }
     zero_math_poll(math);
-}
-
-static double row_get(zero_type type, const void *x, int64_t i)
-{
-    return (double)zero_naive_get(type, x, i);
 }
 
 static void layernorm(const zero_math *math, const zero_layernorm_args *n)
@@ -197,18 +187,18 @@ static void layernorm(const zero_math *math, const zero_layernorm_args *n)
     for (int64_t r = 0; r < n->rows; r++) {
         double mu = 0.0, variance = 0.0;
         for (int64_t c = 0; n->mean && c < n->C; c++)
-            mu += row_get(n->rows_type, n->x, r * n->C + c) / C;
+            mu += zero_naive_get(n->rows_type, n->x, r * n->C + c) / C;
         for (int64_t c = 0; c < n->C; c++) {
-            double from_mu = row_get(n->rows_type, n->x, r * n->C + c) - mu;
+            double from_mu = zero_naive_get(n->rows_type, n->x, r * n->C + c) - mu;
             variance += from_mu * from_mu / C;
         }
-        double scale = 1.0 / sqrt(variance + (double)n->eps);
+        double scale = 1.0 / sqrt(variance + n->eps);
         for (int64_t c = 0; c < n->C; c++) {
-            double gain = (double)zero_naive_get(n->type, n->gain, c);
-            double bias = n->bias ? (double)zero_naive_get(n->type, n->bias, c) : 0.0;
-            double x = row_get(n->rows_type, n->x, r * n->C + c);
+            double gain = zero_naive_get(n->type, n->gain, c);
+            double bias = n->bias ? zero_naive_get(n->type, n->bias, c) : 0.0;
+            double x = zero_naive_get(n->rows_type, n->x, r * n->C + c);
             zero_naive_set(n->rows_type, n->y, r * n->C + c,
-                           (float)((x - mu) * scale * gain + bias));
+                           (x - mu) * scale * gain + bias);
         }
         if (n->mean) n->mean[r] = (float)mu;
         n->rstd[r] = (float)scale;
@@ -218,28 +208,30 @@ static void layernorm(const zero_math *math, const zero_layernorm_args *n)
 
 static double mean_of(const zero_layernorm_grad_args *n, int64_t r)
 {
-    return n->mean ? (double)n->mean[r] : 0.0;
+    return n->mean ? n->mean[r] : 0.0;
 }
 
 /* With g = dy gain:  dx += rstd (g - mean(g) - xhat mean(g xhat)), for row r; nothing
  * depends on the mean of g where none is subtracted. */
 static void layernorm_dx(const zero_layernorm_grad_args *n, int64_t r)
 {
-    const double mean = mean_of(n, r), rstd = (double)n->rstd[r], C = (double)n->C;
+    const double mean = mean_of(n, r), rstd = n->rstd[r], C = (double)n->C;
     double along_one = 0.0, along_x = 0.0;
     for (int64_t c = 0; c < n->C; c++) {
         const int64_t at = r * n->C + c;
-        double g = row_get(n->rows_type, n->dy, at) * row_get(n->type, n->gain, c);
+        double g =
+            zero_naive_get(n->rows_type, n->dy, at) * zero_naive_get(n->type, n->gain, c);
         along_one += n->mean ? g / C : 0.0;
-        along_x += g * (row_get(n->rows_type, n->x, at) - mean) * rstd / C;
+        along_x += g * (zero_naive_get(n->rows_type, n->x, at) - mean) * rstd / C;
     }
     for (int64_t c = 0; c < n->C; c++) {
         const int64_t at = r * n->C + c;
-        double g = row_get(n->rows_type, n->dy, at) * row_get(n->type, n->gain, c);
-        double xhat = (row_get(n->rows_type, n->x, at) - mean) * rstd;
-        double dx =
-            row_get(n->rows_type, n->dx, at) + rstd * (g - along_one - xhat * along_x);
-        zero_naive_set(n->rows_type, n->dx, at, (float)dx);
+        double g =
+            zero_naive_get(n->rows_type, n->dy, at) * zero_naive_get(n->type, n->gain, c);
+        double xhat = (zero_naive_get(n->rows_type, n->x, at) - mean) * rstd;
+        double dx = zero_naive_get(n->rows_type, n->dx, at) +
+                    rstd * (g - along_one - xhat * along_x);
+        zero_naive_set(n->rows_type, n->dx, at, dx);
     }
 }
 
@@ -247,12 +239,12 @@ static void layernorm_backward(const zero_math *math, const zero_layernorm_grad_
 {
     for (int64_t r = 0; r < n->rows; r++) layernorm_dx(n, r);
     for (int64_t c = 0; c < n->C; c++) {
-        double gain_sum = n->accumulate ? (double)n->dgain[c] : 0.0;
-        double bias_sum = n->accumulate && n->dbias ? (double)n->dbias[c] : 0.0;
+        double gain_sum = n->accumulate ? n->dgain[c] : 0.0;
+        double bias_sum = n->accumulate && n->dbias ? n->dbias[c] : 0.0;
         for (int64_t r = 0; r < n->rows; r++) {
-            double x = row_get(n->rows_type, n->x, r * n->C + c);
-            double dy = row_get(n->rows_type, n->dy, r * n->C + c);
-            gain_sum += dy * ((x - mean_of(n, r)) * (double)n->rstd[r]);
+            double x = zero_naive_get(n->rows_type, n->x, r * n->C + c);
+            double dy = zero_naive_get(n->rows_type, n->dy, r * n->C + c);
+            gain_sum += dy * ((x - mean_of(n, r)) * n->rstd[r]);
             bias_sum += dy;
         }
         n->dgain[c] = (float)gain_sum;
@@ -276,11 +268,10 @@ static void embedding(const zero_math *math, const zero_embedding *e)
         const int64_t row = row_of(e->tokens[i], e->first, e->words);
         const int64_t t = zero_embedding_position(e, i);
         for (int64_t c = 0; c < C; c++) {
-            float sum = 0.0f;
+            double sum = 0.0;
             if (row >= 0) sum = zero_naive_get(e->type, e->wte, row * C + c);
             if (row >= 0 && e->wpe) sum += zero_naive_get(e->type, e->wpe, t * C + c);
-            zero_naive_set(e->rows_type, e->out, i * C + c,
-                           e->words > 0 ? sum + 0.0f : sum);
+            zero_naive_set(e->rows_type, e->out, i * C + c, e->words > 0 ? sum + 0.0 : sum);
         }
     }
     zero_math_poll(math);
@@ -292,7 +283,7 @@ static void embedding_backward(const zero_math *math, const zero_embedding_grad 
     for (int64_t i = 0; i < e->B * e->T; i++) {
         const int64_t row = row_of(e->tokens[i], e->first, e->words);
         for (int64_t c = 0; c < C; c++) {
-            const float dout = zero_naive_get(e->rows_type, e->dout, i * C + c);
+            const float dout = (float)zero_naive_get(e->rows_type, e->dout, i * C + c);
             if (row >= 0) e->dwte[row * C + c] += dout;
             if (e->dwpe) e->dwpe[i % e->T * C + c] += dout;
         }
@@ -311,13 +302,13 @@ static void cross_entropy(const zero_math *math, const zero_cross_entropy *e)
             for (int64_t j = 0; e->dscale != 0.0f && j < e->V; j++) logits[j] = 0.0f;
             continue;
         }
-        for (int64_t j = 0; j < e->V; j++) most = fmax(most, (double)logits[j]);
-        for (int64_t j = 0; j < e->V; j++) sum += exp((double)logits[j] - most);
-        e->loss[r] = (float)(log(sum) + most - (double)logits[e->targets[r]]);
+        for (int64_t j = 0; j < e->V; j++) most = fmax(most, logits[j]);
+        for (int64_t j = 0; j < e->V; j++) sum += exp(logits[j] - most);
+        e->loss[r] = (float)(log(sum) + most - logits[e->targets[r]]);
         if (e->dscale == 0.0f) continue;
         for (int64_t j = 0; j < e->V; j++) {
-            double p = exp((double)logits[j] - most) / sum;
-            logits[j] = (float)((double)e->dscale * (j == e->targets[r] ? p - 1.0 : p));
+            double p = exp(logits[j] - most) / sum;
+            logits[j] = (float)(e->dscale * (j == e->targets[r] ? p - 1.0 : p));
         }
     }
     zero_math_poll(math);

@@ -19,7 +19,7 @@ static int64_t place(const query *q, const zero_heads *x, int64_t t, int part)
 }
 
 /* Channel c of position t's query, key or value. */
-static float get(const query *q, int64_t t, int part, int64_t c)
+static double get(const query *q, int64_t t, int part, int64_t c)
 {
     const zero_heads *const in[] = {&q->a->q, &q->a->k, &q->a->v};
     return zero_naive_get(q->a->rows_type, in[part]->x, place(q, in[part], t, part) + c);
@@ -31,7 +31,7 @@ static int64_t in_out(const query *q)
 }
 
 /* Channel c of the gradient of this query's result. */
-static float get_dy(const query *q, int64_t c)
+static double get_dy(const query *q, int64_t c)
 {
     return zero_naive_get(q->a->rows_type, q->a->dout, in_out(q) + c);
 }
@@ -39,8 +39,7 @@ static float get_dy(const query *q, int64_t c)
 static double score(const query *q, int64_t j)
 {
     double sum = 0.0;
-    for (int64_t c = 0; c < q->size; c++)
-        sum += (double)get(q, q->i, QUERY, c) * (double)get(q, j, KEY, c);
+    for (int64_t c = 0; c < q->size; c++) sum += get(q, q->i, QUERY, c) * get(q, j, KEY, c);
     return 1.0 / sqrt((double)q->size) * sum;
 }
 
@@ -74,9 +73,8 @@ static void forward(const query *q)
     masks(q, mask);
     for (int64_t c = 0; c < q->size; c++) {
         double sum = 0.0;
-        for (int64_t j = 0; j <= q->i; j++)
-            sum += (double)(p[j] * mask[j]) * (double)get(q, j, VALUE, c);
-        zero_naive_set(q->a->rows_type, q->a->out, in_out(q) + c, (float)sum);
+        for (int64_t j = 0; j <= q->i; j++) sum += p[j] * mask[j] * get(q, j, VALUE, c);
+        zero_naive_set(q->a->rows_type, q->a->out, in_out(q) + c, sum);
     }
 }
 
@@ -92,9 +90,9 @@ static void add_key(const query *q, int64_t j, float ds, float weight)
 {
     float *dq = sums(q, q->i, QUERY), *dk = sums(q, j, KEY), *dv = sums(q, j, VALUE);
     for (int64_t c = 0; c < q->size; c++) {
-        dq[c] += ds * get(q, j, KEY, c);
-        dk[c] += ds * get(q, q->i, QUERY, c);
-        dv[c] += weight * get_dy(q, c);
+        dq[c] += ds * (float)get(q, j, KEY, c);
+        dk[c] += ds * (float)get(q, q->i, QUERY, c);
+        dv[c] += weight * (float)get_dy(q, c);
     }
 }
 
@@ -108,14 +106,12 @@ static void backward(const query *q)
     double mean = 0.0; /* of dp, weighted by p: softmax' derivative subtracts it */
     for (int64_t j = 0; j <= q->i; j++) {
         double sum = 0.0;
-        for (int64_t c = 0; c < q->size; c++)
-            sum += (double)get_dy(q, c) * (double)get(q, j, VALUE, c);
+        for (int64_t c = 0; c < q->size; c++) sum += get_dy(q, c) * get(q, j, VALUE, c);
         dp[j] = mask[j] * (float)sum;
-        mean += (double)p[j] * (double)dp[j];
+        mean += (double)p[j] * dp[j];
     }
     for (int64_t j = 0; j <= q->i; j++)
-        add_key(q, j, (float)(scale * (double)p[j] * ((double)dp[j] - mean)),
-                p[j] * mask[j]);
+        add_key(q, j, (float)(scale * p[j] * (dp[j] - mean)), p[j] * mask[j]);
 }
 
 static void forward_head(const query *head)

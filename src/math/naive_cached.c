@@ -27,8 +27,8 @@ static double score(const zero_cached *a, int64_t b, int64_t h, int64_t j)
     const float *part = zero_cached_part(a, b);
     double sum = 0.0;
     for (int64_t c = 0; c < a->D; c++)
-        sum += (double)zero_naive_get(a->rows_type, a->q.x, query + c) *
-               (double)zero_naive_get(a->rows_type, part, key + c);
+        sum += zero_naive_get(a->rows_type, a->q.x, query + c) *
+               zero_naive_get(a->rows_type, part, key + c);
     return sum / sqrt((double)a->D);
 }
 
@@ -45,9 +45,9 @@ static void attend(const zero_cached *a, int64_t b, int64_t h)
     for (int64_t c = 0; c < a->D; c++) {
         double sum = 0.0;
         for (int64_t j = 0; j <= a->past[b]; j++)
-            sum += (double)p[j] * (double)zero_naive_get(a->rows_type, part,
-                                                         zero_cached_value(a, k, j) + c);
-        zero_naive_set(a->rows_type, a->out, (b * a->H + h) * a->D + c, (float)sum);
+            sum +=
+                p[j] * zero_naive_get(a->rows_type, part, zero_cached_value(a, k, j) + c);
+        zero_naive_set(a->rows_type, a->out, (b * a->H + h) * a->D + c, sum);
     }
 }
 

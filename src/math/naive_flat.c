@@ -5,7 +5,7 @@
 #include "base/half.h"
 #include "math/naive.h"
 
-float zero_naive_get(zero_type type, const void *x, int64_t i)
+double zero_naive_get(zero_type type, const void *x, int64_t i)
 {
     if (type == ZERO_FP32) return ((const float *)x)[i];
     uint16_t half = ((const uint16_t *)x)[i];
@@ -17,12 +17,12 @@ static uint16_t round_to(zero_type type, float value)
     return type == ZERO_BF16 ? zero_to_bf16(value) : zero_to_fp16(value);
 }
 
-void zero_naive_set(zero_type type, void *x, int64_t i, float value)
+void zero_naive_set(zero_type type, void *x, int64_t i, double value)
 {
     if (type == ZERO_FP32)
-        ((float *)x)[i] = value;
+        ((float *)x)[i] = (float)value;
     else
-        ((uint16_t *)x)[i] = round_to(type, value);
+        ((uint16_t *)x)[i] = round_to(type, (float)value);
 }
 
 void zero_naive_clear(const zero_math *math, int64_t n, float *x)
@@ -39,8 +39,8 @@ static float flush(float x, float least)
 void zero_naive_adamw(const zero_math *math, const zero_adamw *h,
                       const zero_adamw_arrays *a)
 {
-    const float unbias1 = (float)(1.0 / (1.0 - zero_power((double)h->beta1, h->step)));
-    const float unbias2 = (float)(1.0 / (1.0 - zero_power((double)h->beta2, h->step)));
+    const float unbias1 = (float)(1.0 / (1.0 - zero_power(h->beta1, h->step)));
+    const float unbias2 = (float)(1.0 / (1.0 - zero_power(h->beta2, h->step)));
     float *m = a->m, *v = a->v, *master = a->master;
     /* The last word is that of the least number. */
     for (int64_t i = a->n - 1; i >= 0 && a->changed; i--) {
@@ -50,7 +50,7 @@ void zero_naive_adamw(const zero_math *math, const zero_adamw *h,
         if (differs && word > *a->changed) *a->changed = word;
     }
     for (int64_t i = 0; i < a->n; i++) { /* Loshchilov & Hutter 2019, algorithm 2 */
-        float g = zero_naive_get(a->type, a->grad, i) * h->grad_scale;
+        float g = (float)zero_naive_get(a->type, a->grad, i) * h->grad_scale;
         m[i] = flush(m[i], ZERO_ADAMW_LEAST_MOMENT);
         v[i] = flush(v[i], ZERO_ADAMW_LEAST_MOMENT);
         m[i] = h->beta1 * m[i] + (1.0f - h->beta1) * g;     /* line 7 */
@@ -70,7 +70,7 @@ static double tree_squares(zero_type type, int64_t begin, int64_t n, const void 
     if (n <= ZERO_TREE_BLOCK) {
         double square[ZERO_TREE_BLOCK] = {0};
         for (int64_t i = 0; i < n; i++) {
-            double value = (double)zero_naive_get(type, x, begin + i);
+            double value = zero_naive_get(type, x, begin + i);
             square[i] = value * value;
         }
         /* A block is added by halves. */
@@ -93,7 +93,8 @@ void zero_naive_sum_squares(const zero_math *math, zero_type type, int64_t n, co
 void zero_naive_exact_squares(const zero_math *math, zero_type type, int64_t n,
                               const void *x, zero_exact *sum)
 {
-    for (int64_t i = 0; i < n; i++) zero_exact_add_square(sum, zero_naive_get(type, x, i));
+    for (int64_t i = 0; i < n; i++)
+        zero_exact_add_square(sum, (float)zero_naive_get(type, x, i));
     zero_math_poll(math);
 }
 

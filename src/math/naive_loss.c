@@ -3,30 +3,28 @@
 
 #include "math/naive.h"
 
-/* Slice s of row r: sets its largest logit and its sum; logits become exponentials. */
-static void softmax_slice(const zero_softmax *s, int slice, int64_t r)
-{
-    const int64_t begin = slice > 0 ? s->ends[slice - 1] : 0, end = s->ends[slice];
-    float *logits = s->logits + r * s->V;
-    double most = -INFINITY, sum = 0.0;
-    for (int64_t j = begin; j < end; j++) most = fmax(most, (double)logits[j]);
-    for (int64_t j = begin; j < end; j++) {
-        /* A slice without a number above -infinity adds nothing. */
-        double e = exp((double)logits[j] - (most == -INFINITY ? 0.0 : most));
-        logits[j] = (float)e;
-        sum += e;
-    }
-    s->stats[slice * s->rows + r] = (float)most;
-    s->stats[(s->slices + slice) * s->rows + r] = (float)sum;
-}
-
 void zero_naive_softmax_slices(const zero_math *math, const zero_softmax *s)
 {
     for (int64_t r = 0; r < s->rows; r++) {
         const int64_t target = s->targets[r] - s->first;
         const bool mine = 0 <= target && target < s->V;
         s->stats[2 * s->slices * s->rows + r] = mine ? s->logits[r * s->V + target] : 0.0f;
-        for (int slice = 0; slice < s->slices; slice++) softmax_slice(s, slice, r);
+        for (int slice = 0; slice < s->slices; slice++) {
+            /* Slice s of row r: sets its largest logit and its sum; logits become
+             * exponentials. */
+            const int64_t begin = slice > 0 ? s->ends[slice - 1] : 0, end = s->ends[slice];
+            float *logits = s->logits + r * s->V;
+            double most = -INFINITY, sum = 0.0;
+            for (int64_t j = begin; j < end; j++) most = fmax(most, logits[j]);
+            for (int64_t j = begin; j < end; j++) {
+                /* A slice without a number above -infinity adds nothing. */
+                double e = exp(logits[j] - (most == -INFINITY ? 0.0 : most));
+                logits[j] = (float)e;
+                sum += e;
+            }
+            s->stats[slice * s->rows + r] = (float)most;
+            s->stats[(s->slices + slice) * s->rows + r] = (float)sum;
+        }
     }
     zero_math_poll(math);
 }
@@ -34,7 +32,7 @@ void zero_naive_softmax_slices(const zero_math *math, const zero_softmax *s)
 /* One row's number `which` of a rank's stats. */
 static double stat(const zero_softmax *s, int rank, int which, int64_t r)
 {
-    return (double)s->all[((int64_t)rank * (2 * s->slices + 1) + which) * s->rows + r];
+    return s->all[((int64_t)rank * (2 * s->slices + 1) + which) * s->rows + r];
 }
 
 static double largest(const zero_softmax *s, int64_t r)
@@ -62,9 +60,9 @@ static void gradient(const zero_softmax *s, double most, double sum, int64_t r)
     for (int slice = 0, j = 0; slice < s->slices; slice++) {
         const double factor = exp(stat(s, s->rank, slice, r) - most) / sum;
         for (; j < s->ends[slice]; j++) {
-            double p = (double)logits[j] * factor;
+            double p = logits[j] * factor;
             bool wanted = s->first + j == s->targets[r];
-            logits[j] = (float)((double)s->dscale * (wanted ? p - 1.0 : p));
+            logits[j] = (float)(s->dscale * (wanted ? p - 1.0 : p));
         }
     }
 }

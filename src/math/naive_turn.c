@@ -18,20 +18,20 @@ static int64_t place(const head *x, const zero_heads *q, const zero_heads *k)
 static double get(const head *x, const zero_heads *q, const zero_heads *k, int64_t c)
 {
     const void *from = x->h < x->a->H ? q->x : k->x;
-    return (double)zero_naive_get(x->a->rows_type, from, place(x, q, k) + c);
+    return zero_naive_get(x->a->rows_type, from, place(x, q, k) + c);
 }
 
 static void set(const head *x, const zero_heads *q, const zero_heads *k, int64_t c,
                 double value)
 {
     void *to = x->h < x->a->H ? q->x : k->x;
-    zero_naive_set(x->a->rows_type, to, place(x, q, k) + c, (float)value);
+    zero_naive_set(x->a->rows_type, to, place(x, q, k) + c, value);
 }
 
 static double gain(const head *x, int64_t c)
 {
     const void *gains = x->h < x->a->H ? x->a->gain_q : x->a->gain_k;
-    return gains ? (double)zero_naive_get(x->a->type, gains, c) : 1.0;
+    return gains ? zero_naive_get(x->a->type, gains, c) : 1.0;
 }
 
 static float *rstd(const head *x)
@@ -46,7 +46,7 @@ static void aim(const head *x, int64_t c, double way, int64_t *other, double *co
 {
     const zero_turn *a = x->a;
     const int64_t pairs = a->R / 2, t = (a->past ? a->past[x->r / a->T] : 0) + x->r % a->T;
-    const double angle = (double)((float)t * a->frequency[c % pairs]);
+    const double angle = (float)t * a->frequency[c % pairs];
     *other = c < pairs ? c + pairs : c - pairs;
     *cosine = (double)(float)cos(angle);
     *sine = (double)(float)sin(angle) * (c < pairs ? -way : way);
@@ -54,7 +54,7 @@ static void aim(const head *x, int64_t c, double way, int64_t *other, double *co
 
 static double normed(const head *x, int64_t c)
 {
-    const double scale = x->a->gain_q ? (double)*rstd(x) : 1.0;
+    const double scale = x->a->gain_q ? *rstd(x) : 1.0;
     return get(x, &x->a->q, &x->a->k, c) * scale * gain(x, c);
 }
 
@@ -67,7 +67,7 @@ static void turn_head(const head *x)
         const double of = get(x, &a->q, &a->k, c);
         squares += of * of / (double)a->D;
     }
-    if (a->gain_q) *rstd(x) = (float)(1.0 / sqrt(squares + (double)a->eps));
+    if (a->gain_q) *rstd(x) = (float)(1.0 / sqrt(squares + a->eps));
     for (int64_t c = 0; c < a->D; c++) {
         int64_t other;
         double cosine, sine;
@@ -96,11 +96,10 @@ static void turn_head_back(const head *x)
     double d[4096], along_x = 0.0;
     for (int64_t c = 0; c < a->D; c++) d[c] = turned_back(x, c);
     for (int64_t c = 0; a->gain_q && c < a->D; c++)
-        along_x +=
-            d[c] * gain(x, c) * get(x, &a->q, &a->k, c) * (double)*rstd(x) / (double)a->D;
+        along_x += d[c] * gain(x, c) * get(x, &a->q, &a->k, c) * *rstd(x) / (double)a->D;
     for (int64_t c = 0; c < a->D; c++) {
         if (a->gain_q) {
-            const double scale = (double)*rstd(x);
+            const double scale = *rstd(x);
             d[c] = scale * (d[c] * gain(x, c) - get(x, &a->q, &a->k, c) * scale * along_x);
         }
         set(x, &a->dq, &a->dk, c, d[c]);
@@ -113,11 +112,11 @@ static void sum_gain(const zero_turn *a, int64_t slice, bool is_key, int64_t c)
     const int64_t heads = (is_key ? a->K : a->H) / a->slices;
     const int64_t first = (is_key ? a->H : 0) + slice * heads;
     float *to = a->sums + (2 * slice + is_key) * a->D + c;
-    double sum = a->accumulate ? (double)*to : 0.0;
+    double sum = a->accumulate ? *to : 0.0;
     for (int64_t r = 0; r < a->B * a->T; r++)
         for (int64_t h = first; h < first + heads; h++) {
             const head x = {a, r, h};
-            sum += turned_back(&x, c) * get(&x, &a->q, &a->k, c) * (double)*rstd(&x);
+            sum += turned_back(&x, c) * get(&x, &a->q, &a->k, c) * *rstd(&x);
         }
     *to = (float)sum;
 }
