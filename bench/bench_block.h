@@ -15,8 +15,8 @@ typedef struct {
 } bench_block;
 
 /* ZERO_ERR_NOMEM. Release with _destroy, before the backend is closed. */
-ZERO_NODISCARD zero_status bench_block_init(bench_block *m, const zero_backend *backend,
-                                            zero_math *math, size_t bytes);
+zero_status bench_block_init(bench_block *m, const zero_backend *backend, zero_math *math,
+                             size_t bytes);
 void bench_block_destroy(bench_block *m); /* accepts a zeroed one */
 
 /* Bytes that an array takes of the block. */
@@ -25,5 +25,5 @@ size_t bench_block_bytes(int64_t n, size_t size);
 void *bench_block_part(bench_block *m, int64_t n, size_t size);
 
 /* Fills `bytes` bytes at `to` with copies of a pattern of up to 1 MiB, and waits. */
-ZERO_NODISCARD zero_status bench_block_fill(bench_block *m, void *to, size_t bytes,
-                                            const void *pattern, size_t pattern_bytes);
+zero_status bench_block_fill(bench_block *m, void *to, size_t bytes, const void *pattern,
+                             size_t pattern_bytes);

@@ -32,9 +32,8 @@ typedef struct {
 } bench_field;
 
 /* Collective, the same verdict everywhere. */
-ZERO_NODISCARD zero_status bench_field_init(bench_field *field, zero_comm *comm,
-                                            zero_type type, size_t bytes, int n_buckets,
-                                            bool needs_window);
+zero_status bench_field_init(bench_field *field, zero_comm *comm, zero_type type,
+                             size_t bytes, int n_buckets, bool needs_window);
 void bench_field_destroy(bench_field *field); /* accepts a zeroed one */
 
 /* Every rank copies S bytes: the work that all others are compared with. */
@@ -50,16 +49,15 @@ typedef struct {
 } bench_case;
 
 /* Collective, the same verdict everywhere. `chunk`: bytes per message at most, or 0. */
-ZERO_NODISCARD zero_status bench_case_init(bench_case *c, bench_field *field,
-                                           const bench_variant *variant, int bucket,
-                                           size_t chunk);
+zero_status bench_case_init(bench_case *c, bench_field *field, const bench_variant *variant,
+                            int bucket, size_t chunk);
 void bench_case_destroy(bench_case *c); /* accepts a zeroed one */
 
 /* A bench_case as a work: prepare writes the input, run is begin and wait. */
 bench_work bench_case_work(bench_case *c);
-ZERO_NODISCARD zero_status bench_case_prepare(void *bench_case);
-ZERO_NODISCARD zero_status bench_case_run(void *bench_case);
+zero_status bench_case_prepare(void *bench_case);
+zero_status bench_case_run(void *bench_case);
 
 /* Collective: runs it once and compares every element. ZERO_ERR_DIVERGED, everywhere, if one
  * is wrong. */
-ZERO_NODISCARD zero_status bench_case_check(bench_case *c);
+zero_status bench_case_check(bench_case *c);

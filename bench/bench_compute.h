@@ -11,9 +11,8 @@ typedef struct {
 } bench_computer;
 
 /* Collective: measures the loop's speed. */
-ZERO_NODISCARD zero_status bench_computer_init(bench_computer *computer, zero_comm *comm);
+zero_status bench_computer_init(bench_computer *computer, zero_comm *comm);
 
 /* Computes for about `seconds`, a fixed amount of work, and polls the group whenever `gap`
  * seconds have passed. */
-ZERO_NODISCARD zero_status bench_compute(const bench_computer *computer, double seconds,
-                                         double gap);
+zero_status bench_compute(const bench_computer *computer, double seconds, double gap);

@@ -30,12 +30,12 @@ typedef struct {
 
 /* The caller sets sizes, backend, type and math.device; all memory is taken here. ZERO_ERR_NOMEM,
  * or the backend's failure. */
-ZERO_NODISCARD zero_status bench_lanes_init(bench_lanes *l);
+zero_status bench_lanes_init(bench_lanes *l);
 void bench_lanes_destroy(bench_lanes *l); /* accepts a zeroed one */
 
 /* Fills all lanes with ordinary numbers, squares not negative: the results of one kernel might
  * slow down the next. Where activations have 16 bits, either half of a float is such a number. */
-ZERO_NODISCARD zero_status bench_lanes_fill(bench_lanes *l);
+zero_status bench_lanes_fill(bench_lanes *l);
 
 /* The measures: bytes that are read and written in place, or only read; on a device bytes that its
  * library copies, half of them read. They walk through the lanes of floats except V, each call from

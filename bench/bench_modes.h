@@ -14,11 +14,10 @@ typedef struct {
 
 /* Runs a mode for each type and size, on a field of n_buckets. Collective. */
 typedef zero_status bench_field_mode(bench_field *field, const bench_run *run);
-ZERO_NODISCARD zero_status bench_each_field(const bench_run *run, int n_buckets,
-                                            bench_field_mode *mode);
+zero_status bench_each_field(const bench_run *run, int n_buckets, bench_field_mode *mode);
 
 /* Each variant with a compute loop of about the same length, polled at several gaps. */
-ZERO_NODISCARD zero_status bench_overlap_run(const bench_run *run);
+zero_status bench_overlap_run(const bench_run *run);
 
 /* A backward pass of 8 buckets: the reduce-scatter of each overlaps the next one's compute. */
-ZERO_NODISCARD zero_status bench_backward_run(const bench_run *run);
+zero_status bench_backward_run(const bench_run *run);

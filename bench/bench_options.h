@@ -31,4 +31,4 @@ typedef struct {
 extern const zero_command bench_collectives_command;
 
 /* Takes what was read. ZERO_ERR_INVALID for a wrong value. */
-ZERO_NODISCARD zero_status bench_options_take(bench_options *options, const void *read);
+zero_status bench_options_take(bench_options *options, const void *read);

@@ -35,10 +35,9 @@ typedef struct {
 
 /* All steps of products in a step: as in nn/layers.c, with a backend's tiles or blocks and its polls,
  * or by the measure. ZERO_ERR_NOMEM, or the backend's failure. Release with _destroy. */
-ZERO_NODISCARD zero_status bench_products_init(bench_products *p,
-                                               const bench_products_by *by,
-                                               const zero_shape *shape, int64_t rows,
-                                               int64_t microbatches);
+zero_status bench_products_init(bench_products *p, const bench_products_by *by,
+                                const zero_shape *shape, int64_t rows,
+                                int64_t microbatches);
 void bench_products_destroy(bench_products *p); /* accepts a zeroed one */
 
 /* All products of a step; the argument is a bench_products. Local. */

@@ -16,12 +16,11 @@ typedef struct {
 
 /* Prints the machine and the method, and opens the file. Collective; ZERO_ERR_IO, on all ranks,
  * if the file cannot be written. */
-ZERO_NODISCARD zero_status bench_report_open(bench_report *report, const bench_clock *clock,
-                                             const bench_options *options,
-                                             const char *why_rounds);
+zero_status bench_report_open(bench_report *report, const bench_clock *clock,
+                              const bench_options *options, const char *why_rounds);
 
 /* Adds a row, and owns it from then on. */
-ZERO_NODISCARD zero_status bench_report_add(bench_report *report, json_t *row);
+zero_status bench_report_add(bench_report *report, json_t *row);
 
 /* A number of a row; null if it is not finite. */
 json_t *bench_number(double x);
@@ -30,7 +29,7 @@ json_t *bench_number(double x);
 void bench_print_number(const char *format, int width, double x);
 
 /* Writes the file. ZERO_ERR_IO. */
-ZERO_NODISCARD zero_status bench_report_close(bench_report *report);
+zero_status bench_report_close(bench_report *report);
 
 /* "*" for fewer than 3 rounds, which are only an indication; else "". */
 const char *bench_mark(const bench_series *series);

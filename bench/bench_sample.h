@@ -32,16 +32,15 @@ typedef struct {
     double *sorted;  /* [rounds], in the same array */
 } bench_series;
 
-ZERO_NODISCARD zero_status bench_series_init(bench_series *series, const bench_clock *clock,
-                                             int n_works);
+zero_status bench_series_init(bench_series *series, const bench_clock *clock, int n_works);
 void bench_series_destroy(bench_series *series); /* accepts a zeroed one */
 
 /* True if another round is wanted; the same on all ranks. */
 bool bench_series_wants_more(const bench_series *series);
 
 /* Collective: one round, in which each work runs `repeats` times. */
-ZERO_NODISCARD zero_status bench_series_add(bench_series *series, const bench_clock *clock,
-                                            const bench_work works[], int repeats);
+zero_status bench_series_add(bench_series *series, const bench_clock *clock,
+                             const bench_work works[], int repeats);
 
 /* Medians over the rounds; NaN if none was kept. */
 double bench_seconds(const bench_series *series, int work);

@@ -20,7 +20,7 @@ typedef struct {
 } bench_shares;
 
 /* Collective, the same on all ranks. ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status bench_shares_gather(const bench_engine *e, bench_shares *shares);
+zero_status bench_shares_gather(const bench_engine *e, bench_shares *shares);
 
 void bench_shares_print(const bench_shares *shares, const zero_config *config);
 /* Shares of the step's seconds, as JSON. NULL without memory. */

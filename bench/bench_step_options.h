@@ -25,12 +25,10 @@ typedef struct {
 extern const zero_option_table bench_step_tables[BENCH_STEP_TABLES];
 
 /* Fills in what a preset decides, for --help. */
-ZERO_NODISCARD zero_status bench_step_options_complete_help(void *options);
+zero_status bench_step_options_complete_help(void *options);
 
 /* Takes the lists, when the options are read. ZERO_ERR_INVALID for a wrong value. */
-ZERO_NODISCARD zero_status bench_step_options_take(bench_step_options *options,
-                                                   const zero_options *given);
+zero_status bench_step_options_take(bench_step_options *options, const zero_options *given);
 
 /* Completes the options: by default GPT-2, 256 positions, 4 sequences over all ranks. */
-ZERO_NODISCARD zero_status bench_step_options_complete(bench_step_options *options,
-                                                       int n_ranks);
+zero_status bench_step_options_complete(bench_step_options *options, int n_ranks);

@@ -69,7 +69,6 @@ void caching_allocator_destroy(caching_allocator *a);
 /* *id becomes the block of a request of at least 1 byte; CACHING_NONE if the device is
  * full, which leaves the blocks in use as they were. ZERO_ERR_NOMEM if this model itself
  * has no memory. */
-ZERO_NODISCARD zero_status caching_allocator_take(caching_allocator *a, size_t bytes,
-                                                  int *id);
+zero_status caching_allocator_take(caching_allocator *a, size_t bytes, int *id);
 /* Frees a block in use. ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status caching_allocator_free(caching_allocator *a, int id);
+zero_status caching_allocator_free(caching_allocator *a, int id);

@@ -48,15 +48,12 @@ typedef struct {
 /* `s` has buffers in the rank's own memory only, as every schedule with p2p and without
  * a device or a file; else ZERO_ERR_INVALID. ZERO_ERR_NOMEM. Release with
  * memory_trace_destroy(), also after a failure. */
-ZERO_NODISCARD zero_status memory_trace_init(memory_trace *t, const zero_schedule *s,
-                                             memory_order order);
+zero_status memory_trace_init(memory_trace *t, const zero_schedule *s, memory_order order);
 void memory_trace_destroy(memory_trace *t);
 
 /* Plays the trace on a device of `limit` bytes. ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status memory_trace_play(const memory_trace *t, size_t limit,
-                                             memory_play *play);
+zero_status memory_trace_play(const memory_trace *t, size_t limit, memory_play *play);
 
 /* Tries every multiple of CACHING_GRAIN from what is alive on: more memory need not be
  * better, so a bisection might find more than the least. ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status memory_trace_squeeze(const memory_trace *t,
-                                                memory_squeeze *found);
+zero_status memory_trace_squeeze(const memory_trace *t, memory_squeeze *found);

@@ -46,9 +46,8 @@ typedef struct {
  * ZERO_ERR_DIFFERENT, naming the tensor, the element and both numbers, if a gradient is
  * wrong; ZERO_ERR_INVALID, naming the tensor or the buffer, if the unit breaks another rule
  * of zero/model.h, or the arguments are out of range; ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status zero_unit_check(const zero_model *model, int unit,
-                                           const zero_source *source,
-                                           const zero_unit_check_spec *spec,
-                                           zero_unit_check_result *worst);
+zero_status zero_unit_check(const zero_model *model, int unit, const zero_source *source,
+                            const zero_unit_check_spec *spec,
+                            zero_unit_check_result *worst);
 
 ZERO_API_END

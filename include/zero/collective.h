@@ -37,15 +37,15 @@ ZERO_API_BEGIN
 /* For programs that do not call MPI themselves: starts it at level SERIALIZED, unless it is
  * up, and opens the group of all ranks. Once per process. ZERO_ERR_ENV if the launcher
  * started several ranks and each finds itself alone. */
-ZERO_NODISCARD zero_status zero_world_open(double watchdog, zero_comm **world);
+zero_status zero_world_open(double watchdog, zero_comm **world);
 /* Changes the limit of the group's watchdog, in seconds. Local; all ranks should give the
  * same limit. Any thread. ZERO_ERR_INVALID unless `watchdog` is more than 0 and the group
  * was opened with a watchdog. */
-ZERO_NODISCARD zero_status zero_world_set_watchdog(zero_comm *world, double watchdog);
+zero_status zero_world_set_watchdog(zero_comm *world, double watchdog);
 /* Closes the group, after all others, and ends MPI if zero_world_open() started it.
  * Collective: ZERO_ERR_STALLED if a rank does not come, and any failure of works before;
  * then only an abort is left. Accepts NULL and the address of a NULL. */
-ZERO_NODISCARD zero_status zero_world_close(zero_comm **world);
+zero_status zero_world_close(zero_comm **world);
 /* Ends all ranks at once with this exit code. Any thread, at any time; does not return. */
 void zero_world_abort(int code);
 
@@ -54,8 +54,8 @@ void zero_world_abort(int code);
  * group, and must be closed after this one. `name`, of up to 63 bytes, is the same on all
  * of them and tells groups of the same ranks apart; errors name the group by it.
  * ZERO_ERR_INVALID: this rank is not among the ranks, or one is twice or out of range. */
-ZERO_NODISCARD zero_status zero_comm_open_ranks(zero_comm *world, int n, const int ranks[],
-                                                const char *name, zero_comm **comm);
+zero_status zero_comm_open_ranks(zero_comm *world, int n, const int ranks[],
+                                 const char *name, zero_comm **comm);
 
 /* What this rank has moved in a group since it was opened. Bytes that a neighbour reads
  * from this rank's memory count as sent, in no message. On N ranks, of `bytes` of a whole
@@ -73,8 +73,7 @@ void zero_comm_traffic(const zero_comm *comm, zero_comm_bytes *out);
  * writes one line into text[size], such as "load_batch, train.py:57". A thread of the
  * library calls it. NULL: no more. */
 typedef void zero_tell(void *arg, char *text, size_t size);
-ZERO_NODISCARD zero_status zero_comm_on_question(zero_comm *world, zero_tell *tell,
-                                                 void *arg);
+zero_status zero_comm_on_question(zero_comm *world, zero_tell *tell, void *arg);
 
 /* ---- memory that neighbours read ---- */
 
@@ -82,7 +81,7 @@ ZERO_NODISCARD zero_status zero_comm_on_question(zero_comm *world, zero_tell *te
  * reduce-scatter, all-gather and all-reduce whose data lie there on all ranks need no
  * messages. Collective, blocks; once per group. ZERO_ERR_UNSUPPORTED if the ranks are on
  * several nodes; ZERO_ERR_ENV if /dev/shm is too small. */
-ZERO_NODISCARD zero_status zero_comm_share(zero_comm *comm, size_t bytes);
+zero_status zero_comm_share(zero_comm *comm, size_t bytes);
 /* Takes a part of it, aligned to 4096 bytes, and gives it back. Local; any thread. NULL if
  * there is none free: then memory of your own does. */
 void *zero_comm_allocate(zero_comm *comm, size_t bytes);
@@ -93,25 +92,21 @@ void zero_comm_free(zero_comm *comm, void *memory);
 typedef struct zero_work zero_work; /* owned by the caller until zero_work_close() */
 
 /* out[count] = the reduction of in[N * count], piece `rank`. `out` may be that piece. */
-ZERO_NODISCARD zero_status zero_reduce_scatter_begin(zero_comm *comm,
-                                                     zero_reduction reduction,
-                                                     zero_number number, int64_t count,
-                                                     const void *in, void *out,
-                                                     zero_work **work);
+zero_status zero_reduce_scatter_begin(zero_comm *comm, zero_reduction reduction,
+                                      zero_number number, int64_t count, const void *in,
+                                      void *out, zero_work **work);
 /* out[N * bytes] = the in[bytes] of all ranks. `in` may be piece `rank` of `out`. */
-ZERO_NODISCARD zero_status zero_all_gather_begin(zero_comm *comm, size_t bytes,
-                                                 const void *in, void *out,
-                                                 zero_work **work);
+zero_status zero_all_gather_begin(zero_comm *comm, size_t bytes, const void *in, void *out,
+                                  zero_work **work);
 /* data[count] = its reduction over the ranks. */
-ZERO_NODISCARD zero_status zero_all_reduce_begin(zero_comm *comm, zero_reduction reduction,
-                                                 zero_number number, int64_t count,
-                                                 void *data, zero_work **work);
+zero_status zero_all_reduce_begin(zero_comm *comm, zero_reduction reduction,
+                                  zero_number number, int64_t count, void *data,
+                                  zero_work **work);
 /* The same on rank `root` alone; data of other ranks stay as they are. */
-ZERO_NODISCARD zero_status zero_reduce_begin(zero_comm *comm, zero_reduction reduction,
-                                             zero_number number, int64_t count, int root,
-                                             void *data, zero_work **work);
-ZERO_NODISCARD zero_status zero_broadcast_begin(zero_comm *comm, size_t bytes, int root,
-                                                void *data, zero_work **work);
+zero_status zero_reduce_begin(zero_comm *comm, zero_reduction reduction, zero_number number,
+                              int64_t count, int root, void *data, zero_work **work);
+zero_status zero_broadcast_begin(zero_comm *comm, size_t bytes, int root, void *data,
+                                 zero_work **work);
 
 /* One message to or from a rank. Those between two ranks that are equal in tag and bytes
  * meet in the order in which they are begun; others do not meet. */
@@ -126,23 +121,21 @@ typedef struct {
 
 /* Gather, scatter, all-to-all with any sizes, send, receive. messages[n] is copied; with
  * n = 0 it takes part in an operation of all ranks. */
-ZERO_NODISCARD zero_status zero_exchange_begin(zero_comm *comm, int n,
-                                               const zero_message messages[],
-                                               zero_work **work);
+zero_status zero_exchange_begin(zero_comm *comm, int n, const zero_message messages[],
+                                zero_work **work);
 /* Ends when all ranks have begun it. */
-ZERO_NODISCARD zero_status zero_barrier_begin(zero_comm *comm, zero_work **work);
+zero_status zero_barrier_begin(zero_comm *comm, zero_work **work);
 
 /* ---- ends ---- */
 
 /* *done: whether it has ended, also when asked again. Moves what is in flight; does not
  * block. */
-ZERO_NODISCARD zero_status zero_work_test(zero_work *work, bool *done);
+zero_status zero_work_test(zero_work *work, bool *done);
 /* Waits until it has ended, or for so many seconds; 0: without a limit but the watchdog's.
  * The first spins and yields the processor; the second, for threads beside one that
  * computes, sleeps between looks while that one does. */
-ZERO_NODISCARD zero_status zero_work_wait(zero_work *work, double seconds, bool *done);
-ZERO_NODISCARD zero_status zero_work_wait_beside(zero_work *work, double seconds,
-                                                 bool *done);
+zero_status zero_work_wait(zero_work *work, double seconds, bool *done);
+zero_status zero_work_wait_beside(zero_work *work, double seconds, bool *done);
 /* Frees it, and before that waits if it is in flight. Accepts NULL and the address of a
  * NULL. */
 void zero_work_close(zero_work **work);

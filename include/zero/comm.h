@@ -27,7 +27,7 @@ typedef struct zero_comm zero_comm;
  * MPI_Abort(..., zero_exit_code(status)). 0: no limit. ZERO_ERR_INVALID for MPI_COMM_NULL,
  * an intercommunicator, a negative limit, and before MPI_Init or after MPI_Finalize;
  * ZERO_ERR_NOMEM; ZERO_ERR_MPI. */
-ZERO_NODISCARD zero_status zero_comm_open(MPI_Comm mpi, double watchdog, zero_comm **comm);
+zero_status zero_comm_open(MPI_Comm mpi, double watchdog, zero_comm **comm);
 
 /* Sets *comm to NULL. Trainers and optimizers on the group must be closed as well, before
  * or after: the group ends with its last user. Collective over the group, and to be called

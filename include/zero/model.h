@@ -260,8 +260,7 @@ typedef struct {
  * positive, with at most 2^62 parameters; names are unique among their kind, in UTF-8
  * without quotes, backslashes and control characters; units name existing groups and give
  * their functions; and a position has 1 to 2^20 bytes of inputs. ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status zero_model_describe(const zero_model_tables *tables,
-                                               zero_model *model);
+zero_status zero_model_describe(const zero_model_tables *tables, zero_model *model);
 /* The floats of memory that n elements of unit->activations take: two 16-bit elements share
  * one. */
 int64_t zero_unit_room(const zero_unit *unit, int64_t n);
@@ -269,7 +268,7 @@ int64_t zero_unit_room(const zero_unit *unit, int64_t n);
  * have it, too. ZERO_ERR_UNSUPPORTED, naming the unit, if it is not fp32 and a unit does
  * not heed it: the model stays as it was. ZERO_ERR_INVALID for what is not a zero_type, and
  * without a model. */
-ZERO_NODISCARD zero_status zero_model_activate(zero_model *model, zero_type activations);
+zero_status zero_model_activate(zero_model *model, zero_type activations);
 /* Zeroes *model, which all functions then answer with ZERO_ERR_INVALID. Trainers of the
  * model are closed before; one that is not can only be closed. Accepts NULL and a zeroed
  * model. */

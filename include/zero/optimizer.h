@@ -75,9 +75,8 @@ typedef struct {
  * from them. The caller closes *optimizer, which keeps the group from ending.
  * ZERO_ERR_INVALID for NULL, and if the spec is out of range, or the spec or params differ
  * from rank 0's; ZERO_ERR_UNSUPPORTED for "shm" and "hier"; ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status zero_optimizer_open(const zero_optimizer_spec *spec,
-                                               zero_comm *comm, const void *params,
-                                               zero_optimizer **optimizer);
+zero_status zero_optimizer_open(const zero_optimizer_spec *spec, zero_comm *comm,
+                                const void *params, zero_optimizer **optimizer);
 /* Sets *optimizer to NULL. Collective if its group was closed before, else local. Accepts
  * NULL and the address of a NULL. */
 void zero_optimizer_close(zero_optimizer **optimizer);
@@ -86,10 +85,9 @@ void zero_optimizer_close(zero_optimizer **optimizer);
  * contents are undefined afterwards. Either array may lie anywhere in memory, but they do
  * not overlap. ZERO_ERR_INVALID on all ranks, and nothing is touched, if one rank was given
  * NULL, arrays that overlap, a number out of range, or another input than rank 0. */
-ZERO_NODISCARD zero_status zero_optimizer_step(zero_optimizer *optimizer, void *params,
-                                               void *grads,
-                                               const zero_optimizer_input *input,
-                                               zero_optimizer_result *result);
+zero_status zero_optimizer_step(zero_optimizer *optimizer, void *params, void *grads,
+                                const zero_optimizer_input *input,
+                                zero_optimizer_result *result);
 
 /* This rank's states, for the program's checkpoints: elements `span` of the flat space,
  * owned by the optimizer. In fp32 the parameters are the masters, and `master` is NULL;

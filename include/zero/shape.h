@@ -44,8 +44,7 @@ typedef struct {
 /* The architecture of a name, "gpt2", "llama", "mistral", "qwen2", "qwen3" or
  * "gpt_neox".
  * ZERO_ERR_INVALID lists them. */
-ZERO_NODISCARD zero_status zero_architecture_find(const char *name,
-                                                  const zero_architecture **kind);
+zero_status zero_architecture_find(const char *name, const zero_architecture **kind);
 /* The name; NULL is GPT-2. */
 const char *zero_architecture_name(const zero_architecture *kind);
 
@@ -60,16 +59,16 @@ typedef struct {
 const zero_preset *zero_model_presets(int *n);
 
 /* A preset's shape by name. ZERO_ERR_INVALID lists the known families. */
-ZERO_NODISCARD zero_status zero_model_preset(const char *name, zero_shape *shape);
+zero_status zero_model_preset(const char *name, zero_shape *shape);
 
 /* ZERO_ERR_INVALID, with the numbers, unless all are in range and fit together; and for
  * NULL. */
-ZERO_NODISCARD zero_status zero_shape_check(const zero_shape *shape);
+zero_status zero_shape_check(const zero_shape *shape);
 
 /* Psi, 0 for NULL, without the tables that zero_model_build() makes. */
 int64_t zero_shape_count(const zero_shape *shape);
 
 /* Describes the model without computing anything. Fails as zero_shape_check() does. */
-ZERO_NODISCARD zero_status zero_model_build(const zero_shape *shape, zero_model *model);
+zero_status zero_model_build(const zero_shape *shape, zero_model *model);
 
 ZERO_API_END

@@ -8,7 +8,16 @@
 
 ZERO_API_BEGIN
 
-typedef enum {
+/* Who does not look at a status is warned, by compilers that know it of a type. */
+#if defined(__clang__)
+#define ZERO_LOOKED_AT __attribute__((warn_unused_result))
+#elif defined(__has_c_attribute)
+#define ZERO_LOOKED_AT [[nodiscard]]
+#else
+#define ZERO_LOOKED_AT
+#endif
+
+__extension__ typedef enum ZERO_LOOKED_AT {
     ZERO_OK = 0,
     ZERO_ERR_INVALID,     /* the caller, or the user, broke a documented condition */
     ZERO_ERR_UNSUPPORTED, /* a valid request that this build cannot fulfil */

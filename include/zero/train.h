@@ -152,8 +152,8 @@ typedef struct {
  * scratch file cannot be read or written or its device fails, ZERO_ERR_INTERNAL, if a
  * kernel of ours fails there, or ZERO_ERR_FORMAT, if the file has other bits than were
  * written. The states are undefined then: the trainer can only be closed. */
-ZERO_NODISCARD zero_status zero_trainer_open(const zero_trainer_spec *spec, zero_comm *comm,
-                                             zero_trainer **trainer);
+zero_status zero_trainer_open(const zero_trainer_spec *spec, zero_comm *comm,
+                              zero_trainer **trainer);
 /* Sets *trainer to NULL. Accepts NULL and the address of a NULL. To be called before
  * MPI_Finalize; later it frees memory alone. */
 void zero_trainer_close(zero_trainer **trainer);
@@ -168,17 +168,14 @@ void zero_trainer_close(zero_trainer **trainer);
  * In a trainer's first step, units that leave results undefined (zero/model.h) are found:
  * ZERO_ERR_INVALID, naming unit and tensor. Nothing is updated after ZERO_ERR_INVALID;
  * units of a rank that was called wrongly see samples of zeros in such a step. */
-ZERO_NODISCARD zero_status zero_trainer_step(zero_trainer *trainer,
-                                             const zero_source *source,
-                                             const zero_step_input *input,
-                                             zero_step_result *result);
+zero_status zero_trainer_step(zero_trainer *trainer, const zero_source *source,
+                              const zero_step_input *input, zero_step_result *result);
 
 /* The same step without its update: the loss, with dropout, and the gradient's norm.
  * Parameters, moments and the loss scale stay. With fp16 a gradient that overflows sets
  * result->skipped. */
-ZERO_NODISCARD zero_status zero_trainer_compute(zero_trainer *trainer,
-                                                const zero_source *source, int64_t step,
-                                                zero_step_result *result);
+zero_status zero_trainer_compute(zero_trainer *trainer, const zero_source *source,
+                                 int64_t step, zero_step_result *result);
 
 /* Copies the gradient of a tensor, by name, to values[rows*cols] on every rank, fp32: of
  * the mean loss of the last step or compute, before clipping, without the loss scale,
@@ -187,12 +184,11 @@ ZERO_NODISCARD zero_status zero_trainer_compute(zero_trainer *trainer,
  *
  * A model is checked by perturbation: compute, gradient; write w + h, compute; write w - h,
  * compute; write w. The losses' difference by 2 h is near the gradient, in every stage. */
-ZERO_NODISCARD zero_status zero_trainer_gradient(zero_trainer *trainer, const char *tensor,
-                                                 float *values);
+zero_status zero_trainer_gradient(zero_trainer *trainer, const char *tensor, float *values);
 
 /* Mean loss over samples 0, 1, ... of the source's step 0. Changes nothing. */
-ZERO_NODISCARD zero_status zero_trainer_evaluate(zero_trainer *trainer,
-                                                 const zero_source *source, double *loss);
+zero_status zero_trainer_evaluate(zero_trainer *trainer, const zero_source *source,
+                                  double *loss);
 
 /* Saves the state as `dir`/step-X, X being the next step, in the format of the program's
  * checkpoints: written by all ranks in parallel, synced, published by one rename. After
@@ -203,33 +199,29 @@ ZERO_NODISCARD zero_status zero_trainer_evaluate(zero_trainer *trainer,
  * another `dir`; ZERO_ERR_INVALID if `dir` cannot be opened or created, or has this step
  * already; ZERO_ERR_CORRUPTED, before anything is written, if a check finds a flipped bit.
  * Older checkpoints are the caller's to remove, as whole directories. */
-ZERO_NODISCARD zero_status zero_trainer_save(zero_trainer *trainer, const char *dir,
-                                             int64_t step);
+zero_status zero_trainer_save(zero_trainer *trainer, const char *dir, int64_t step);
 
 /* Loads the newest checkpoint in `dir`, whatever stage, number of ranks or partition wrote
  * it, and checks every byte; *step is the next one. ZERO_ERR_IO if there is none or it
  * cannot be read, ZERO_ERR_FORMAT if it was changed since, ZERO_ERR_INVALID if it is of
  * another model: the trainer's state is then undefined. */
-ZERO_NODISCARD zero_status zero_trainer_resume(zero_trainer *trainer, const char *dir,
-                                               int64_t *step);
+zero_status zero_trainer_resume(zero_trainer *trainer, const char *dir, int64_t *step);
 
 /* 32 hexadecimal digits and a zero: XXH3-128 of all parameters (fp32 masters) and both
  * moments. Equal states have equal digests, in any stage and on any number of ranks. */
-ZERO_NODISCARD zero_status zero_trainer_digest(zero_trainer *trainer, char hex[33]);
+zero_status zero_trainer_digest(zero_trainer *trainer, char hex[33]);
 
 /* Copies a tensor, by name, to values[rows*cols] on every rank: fp32, masters of 16-bit
  * types. ZERO_ERR_INVALID if there is no such tensor. */
-ZERO_NODISCARD zero_status zero_trainer_read(zero_trainer *trainer, const char *tensor,
-                                             float *values);
+zero_status zero_trainer_read(zero_trainer *trainer, const char *tensor, float *values);
 
 /* Sets elements [begin, end) of a tensor, by name and row-major, to values[end - begin],
  * finite and equal on all ranks. Masters and the parameters made from them, in all places,
  * are consistent from the next call on; moments stay as they are, zeros before the first
  * step. So initial or pretrained weights are written right after opening. ZERO_ERR_INVALID
  * if there is no such tensor or range. */
-ZERO_NODISCARD zero_status zero_trainer_write(zero_trainer *trainer, const char *tensor,
-                                              int64_t begin, int64_t end,
-                                              const float *values);
+zero_status zero_trainer_write(zero_trainer *trainer, const char *tensor, int64_t begin,
+                               int64_t end, const float *values);
 
 /* This rank's bytes, as planned before the first step and as counted since. */
 typedef struct {
@@ -240,7 +232,6 @@ typedef struct {
     int64_t planned_received, measured_received;
 } zero_trainer_ledger;
 
-ZERO_NODISCARD zero_status zero_trainer_count(zero_trainer *trainer,
-                                              zero_trainer_ledger *ledger);
+zero_status zero_trainer_count(zero_trainer *trainer, zero_trainer_ledger *ledger);
 
 ZERO_API_END

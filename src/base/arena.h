@@ -19,7 +19,7 @@ typedef struct {
 } zero_arena;
 
 /* Returns ZERO_ERR_NOMEM, with the size, if the machine does not have it. */
-ZERO_NODISCARD zero_status zero_arena_init(zero_arena *arena, size_t bytes);
+zero_status zero_arena_init(zero_arena *arena, size_t bytes);
 void zero_arena_destroy(zero_arena *arena); /* accepts a zeroed arena */
 
 /* Marks bytes as out of use; a later access is an error in sanitizer builds. */

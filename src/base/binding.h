@@ -32,8 +32,7 @@ typedef struct {
 
 /* Claims cores for `threads` threads of rank local_rank of the node_ranks ranks on this
  * machine, until the binding is closed. ZERO_ERR_ENV if hwloc fails. */
-ZERO_NODISCARD zero_status zero_binding_open(zero_binding *b, int threads, int local_rank,
-                                             int node_ranks);
+zero_status zero_binding_open(zero_binding *b, int threads, int local_rank, int node_ranks);
 
 /* Binds the calling thread, number `index` of the rank, as was decided. True if that
  * worked, or if there is nothing to do. Threads may call this at the same time. */

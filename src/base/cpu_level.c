@@ -59,7 +59,7 @@ static zero_cpu_level level_of_cpu(void)
 static zero_cpu_level level_named(const char *name)
 {
     int level = 0;
-    while (level < ZERO_CPU_LEVELS && strcmp(names[level], name) != 0) level++;
+    while (level < ZERO_CPU_LEVELS && !zero_same_text(names[level], name)) level++;
     return (zero_cpu_level)level;
 }
 
@@ -94,12 +94,11 @@ zero_status zero_cpu_level_check(void)
                      variable, name);
 #endif
     const zero_cpu_level asked = level_named(name);
-    ZERO_FAIL_IF(
-        asked == ZERO_CPU_LEVELS, ZERO_ERR_INVALID,
+    ZERO_INVALID_IF(
+        asked == ZERO_CPU_LEVELS,
         "%s is '%s', which is no level of kernels; choose base, v3, v4, bf16 or amx",
         variable, name);
-    ZERO_FAIL_IF(asked > highest, ZERO_ERR_INVALID,
-                 "%s is %s, but this CPU runs no more than %s", variable, name,
-                 names[highest]);
+    ZERO_INVALID_IF(asked > highest, "%s is %s, but this CPU runs no more than %s",
+                    variable, name, names[highest]);
     return ZERO_OK;
 }

@@ -12,6 +12,6 @@ typedef struct {
 static inline const char *zero_embedded_text(const zero_embedded *table, const char *name)
 {
     for (; table->name; table++)
-        if (strcmp(table->name, name) == 0) return table->text;
+        if (zero_same_text(table->name, name)) return table->text;
     return NULL;
 }

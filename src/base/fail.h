@@ -26,6 +26,11 @@
 /* snprintf() into an array, all of it. */
 #define zero_print(array, ...) snprintf((array), sizeof(array), __VA_ARGS__)
 
+static inline bool zero_same_text(const char *a, const char *b)
+{
+    return strcmp(a, b) == 0;
+}
+
 /* n items of an array: copied from another, set to zeros, or sorted. */
 #define zero_copy(to, from, n) memcpy((to), (from), (size_t)(n) * sizeof *(to))
 #define zero_clear(array, n)   memset((array), 0, (size_t)(n) * sizeof *(array))
@@ -60,6 +65,9 @@ zero_status zero_check_whole(const char *name, int64_t value, int64_t least, int
     do { \
         if (condition) return zero_fail(code, __VA_ARGS__); \
     } while (0)
+#define ZERO_INVALID_IF(condition, ...) \
+    ZERO_FAIL_IF(condition, ZERO_ERR_INVALID, __VA_ARGS__)
+#define ZERO_FORMAT_IF(condition, ...) ZERO_FAIL_IF(condition, ZERO_ERR_FORMAT, __VA_ARGS__)
 
 /* Before a variable: what is called with its address where its scope is left, whatever way
  * that is. So a function may fail with ZERO_TRY while it holds something:
@@ -73,6 +81,14 @@ static inline void zero_free_at(void *pointer)
     void *taken;
     memcpy(&taken, pointer, sizeof taken); /* whatever it points to */
     free(taken);
+}
+
+/* free() of each. */
+#define zero_free(...) \
+    zero_free_all((void *[]){__VA_ARGS__}, sizeof((void *[]){__VA_ARGS__}) / sizeof(void *))
+static inline void zero_free_all(void *const *pointers, size_t n)
+{
+    for (size_t i = 0; i < n; i++) free(pointers[i]);
 }
 
 /* *to = made, which is zeroed: nothing is left that ends with its scope. */

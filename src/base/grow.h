@@ -7,8 +7,8 @@
  * memory: "no memory for 12 parts of a text", or "no memory for a tokenizer" if n is 1. */
 #define zero_new(pointer, n, what) \
     zero_new_at(__FILE__, __LINE__, (pointer), (size_t)(n), sizeof **(pointer), (what))
-ZERO_NODISCARD zero_status zero_new_at(const char *file, int line, void *pointer, size_t n,
-                                       size_t item, const char *what);
+zero_status zero_new_at(const char *file, int line, void *pointer, size_t n, size_t item,
+                        const char *what);
 
 /* Gives an array, a pointer, room for one item more than the n it holds: moves it if need
  * be. False, with the array and *capacity left as they were, if there is no memory. */

@@ -85,9 +85,9 @@ void zero_memory_limit_read(const char *root, zero_memory_limit *limit)
         if (!group) continue;
         *controllers++ = '\0';
         *group++ = '\0';
-        if (strcmp(line, "0") == 0) apply_ancestors(root, group, &version2, &least);
+        if (zero_same_text(line, "0")) apply_ancestors(root, group, &version2, &least);
         char *rest = NULL, *c = strtok_r(controllers, ",", &rest);
-        while (c && strcmp(c, "memory") != 0) c = strtok_r(NULL, ",", &rest);
+        while (c && !zero_same_text(c, "memory")) c = strtok_r(NULL, ",", &rest);
         if (c) apply_ancestors(root, group, &version1, &least);
     }
     if (file) fclose(file);
@@ -102,7 +102,7 @@ size_t zero_memory_line(const char *key)
     bool found = false;
     while (file && !found && fgets(line, sizeof line, file))
         found =
-            sscanf(line, "%63[^:]: %" SCNu64, name, &kib) == 2 && strcmp(name, key) == 0;
+            sscanf(line, "%63[^:]: %" SCNu64, name, &kib) == 2 && zero_same_text(name, key);
     if (file) fclose(file);
     return found ? (size_t)kib * 1024 : 0;
 }

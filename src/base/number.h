@@ -1,7 +1,7 @@
 /* number.h - small arithmetic on counts and sizes. */
 #pragma once
 
-#include "base/fail.h"
+#include "base/grow.h"
 
 /* Elements of an array. */
 #define ZERO_COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))

@@ -15,8 +15,8 @@ static int64_t scale_of(const char *suffix)
     static const char units[] = "KMGT";
     if (*suffix == '\0') return 1;
     const char *unit = strchr(units, *suffix);
-    bool is_binary = strcmp(suffix + 1, "iB") == 0;
-    bool is_decimal = suffix[1] == '\0' || strcmp(suffix + 1, "B") == 0;
+    bool is_binary = zero_same_text(suffix + 1, "iB");
+    bool is_decimal = suffix[1] == '\0' || zero_same_text(suffix + 1, "B");
     if (!unit || (!is_binary && !is_decimal)) return 0;
     int64_t scale = 1;
     for (const char *u = units; u <= unit; u++) scale *= is_binary ? 1024 : 1000;
@@ -99,7 +99,7 @@ bool zero_quantity_seconds(const char *text, double *seconds)
     const char *end;
     if (!read_decimal(text, "KMGTsmun", &read, &end)) return false;
     for (int i = 0; i < ZERO_COUNT(units); i++) {
-        if (strcmp(end, units[i].suffix) != 0) continue;
+        if (!zero_same_text(end, units[i].suffix)) continue;
         *seconds = read / units[i].divisor;
         return true;
     }

@@ -8,10 +8,9 @@ zero_status zero_reduction_check(zero_reduction reduction, zero_number number)
 {
     static const char *const names[] = {"sum",      "mean", "product", "least",
                                         "greatest", "and",  "or",      "xor"};
-    ZERO_FAIL_IF(zero_number_size(number) == 0 || (unsigned)reduction > ZERO_XOR,
-                 ZERO_ERR_INVALID,
-                 "reduction %d of numbers of type %d: expected those of zero/number.h",
-                 (int)reduction, (int)number);
+    ZERO_INVALID_IF(zero_number_size(number) == 0 || (unsigned)reduction > ZERO_XOR,
+                    "reduction %d of numbers of type %d: expected those of zero/number.h",
+                    (int)reduction, (int)number);
     bool is_float = number <= ZERO_NUMBER_FP64;
     ZERO_FAIL_IF(!(is_float ? reduction < ZERO_AND : reduction != ZERO_MEAN),
                  ZERO_ERR_UNSUPPORTED, "the %s of %s: expected sum, %s", names[reduction],

@@ -8,8 +8,7 @@
 
 /* ZERO_ERR_INVALID for what is no number or no reduction; ZERO_ERR_UNSUPPORTED, with what is
  * possible, for two that do not go together. */
-ZERO_NODISCARD zero_status zero_reduction_check(zero_reduction reduction,
-                                                zero_number number);
+zero_status zero_reduction_check(zero_reduction reduction, zero_number number);
 
 /* True if it is a sum or a mean along the tree. */
 static inline bool zero_reduction_is_tree(zero_reduction reduction, zero_number number)

@@ -13,7 +13,7 @@ const char *zero_last_error(void)
 
 const char *zero_last_error_place(void)
 {
-    snprintf(last_place, sizeof last_place, "%s:%d", last.file, last.line);
+    zero_print(last_place, "%s:%d", last.file, last.line);
     return last_place;
 }
 
@@ -32,7 +32,7 @@ zero_status zero_fail_at(const char *file, int line, zero_status code, const cha
 {
     const char *slash = strrchr(file, '/');
     zero_failure new = {.status = code, .line = line};
-    snprintf(new.file, sizeof new.file, "%s", slash ? slash + 1 : file);
+    zero_print(new.file, "%s", slash ? slash + 1 : file);
 
     va_list args; /* the last error may be among them */
     va_start(args, fmt);

@@ -6,5 +6,5 @@
 static inline bool zero_ends_in(const char *text, const char *end)
 {
     size_t n = strlen(text), k = strlen(end);
-    return n >= k && strcmp(text + n - k, end) == 0;
+    return n >= k && zero_same_text(text + n - k, end);
 }

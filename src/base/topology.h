@@ -29,9 +29,9 @@ typedef struct {
 
 /* Reads the machine as it is now. Not collective: every process sees its own binding.
  * Returns ZERO_ERR_ENV if hwloc fails. */
-ZERO_NODISCARD zero_status zero_topology_read(zero_topology *topology);
+zero_status zero_topology_read(zero_topology *topology);
 
 /* hwloc's view of this machine, to be loaded and destroyed: all of it, also what the
  * process may not use. ZERO_ERR_ENV. */
 struct hwloc_topology;
-ZERO_NODISCARD zero_status zero_topology_init(struct hwloc_topology **machine);
+zero_status zero_topology_init(struct hwloc_topology **machine);

@@ -1,7 +1,6 @@
 #include "base/type.h"
 
-#include <string.h>
-
+#include "base/fail.h"
 #include "base/vector.h"
 #include "zero/number.h"
 
@@ -51,7 +50,7 @@ const char *zero_type_name_at(int i)
 bool zero_type_find(const char *name, zero_type *type)
 {
     for (int i = 0; i < ZERO_TYPES; i++) {
-        if (strcmp(types[i].name, name) != 0) continue;
+        if (!zero_same_text(types[i].name, name)) continue;
         *type = (zero_type)i;
         return true;
     }

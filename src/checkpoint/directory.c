@@ -15,13 +15,13 @@ static zero_status open_first(const char *path, zero_directory_wish wish,
     const bool must_exist = wish == ZERO_DIRECTORY_MUST_EXIST;
     zero_status st = must_exist ? zero_storage_open(path, &d->dir)
                                 : zero_storage_open_or_make(path, &d->dir);
-    ZERO_FAIL_IF(st != ZERO_OK, ZERO_ERR_INVALID, "%s%s", zero_last_error(),
-                 must_exist ? ", so there is nothing to resume" : "");
+    ZERO_INVALID_IF(st != ZERO_OK, "%s%s", zero_last_error(),
+                    must_exist ? ", so there is nothing to resume" : "");
     if (must_exist) ZERO_TRY(zero_storage_sync_parent(&d->dir));
     /* Elsewhere a checkpoint may be given by its path; here it would get checkpoints
      * inside. */
-    ZERO_FAIL_IF(zero_storage_has(&d->dir, ZERO_MANIFEST_NAME), ZERO_ERR_INVALID,
-                 "%s is a checkpoint: give the directory that it is in", d->dir.path);
+    ZERO_INVALID_IF(zero_storage_has(&d->dir, ZERO_MANIFEST_NAME),
+                    "%s is a checkpoint: give the directory that it is in", d->dir.path);
     return ZERO_OK;
 }
 

@@ -45,9 +45,9 @@ typedef struct {
  * made, or is itself a checkpoint; ZERO_ERR_ENV if it stays locked by another process,
  * which is named, if it cannot be written, or a rank sees another directory or cannot open
  * it; ZERO_ERR_IO if it cannot be listed. */
-ZERO_NODISCARD zero_status zero_checkpoint_directory_open(zero_comm *comm, const char *path,
-                                                          const zero_directory_opening *how,
-                                                          zero_checkpoint_directory *d);
+zero_status zero_checkpoint_directory_open(zero_comm *comm, const char *path,
+                                           const zero_directory_opening *how,
+                                           zero_checkpoint_directory *d);
 /* Accepts a zeroed one. */
 void zero_checkpoint_directory_close(zero_checkpoint_directory *d);
 
@@ -74,4 +74,4 @@ typedef struct {
 
 /* Collective, one verdict: ZERO_ERR_ENV if another process has the lock all that time. A
  * file system without locks grants them to all. */
-ZERO_NODISCARD zero_status zero_await_lock(zero_comm *comm, const zero_lock_wish *wish);
+zero_status zero_await_lock(zero_comm *comm, const zero_lock_wish *wish);

@@ -1,6 +1,5 @@
 #include "checkpoint/hugging_face.h"
 
-#include "base/grow.h"
 #include "base/hash.h"
 
 #define PIECE ZERO_HUGGING_FACE_PIECE
@@ -232,10 +231,7 @@ zero_status zero_hugging_face_open_table(const char *path, const zero_safetensor
 void zero_hugging_face_close(zero_hugging_face *file)
 {
     for (int i = 0; i < file->n_files; i++) zero_file_close(&file->files[i]);
-    free(file->files);
-    free(file->places);
-    free(file->blocks);
-    free(file->first_block);
+    zero_free(file->files, file->places, file->blocks, file->first_block);
     *file = (zero_hugging_face){0};
 }
 

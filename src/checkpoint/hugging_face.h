@@ -48,8 +48,7 @@ typedef struct {
  * and type in config.json, which are the model's. ZERO_ERR_INVALID if the name is taken by
  * anything but an empty directory, or a number is too large for the type; ZERO_ERR_ENV,
  * naming the file, if it cannot be written. */
-ZERO_NODISCARD zero_status zero_hugging_face_write(const char *path,
-                                                   const zero_hugging_face_export *e);
+zero_status zero_hugging_face_write(const char *path, const zero_hugging_face_export *e);
 
 /* Where a model lies (hugging_face_find.c). */
 typedef struct {
@@ -64,8 +63,7 @@ typedef struct {
  * snapshot of refs/main is taken), or the file of its weights. Nothing is opened but
  * refs/main. ZERO_ERR_IO if there is no such path; ZERO_ERR_FORMAT for a refs/main that
  * names no snapshot. */
-ZERO_NODISCARD zero_status zero_hugging_face_find(const char *path,
-                                                  zero_hugging_face_found *found);
+zero_status zero_hugging_face_find(const char *path, zero_hugging_face_found *found);
 /* "FOLDER/NAME" */
 void zero_hugging_face_beside(const zero_hugging_face_found *found, const char *name,
                               char path[ZERO_STORAGE_FILE_PATH]);
@@ -115,42 +113,37 @@ typedef struct {
  * shape; ZERO_ERR_FORMAT, naming tensors and both shapes, if it is something else;
  * ZERO_ERR_UNSUPPORTED, with the command that converts them, for weights of other formats;
  * ZERO_ERR_IO. */
-ZERO_NODISCARD zero_status zero_hugging_face_open(const char *path, const zero_model *model,
-                                                  zero_hugging_face *file);
+zero_status zero_hugging_face_open(const char *path, const zero_model *model,
+                                   zero_hugging_face *file);
 /* The same for tensors of one file that the caller knows: those of `table`. Nothing beside
  * the file is read. */
-ZERO_NODISCARD zero_status zero_hugging_face_open_table(const char *path,
-                                                        const zero_safetensors *table,
-                                                        const zero_model *model,
-                                                        zero_hugging_face *file);
+zero_status zero_hugging_face_open_table(const char *path, const zero_safetensors *table,
+                                         const zero_model *model, zero_hugging_face *file);
 void zero_hugging_face_close(zero_hugging_face *file); /* accepts a zeroed one */
 
 /* The shape of the model there, by its config.json and its tensors. A GPT-2 needs no
  * config.json, and its heads are 0 if none says them. As zero_hugging_face_open();
  * ZERO_ERR_UNSUPPORTED for a config.json of another calculation. */
-ZERO_NODISCARD zero_status zero_hugging_face_find_shape(const char *path,
-                                                        zero_shape *shape);
+zero_status zero_hugging_face_find_shape(const char *path, zero_shape *shape);
 
 /* Reads the files beside the weights that no computation needs (hugging_face_keep.c):
  * config.json and generation_config.json if they are of this model, tokenizer_config.json
  * and others, as texts by their names. *kept is the caller's (json_decref), or NULL if there are none. ZERO_ERR_FORMAT
  * for a file that is not UTF-8 or too long. */
-ZERO_NODISCARD zero_status zero_hugging_face_keep(const zero_hugging_face_found *found,
-                                                  bool has_model, json_t **kept);
+zero_status zero_hugging_face_keep(const zero_hugging_face_found *found, bool has_model,
+                                   json_t **kept);
 /* One of them by its name, parsed: the caller's; NULL without it. */
-ZERO_NODISCARD zero_status zero_hugging_face_parse_kept(const json_t *kept,
-                                                        const char *name, json_t **root);
+zero_status zero_hugging_face_parse_kept(const json_t *kept, const char *name,
+                                         json_t **root);
 /* The tokens that end a text: "eos_token_id" of the generation_config.json among them, else
  * of the config.json, else of the tokenizer, which may be NULL. ZERO_ERR_FORMAT unless that
  * is a token or a list of at most ZERO_ENDS. */
-ZERO_NODISCARD zero_status zero_hugging_face_ends(const json_t *kept,
-                                                  const zero_tokenizer *tokenizer,
-                                                  const zero_shape *shape, zero_ends *ends);
+zero_status zero_hugging_face_ends(const json_t *kept, const zero_tokenizer *tokenizer,
+                                   const zero_shape *shape, zero_ends *ends);
 /* *began: the positions that a kept model began with, if its table has lost some; else
  * 0. */
-ZERO_NODISCARD zero_status zero_hugging_face_lost_positions(const json_t *kept,
-                                                            const zero_shape *shape,
-                                                            int64_t *began);
+zero_status zero_hugging_face_lost_positions(const json_t *kept, const zero_shape *shape,
+                                             int64_t *began);
 
 /* The file's values as fp32. ZERO_ERR_FORMAT, naming tensor and element, if one is not
  * finite. */
@@ -164,11 +157,9 @@ int zero_hugging_face_dims(const zero_tensor *t, int64_t dims[2]);
 
 /* The shape in a config.json, complete but for a GPT-2's: what its file does not say is 0;
  * and the config.json of an export, which is the caller's. `path` is for messages. */
-ZERO_NODISCARD zero_status zero_hugging_face_read_config(const char *path,
-                                                         const zero_bytes *text,
-                                                         zero_shape *shape);
-ZERO_NODISCARD zero_status zero_hugging_face_make_config(const zero_hugging_face_export *e,
-                                                         json_t **root);
+zero_status zero_hugging_face_read_config(const char *path, const zero_bytes *text,
+                                          zero_shape *shape);
+zero_status zero_hugging_face_make_config(const zero_hugging_face_export *e, json_t **root);
 
 /* ---- for the files of this folder ---- */
 
@@ -181,10 +172,9 @@ ZERO_NODISCARD zero_status zero_hugging_face_make_config(const zero_hugging_face
 /* hugging_face_keep.c: the "bos_token", "eos_token" or "pad_token" that the files kept with
  * the tokenizer name; else, but for the last, the token that ends a text. -1: none. Without
  * a tokenizer a GPT-2's vocabulary as large as the released one's is taken for it. */
-ZERO_NODISCARD zero_status zero_hugging_face_special(const json_t *kept,
-                                                     const zero_tokenizer *tokenizer,
-                                                     const zero_shape *shape,
-                                                     const char *name, int32_t *id);
+zero_status zero_hugging_face_special(const json_t *kept, const zero_tokenizer *tokenizer,
+                                      const zero_shape *shape, const char *name,
+                                      int32_t *id);
 
 /* The names of types in safetensors, and in config.json. */
 typedef struct {
@@ -195,55 +185,48 @@ extern const zero_hugging_face_type zero_hugging_face_types[ZERO_TYPES];
 enum { ZERO_HUGGING_FACE_PIECE = 16384 }; /* elements */
 
 /* Reads elements [begin, end) of a tensor and forgets their values. */
-ZERO_NODISCARD zero_status zero_hugging_face_reread(zero_hugging_face *file, int tensor,
-                                                    int64_t begin, int64_t end);
+zero_status zero_hugging_face_reread(zero_hugging_face *file, int tensor, int64_t begin,
+                                     int64_t end);
 
 /* hugging_face_describe.c: appends a JSON value and a new line; takes the reference. */
-ZERO_NODISCARD zero_status zero_hugging_face_print(const char *name, json_t *root,
-                                                   zero_bytes *out);
+zero_status zero_hugging_face_print(const char *name, json_t *root, zero_bytes *out);
 /* Append config.json, generation_config.json and
  * tokenizer_config.json, which needs a tokenizer or a kept file. */
-ZERO_NODISCARD zero_status zero_hugging_face_write_config(const zero_hugging_face_export *e,
-                                                          zero_bytes *out);
-ZERO_NODISCARD zero_status
-zero_hugging_face_write_generation(const zero_hugging_face_export *e, zero_bytes *out);
-ZERO_NODISCARD zero_status
-zero_hugging_face_write_tokenizer(const zero_hugging_face_export *e, zero_bytes *out);
+zero_status zero_hugging_face_write_config(const zero_hugging_face_export *e,
+                                           zero_bytes *out);
+zero_status zero_hugging_face_write_generation(const zero_hugging_face_export *e,
+                                               zero_bytes *out);
+zero_status zero_hugging_face_write_tokenizer(const zero_hugging_face_export *e,
+                                              zero_bytes *out);
 
 /* hugging_face_keep.c: ZERO_ERR_FORMAT unless an object has texts of such files, and only
  * them. */
-ZERO_NODISCARD zero_status zero_hugging_face_check_kept(const char *path,
-                                                        const json_t *kept);
+zero_status zero_hugging_face_check_kept(const char *path, const json_t *kept);
 
 /* hugging_face_find.c: fails for a folder without weights that are read here, and for a
  * file of another format. */
-ZERO_NODISCARD zero_status
-zero_hugging_face_check_weights(const zero_hugging_face_found *found);
+zero_status zero_hugging_face_check_weights(const zero_hugging_face_found *found);
 
 /* hugging_face_check.c: the name of the head's words, which has no prefix, also where the
  * model has none of its own. */
 const char *zero_hugging_face_head(const zero_architecture *kind);
 /* ZERO_ERR_INVALID unless both are equal; zeros in `found` are
  * unknown and equal anything. */
-ZERO_NODISCARD zero_status zero_hugging_face_compare(const char *path,
-                                                     const zero_shape *found,
-                                                     const zero_shape *wanted);
+zero_status zero_hugging_face_compare(const char *path, const zero_shape *found,
+                                      const zero_shape *wanted);
 /* ZERO_ERR_FORMAT unless a config.json says what the tensors of the weights show. */
-ZERO_NODISCARD zero_status zero_hugging_face_check_config(const char *path,
-                                                          const char *weights,
-                                                          const zero_shape *said,
-                                                          const zero_shape *tensors);
+zero_status zero_hugging_face_check_config(const char *path, const char *weights,
+                                           const zero_shape *said,
+                                           const zero_shape *tensors);
 
 /* Compares a table of tensors with the model. Names may have any one prefix:
  * "transformer.", "module.model.". Sets places[n_tensors], and *head, whose `at` is 0
  * without one beside the embedding. */
-ZERO_NODISCARD zero_status zero_hugging_face_match(const char *path,
-                                                   const zero_safetensors *table,
-                                                   const zero_model *model,
-                                                   zero_hugging_face_place *places,
-                                                   zero_hugging_face_place *head);
+zero_status zero_hugging_face_match(const char *path, const zero_safetensors *table,
+                                    const zero_model *model,
+                                    zero_hugging_face_place *places,
+                                    zero_hugging_face_place *head);
 /* What the tensors of an architecture, shape->kind, show of its shape; the rest is 0.
  * ZERO_ERR_FORMAT unless they are of one. */
-ZERO_NODISCARD zero_status zero_hugging_face_shape(const char *path,
-                                                   const zero_safetensors *table,
-                                                   zero_shape *shape);
+zero_status zero_hugging_face_shape(const char *path, const zero_safetensors *table,
+                                    zero_shape *shape);

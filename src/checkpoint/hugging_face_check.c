@@ -1,7 +1,6 @@
 /* Compares what files hold with the model: their tensors, and the shape that they and a
  * config.json have. */
 
-#include "base/grow.h"
 #include "base/text.h"
 #include "checkpoint/hugging_face.h"
 #include "io/json_input.h"
@@ -55,7 +54,7 @@ static bool read_names(const zero_safetensors *table, const zero_architecture *k
     for (int i = 0; i < table->n; i++) {
         const char *name = table->entries[i].name;
         size_t len = strlen(name), before = len - n;
-        if (len < n || strcmp(name + before, words) != 0) continue;
+        if (len < n || !zero_same_text(name + before, words)) continue;
         if (before > 0 && (name[before - 1] != '.' || before >= PREFIX)) continue;
         memcpy(names->prefix, name, before);
         return true;
@@ -72,7 +71,7 @@ const char *zero_hugging_face_head(const zero_architecture *kind)
 void zero_hugging_face_name(const zero_architecture *kind, const char *name,
                             char theirs[ZERO_HUGGING_FACE_NAME])
 {
-    bool is_head = strcmp(name, zero_hugging_face_head(kind)) == 0;
+    bool is_head = zero_same_text(name, zero_hugging_face_head(kind));
     snprintf(theirs, ZERO_HUGGING_FACE_NAME, "%s%s", is_head ? "" : kind->prefix, name);
 }
 
@@ -82,7 +81,7 @@ static const zero_safetensors_entry *find(const struct names *names, const char 
     const char *own = names->kind->prefix;
     size_t n = strlen(names->prefix);
     /* The head is not within the transformer. */
-    if (strcmp(name, zero_hugging_face_head(names->kind)) == 0 &&
+    if (zero_same_text(name, zero_hugging_face_head(names->kind)) &&
         zero_ends_in(names->prefix, own))
         n -= strlen(own);
     zero_print(prefixed, "%.*s%s", (int)n, names->prefix, name);
@@ -142,7 +141,7 @@ static bool fits(const zero_architecture *kind, const zero_tensor *t,
     int64_t dims[2];
     int n = zero_hugging_face_dims(t, dims);
     bool are_positions = (kind->has & ZERO_HAS_POSITIONS) &&
-                         strcmp(t->name, kind->embedding[ZERO_WPE].name) == 0;
+                         zero_same_text(t->name, kind->embedding[ZERO_WPE].name);
     bool has_more_rows = are_positions && n == 2 && e->n_dims == 2 &&
                          e->dims[0] > dims[0] && e->dims[1] == dims[1];
     return has_more_rows || has_dims(e, n, dims);
@@ -151,7 +150,7 @@ static bool fits(const zero_architecture *kind, const zero_tensor *t,
 static bool find_type(const zero_safetensors_entry *e, zero_type *type)
 {
     for (int i = 0; i < ZERO_TYPES; i++)
-        if (strcmp(e->type, zero_hugging_face_types[i].file) == 0) {
+        if (zero_same_text(e->type, zero_hugging_face_types[i].file)) {
             *type = (zero_type)i;
             return true;
         }
@@ -235,12 +234,12 @@ zero_status zero_hugging_face_shape(const char *path, const zero_safetensors *ta
     bool has_names = read_names(table, kind, &names);
     const zero_safetensors_entry *wte = find(&names, words), *wpe = find(&names, positions);
     bool has_wpe = !has_positions || (wpe && wpe->n_dims == 2);
-    ZERO_FAIL_IF(!has_names || wte->n_dims != 2 || !has_wpe, ZERO_ERR_FORMAT,
-                 "%s: not the weights of a %s: expected matrices %s%s%s, after any one "
-                 "prefix; its first tensor is %s%s",
-                 path, kind->about, words, has_positions ? " and " : "", positions,
-                 table->n > 0 ? ZERO_SHOWN_SHORT(table->entries[0].name) : "none",
-                 has_positions ? "; other architectures need their config.json" : "");
+    ZERO_FORMAT_IF(!has_names || wte->n_dims != 2 || !has_wpe,
+                   "%s: not the weights of a %s: expected matrices %s%s%s, after any one "
+                   "prefix; its first tensor is %s%s",
+                   path, kind->about, words, has_positions ? " and " : "", positions,
+                   table->n > 0 ? ZERO_SHOWN_SHORT(table->entries[0].name) : "none",
+                   has_positions ? "; other architectures need their config.json" : "");
     zero_shape s = {.kind = kind, .vocab = wte->dims[0], .hidden = wte->dims[1]};
     if (has_positions) s.seq = wpe->dims[0];
     for (int i = 0; i < table->n; i++)
@@ -285,15 +284,15 @@ zero_status zero_hugging_face_compare(const char *path, const zero_shape *found,
 {
     struct differences d;
     zero_shape read = *found;
-    ZERO_FAIL_IF(found->kind != wanted->kind, ZERO_ERR_INVALID,
-                 "%s holds a model of the architecture %s, and this run's is %s: give "
-                 "--architecture %s, or leave it out",
-                 path, found->kind->name, wanted->kind->name, found->kind->name);
+    ZERO_INVALID_IF(found->kind != wanted->kind,
+                    "%s holds a model of the architecture %s, and this run's is %s: give "
+                    "--architecture %s, or leave it out",
+                    path, found->kind->name, wanted->kind->name, found->kind->name);
     if (wanted->seq < read.seq) read.seq = 0; /* the first positions are read */
-    ZERO_FAIL_IF(differ(&read, wanted, &d), ZERO_ERR_INVALID,
-                 "%s holds a %s of another shape than this run's (%s): give%s%s the "
-                 "--model that has all of it",
-                 path, found->kind->about, d.wanted, d.found, d.found[0] ? ", or" : "");
+    ZERO_INVALID_IF(differ(&read, wanted, &d),
+                    "%s holds a %s of another shape than this run's (%s): give%s%s the "
+                    "--model that has all of it",
+                    path, found->kind->about, d.wanted, d.found, d.found[0] ? ", or" : "");
     return ZERO_OK;
 }
 
@@ -305,9 +304,9 @@ zero_status zero_hugging_face_check_config(const char *path, const char *weights
     zero_shape found = {.kind = said->kind, .layers = said->layers, .hidden = said->hidden};
     found.vocab = said->vocab;
     found.seq = tensors->seq > 0 ? said->seq : 0;
-    ZERO_FAIL_IF(differ(&found, tensors, &d), ZERO_ERR_FORMAT,
-                 "%s describes another model (%s) than that of the tensors in %s (%s): "
-                 "files of two models, or not all files of one",
-                 path, d.found + 1, weights, d.wanted);
+    ZERO_FORMAT_IF(differ(&found, tensors, &d),
+                   "%s describes another model (%s) than that of the tensors in %s (%s): "
+                   "files of two models, or not all files of one",
+                   path, d.found + 1, weights, d.wanted);
     return ZERO_OK;
 }

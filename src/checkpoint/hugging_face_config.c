@@ -24,7 +24,7 @@ static bool number_of(const zero_architecture *kind, int i, number *n)
         f->offset >= scaling && f->offset < scaling + sizeof((zero_shape *)NULL)->scaling;
     if (is_scaling || (kind->has & f->needs) != f->needs) return false;
     const char *other = zero_architectures[ZERO_LLAMA].keys[i];
-    if (other && strcmp(other, kind->keys[i]) == 0) other = NULL;
+    if (other && zero_same_text(other, kind->keys[i])) other = NULL;
     *n = (number){f, kind->keys[i], other};
     return true;
 }
@@ -45,7 +45,7 @@ static zero_status find_kind(const char *path, const json_t *root,
         const zero_architecture *a = &zero_architectures[i];
         size_t len = strlen(all);
         *kind = a;
-        if (strcmp(name, type ? a->name : a->class_name) == 0) return ZERO_OK;
+        if (zero_same_text(name, type ? a->name : a->class_name)) return ZERO_OK;
         snprintf(all + len, sizeof all - len, "%s%s", i > 0 ? ", " : "", a->name);
     }
     return zero_fail(ZERO_ERR_UNSUPPORTED,
@@ -64,7 +64,7 @@ static zero_status check_member(const char *path, const json_t *root,
     ZERO_FREED char *text = json_dumps(found, flags);
     ZERO_TRY(zero_allocated(text, "no memory for %s", path));
     for (int i = 0; row->values[i]; i++)
-        if (strcmp(text, row->values[i]) == 0) return ZERO_OK;
+        if (zero_same_text(text, row->values[i])) return ZERO_OK;
     return zero_fail(
         ZERO_ERR_UNSUPPORTED,
         "%s: \"%s\" is %s: this program computes %s as it was released, with %s", path,
@@ -100,9 +100,9 @@ static zero_status read_rotary(const char *path, const json_t *root, zero_shape 
     if (rope && !json_is_null(rope)) {
         ZERO_TRY(zero_json_object(path, root, key, &rope));
         ZERO_TRY(zero_json_real(path, rope, "rope_theta", &s->theta));
-        ZERO_FAIL_IF(s->theta != said && json_object_get(root, "rope_theta"),
-                     ZERO_ERR_FORMAT, "%s: \"rope_theta\" is %.15g, and %.15g in \"%s\"",
-                     path, said, s->theta, key);
+        ZERO_FORMAT_IF(s->theta != said && json_object_get(root, "rope_theta"),
+                       "%s: \"rope_theta\" is %.15g, and %.15g in \"%s\"", path, said,
+                       s->theta, key);
     } else {
         rope = json_object_get(root, key = "rope_scaling");
         if (rope && !json_is_null(rope)) ZERO_TRY(zero_json_object(path, root, key, &rope));
@@ -122,14 +122,14 @@ static zero_status read_rotary(const char *path, const json_t *root, zero_shape 
         ZERO_TRY(zero_json_text(path, rope, "rope_type", &type));
     else if (json_object_get(rope, "type"))
         ZERO_TRY(zero_json_text(path, rope, "type", &type));
-    if (strcmp(type, "llama3") == 0) {
+    if (zero_same_text(type, "llama3")) {
         ZERO_TRY(zero_json_real(path, rope, "factor", &s->scaling.factor));
         ZERO_TRY(zero_json_real(path, rope, "low_freq_factor", &s->scaling.low));
         ZERO_TRY(zero_json_real(path, rope, "high_freq_factor", &s->scaling.high));
         return zero_json_whole(path, rope, "original_max_position_embeddings", 1,
                                INT64_C(1) << 24, &s->scaling.seq);
     }
-    ZERO_FAIL_IF(strcmp(type, "default") != 0, ZERO_ERR_UNSUPPORTED,
+    ZERO_FAIL_IF(!zero_same_text(type, "default"), ZERO_ERR_UNSUPPORTED,
                  "%s: \"%s\" is of the type \"%s\": this program computes \"default\" and "
                  "\"llama3\"; for texts of the length that the model was first trained on, "
                  "take it out of the file",
@@ -140,8 +140,7 @@ static zero_status read_rotary(const char *path, const json_t *root, zero_shape 
 static zero_status read_root(const char *path, const json_t *root, zero_shape *shape)
 {
     zero_shape s = {.layers = 0};
-    ZERO_FAIL_IF(!json_is_object(root), ZERO_ERR_FORMAT, "%s: expected one JSON object",
-                 path);
+    ZERO_FORMAT_IF(!json_is_object(root), "%s: expected one JSON object", path);
     ZERO_TRY(find_kind(path, root, &s.kind));
     const json_t *packed = json_object_get(root, "quantization_config");
     ZERO_FAIL_IF(packed && !json_is_null(packed), ZERO_ERR_UNSUPPORTED,
@@ -165,9 +164,9 @@ static zero_status read_root(const char *path, const json_t *root, zero_shape *s
                          at != offsetof(zero_shape, head_size);
         ZERO_TRY(read_number(path, root, n.key, n.field->kind, is_needed, &said));
         ZERO_TRY(read_number(path, root, n.also, n.field->kind, false, &other));
-        ZERO_FAIL_IF(!isnan(said) && !isnan(other) && said != other, ZERO_ERR_FORMAT,
-                     "%s: \"%s\" is %.15g, but \"%s\", which means the same, is %.15g",
-                     path, n.key, said, n.also, other);
+        ZERO_FORMAT_IF(!isnan(said) && !isnan(other) && said != other,
+                       "%s: \"%s\" is %.15g, but \"%s\", which means the same, is %.15g",
+                       path, n.key, said, n.also, other);
         if (isnan(said)) said = other;
         if (!isnan(said)) zero_shape_set(&s, n.field, said);
     }
@@ -188,8 +187,7 @@ static zero_status read_root(const char *path, const json_t *root, zero_shape *s
         bool is_off = json_is_false(json_object_get(root, "use_sliding_window")) ||
                       first >= (double)s.layers;
         if (!is_off && window < (double)s.seq) s.seq = (int64_t)window;
-        ZERO_FAIL_IF(zero_shape_check(&s) != ZERO_OK, ZERO_ERR_FORMAT, "%s: %s", path,
-                     zero_last_error());
+        ZERO_FORMAT_IF(zero_shape_check(&s) != ZERO_OK, "%s: %s", path, zero_last_error());
         s = zero_shape_complete(&s);
     }
     *shape = s;

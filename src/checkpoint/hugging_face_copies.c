@@ -1,6 +1,5 @@
 #include "checkpoint/hugging_face_copies.h"
 
-#include "base/grow.h"
 #include "base/hash.h"
 
 struct copies {

@@ -21,13 +21,11 @@
 
 /* To be called once the engine has read its weights. ZERO_ERR_FORMAT names the rank, its
  * file, and the elements that differ. */
-ZERO_NODISCARD zero_status zero_hugging_face_compare_copies(zero_hugging_face *file,
-                                                            zero_comm *world);
+zero_status zero_hugging_face_compare_copies(zero_hugging_face *file, zero_comm *world);
 
 #define ZERO_HUGGING_FACE_TEXT 512
 
 /* Says in words which elements are zeros where training would not leave them so; "" if
  * none. The same on all ranks. */
-ZERO_NODISCARD zero_status zero_hugging_face_tell_zeros(const zero_hugging_face *file,
-                                                        zero_comm *world,
-                                                        char text[ZERO_HUGGING_FACE_TEXT]);
+zero_status zero_hugging_face_tell_zeros(const zero_hugging_face *file, zero_comm *world,
+                                         char text[ZERO_HUGGING_FACE_TEXT]);

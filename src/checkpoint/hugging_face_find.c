@@ -1,7 +1,6 @@
 /* The files of a model, by what a user names: a folder, a file, or a folder of the hub's
  * cache. */
 
-#include "base/grow.h"
 #include "base/text.h"
 #include "checkpoint/hugging_face.h"
 
@@ -100,10 +99,9 @@ static zero_status find_in_folder(zero_hugging_face_found *found)
         int n = (int)strcspn((const char *)text.bytes, "/\r\n");
         bool is_name = n > 0 && text.bytes[0] != '.' && text.bytes[n] != '/';
         if (is_name)
-            is_name = snprintf(folder, sizeof folder, "%s/snapshots/%.*s", found->folder, n,
-                               (const char *)text.bytes) < (int)sizeof found->folder;
-        ZERO_FAIL_IF(!is_name, ZERO_ERR_FORMAT, "%s: expected the name of a snapshot",
-                     path);
+            is_name = zero_print(folder, "%s/snapshots/%.*s", found->folder, n,
+                                 (const char *)text.bytes) < (int)sizeof found->folder;
+        ZERO_FORMAT_IF(!is_name, "%s: expected the name of a snapshot", path);
         memcpy(found->folder, folder, sizeof found->folder);
     }
     found->is_index =
@@ -126,13 +124,13 @@ zero_status zero_hugging_face_find(const char *path, zero_hugging_face_found *fo
     if (kind == ZERO_PATH_OF_DIRECTORY) {
         size_t n = strlen(path);
         while (n > 1 && path[n - 1] == '/') n--;
-        snprintf(f.folder, sizeof f.folder, "%.*s", (int)n, path);
+        zero_print(f.folder, "%.*s", (int)n, path);
         ZERO_TRY(find_in_folder(&f));
     } else {
         const char *slash = strrchr(path, '/');
         int n = slash ? (int)(slash - path) : 1;
-        snprintf(f.folder, sizeof f.folder, "%.*s", n > 0 ? n : 1, slash ? path : ".");
-        snprintf(f.weights, sizeof f.weights, "%s", path);
+        zero_print(f.folder, "%.*s", n > 0 ? n : 1, slash ? path : ".");
+        zero_print(f.weights, "%s", path);
         f.is_index = zero_ends_in(path, INDEX_END);
     }
     *found = f;

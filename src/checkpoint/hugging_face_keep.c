@@ -29,8 +29,8 @@ zero_status zero_hugging_face_keep(const zero_hugging_face_found *found, bool ha
         if (text.len == 0) continue;
         bool is_text = !memchr(text.bytes, '\0', text.len);
         json_t *value = is_text ? json_stringn((const char *)text.bytes, text.len) : NULL;
-        ZERO_FAIL_IF(!value, ZERO_ERR_FORMAT,
-                     "%s: expected text in UTF-8, which checkpoints can keep", path);
+        ZERO_FORMAT_IF(!value, "%s: expected text in UTF-8, which checkpoints can keep",
+                       path);
         ZERO_TRY(zero_allocated(json_object_set_new(made, names[i], value) == 0,
                                 "no memory to keep %s", path));
     }
@@ -45,9 +45,9 @@ zero_status zero_hugging_face_check_kept(const char *path, const json_t *kept)
         const char *text;
         if (!json_object_get(kept, names[i])) continue;
         ZERO_TRY(zero_json_text(path, kept, names[i], &text));
-        ZERO_FAIL_IF(strlen(text) > MOST, ZERO_ERR_FORMAT,
-                     "%s: \"%s\": expected at most %d bytes, found %zu", path, names[i],
-                     MOST, strlen(text));
+        ZERO_FORMAT_IF(strlen(text) > MOST,
+                       "%s: \"%s\": expected at most %d bytes, found %zu", path, names[i],
+                       MOST, strlen(text));
     }
     return ZERO_OK;
 }
@@ -95,7 +95,7 @@ zero_status zero_hugging_face_special(const json_t *kept, const zero_tokenizer *
             if (n == 1) *id = tokens[0];
         }
     }
-    if (*id >= 0 || strcmp(name, "pad_token") == 0) return ZERO_OK;
+    if (*id >= 0 || zero_same_text(name, "pad_token")) return ZERO_OK;
     *id = tok ? tok->end_of_text : is_gpt2 && shape->vocab > GPT2_END ? GPT2_END : -1;
     return ZERO_OK;
 }
@@ -117,12 +117,11 @@ zero_status zero_hugging_face_ends(const json_t *kept, const zero_tokenizer *tok
             for (size_t k = 0; k < n; k++) {
                 const json_t *id = json_is_array(value) ? json_array_get(value, k) : value;
                 int64_t token = json_integer_value(id);
-                ZERO_FAIL_IF(!json_is_integer(id) || token < 0 || token > INT32_MAX ||
-                                 n > ZERO_ENDS,
-                             ZERO_ERR_FORMAT,
-                             "the kept %s: \"eos_token_id\": expected a token or a list of "
-                             "at most %d",
-                             files[i], ZERO_ENDS);
+                ZERO_FORMAT_IF(
+                    !json_is_integer(id) || token < 0 || token > INT32_MAX || n > ZERO_ENDS,
+                    "the kept %s: \"eos_token_id\": expected a token or a list of "
+                    "at most %d",
+                    files[i], ZERO_ENDS);
                 ends->id[ends->n++] = (int32_t)token;
             }
         }

@@ -1,4 +1,3 @@
-#include "base/grow.h"
 #include "checkpoint/hugging_face.h"
 #include "checkpoint/manifest.h"
 #include "data/tokenizer_file.h"
@@ -102,7 +101,7 @@ static zero_status write_weights(const zero_storage_dir *dir,
     for (int first = 0; first < m->n_tensors; first = file_end(e, first)) n++;
     for (int first = 0, end; first < m->n_tensors; first = end) {
         end = file_end(e, first);
-        if (n > 1) snprintf(name, sizeof name, "model-%05d-of-%05d.safetensors", ++k, n);
+        if (n > 1) zero_print(name, "model-%05d-of-%05d.safetensors", ++k, n);
         ZERO_TRY(write_file(dir, e, first, end, name, map));
     }
     if (n == 1) return ZERO_OK;
@@ -148,8 +147,8 @@ static zero_status write_others(const zero_storage_dir *dir,
     {
         bool is_made = false;
         for (int i = 0; i < N_MADE; i++)
-            is_made |=
-                strcmp(made[i].name, name) == 0 && (!made[i].is_tokenizers || e->tokenizer);
+            is_made |= zero_same_text(made[i].name, name) &&
+                       (!made[i].is_tokenizers || e->tokenizer);
         if (!is_made)
             ZERO_TRY(zero_storage_put(dir, name, json_string_value(value),
                                       json_string_length(value)));
@@ -171,10 +170,10 @@ static zero_status split(const char *path, char parent[ZERO_STORAGE_PATH],
     while (begin > 0 && path[begin - 1] != '/') begin--;
     size_t n = end - begin;
     bool is_dots = n <= 2 && strncmp(path + begin, "..", n) == 0;
-    ZERO_FAIL_IF(n == 0 || n > NAME_MAX_BYTES || is_dots || begin + 1 >= ZERO_STORAGE_PATH,
-                 ZERO_ERR_INVALID,
-                 "%.200s: expected the name of a directory to make, of at most %d bytes",
-                 path, NAME_MAX_BYTES);
+    ZERO_INVALID_IF(n == 0 || n > NAME_MAX_BYTES || is_dots ||
+                        begin + 1 >= ZERO_STORAGE_PATH,
+                    "%.200s: expected the name of a directory to make, of at most %d bytes",
+                    path, NAME_MAX_BYTES);
     snprintf(name, NAME_MAX_BYTES + 1, "%.*s", (int)n, path + begin);
     if (begin > 1) begin--; /* without its slash */
     snprintf(parent, ZERO_STORAGE_PATH, "%.*s", (int)begin, path);
@@ -243,7 +242,7 @@ zero_status zero_hugging_face_write(const char *path, const zero_hugging_face_ex
     char temporary[NAME_MAX_BYTES + 8];
     ZERO_AT_END(zero_storage_close) zero_storage_dir parent = {0}, dir = {0};
     ZERO_TRY(split(path, folder, name));
-    snprintf(temporary, sizeof temporary, ".tmp-%s", name);
+    zero_print(temporary, ".tmp-%s", name);
     ZERO_TRY(zero_storage_open(folder, &parent));
     ZERO_TRY(check_free(&parent, name, path));
     ZERO_TRY(begin(&parent, temporary, &dir));

@@ -1,6 +1,5 @@
 #include "checkpoint/list.h"
 
-#include "base/grow.h"
 #include "checkpoint/manifest.h"
 
 #define TEMPORARY  ".tmp-"
@@ -23,7 +22,7 @@ bool zero_checkpoint_is_name(const char *name, int64_t *step)
     char again[ZERO_CHECKPOINT_NAME];
     if (sscanf(name, "step-%" SCNd64, step) != 1 || *step < 0) return false;
     zero_checkpoint_name(*step, again);
-    return strcmp(name, again) == 0;
+    return zero_same_text(name, again);
 }
 
 /* ---- published ones ---- */
@@ -187,6 +186,6 @@ zero_status zero_checkpoint_find(const char *path, char *found, size_t size)
 
 bool zero_checkpoint_is_removed(const char *path, const char *found)
 {
-    return found[0] != '\0' && strcmp(path, found) != 0 &&
+    return found[0] != '\0' && !zero_same_text(path, found) &&
            zero_path_look(found) == ZERO_PATH_OF_NOTHING && errno == ENOENT;
 }

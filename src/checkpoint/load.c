@@ -1,6 +1,5 @@
 #include "checkpoint/load.h"
 
-#include "base/grow.h"
 #include "checkpoint/list.h"
 #include "checkpoint/together.h"
 
@@ -71,8 +70,8 @@ static zero_status compare_tensors(const zero_model *model, int optimizer,
 {
     const int then = c->manifest.table.layout.optimizer;
     int n = c->manifest.table.n_tensors;
-    ZERO_FAIL_IF(
-        then != optimizer, ZERO_ERR_INVALID,
+    ZERO_INVALID_IF(
+        then != optimizer,
         "%s has the states of %s, and this run makes steps of %s: give --optimizer "
         "%s, or begin with its weights alone (--init-from)",
         c->dir.path, zero_rule_name_at(then), zero_rule_name_at(optimizer),
@@ -80,18 +79,17 @@ static zero_status compare_tensors(const zero_model *model, int optimizer,
     for (int i = 0; i < n && i < model->n_tensors; i++) {
         const zero_tensor *theirs = &c->manifest.table.tensors[i];
         const zero_tensor *ours = &model->tensors[i];
-        ZERO_FAIL_IF(
-            strcmp(theirs->name, ours->name) != 0 || theirs->rows != ours->whole_rows ||
+        ZERO_INVALID_IF(
+            !zero_same_text(theirs->name, ours->name) || theirs->rows != ours->whole_rows ||
                 theirs->cols != ours->whole_cols || theirs->group != ours->group,
-            ZERO_ERR_INVALID,
             "%s is of another model: its tensor %d is '%s' [%" PRId64 ", %" PRId64
             "] of group %d, this model's '%s' [%" PRId64 ", %" PRId64 "] of group %d",
             c->dir.path, i, theirs->name, theirs->rows, theirs->cols, theirs->group,
             ours->name, ours->whole_rows, ours->whole_cols, ours->group);
     }
-    ZERO_FAIL_IF(n != model->n_tensors, ZERO_ERR_INVALID,
-                 "%s is of another model: it has %d tensors, this model %d", c->dir.path, n,
-                 model->n_tensors);
+    ZERO_INVALID_IF(n != model->n_tensors,
+                    "%s is of another model: it has %d tensors, this model %d", c->dir.path,
+                    n, model->n_tensors);
     return ZERO_OK;
 }
 
@@ -126,8 +124,8 @@ zero_status zero_checkpoint_load(zero_engine *e, zero_checkpoint *c)
     ZERO_TRY(zero_engine_publish(e));
     char digest[ZERO_CHECKSUM];
     ZERO_TRY(zero_engine_digest(e, digest));
-    ZERO_FAIL_IF(strcmp(digest, c->manifest.digest) != 0, ZERO_ERR_FORMAT,
-                 "%s: the loaded state has the digest %s, but the saved one had %s",
-                 c->dir.path, digest, c->manifest.digest);
+    ZERO_FORMAT_IF(!zero_same_text(digest, c->manifest.digest),
+                   "%s: the loaded state has the digest %s, but the saved one had %s",
+                   c->dir.path, digest, c->manifest.digest);
     return ZERO_OK;
 }

@@ -9,8 +9,7 @@
 
 /* Opens the checkpoint `path` on all ranks: rank 0 reads the manifest and broadcasts
  * it. Fails as zero_checkpoint_open(). */
-ZERO_NODISCARD zero_status zero_checkpoint_open_all(zero_comm *comm, const char *path,
-                                                    zero_checkpoint *c);
+zero_status zero_checkpoint_open_all(zero_comm *comm, const char *path, zero_checkpoint *c);
 
 /* A user's path (list.h), and what is done with the checkpoint that is found there.
  * Collective. */
@@ -22,13 +21,12 @@ typedef struct {
 
 /* Finds the checkpoint, opens it and calls use(). If a run removes it before it is read,
  * the newest one is used in its place. After ZERO_OK it stays open. */
-ZERO_NODISCARD zero_status zero_checkpoint_use(zero_comm *comm,
-                                               const zero_checkpoint_user *user,
-                                               zero_checkpoint *c);
+zero_status zero_checkpoint_use(zero_comm *comm, const zero_checkpoint_user *user,
+                                zero_checkpoint *c);
 
 /* Loads masters and moments, Adam's count and skipped steps, and the loss scale if the
  * types are equal, into an engine that trains. The digest of the loaded state must be the
  * manifest's. ZERO_ERR_INVALID, naming the first tensor that differs, if the checkpoint is
  * of another model. After ZERO_ERR_IO or ZERO_ERR_FORMAT the engine's state is undefined
  * until one is loaded. */
-ZERO_NODISCARD zero_status zero_checkpoint_load(zero_engine *e, zero_checkpoint *c);
+zero_status zero_checkpoint_load(zero_engine *e, zero_checkpoint *c);

@@ -1,6 +1,5 @@
 #include "checkpoint/manifest_fields.h"
 
-#include "base/grow.h"
 #include "checkpoint/hugging_face.h"
 #include "io/json_input.h"
 
@@ -61,16 +60,17 @@ static zero_status take_tensor(const char *path, const json_t *value, int i,
                 json_integer_value(last) < layout->pp;
         *stage = (int)json_integer_value(last);
     }
-    ZERO_FAIL_IF(!sound || group < 0 || group > i, ZERO_ERR_FORMAT,
-                 "%s: tensor %d: expected [name, rows, columns, group%s%s%s], a name of at "
-                 "most %zu bytes without control characters, and no group above %d",
-                 path, i, is_shared ? ", cut, parts" : "", tells_whole ? ", 0 or 1" : "",
-                 has_stage ? ", stage" : "", sizeof t->name - 1, i);
+    ZERO_FORMAT_IF(
+        !sound || group < 0 || group > i,
+        "%s: tensor %d: expected [name, rows, columns, group%s%s%s], a name of at "
+        "most %zu bytes without control characters, and no group above %d",
+        path, i, is_shared ? ", cut, parts" : "", tells_whole ? ", 0 or 1" : "",
+        has_stage ? ", stage" : "", sizeof t->name - 1, i);
     *t = (zero_tensor){.rows = json_integer_value(numbers[0]),
                        .cols = json_integer_value(numbers[1]),
                        .group = (int)group,
                        .is_hidden = is_whole == 1};
-    snprintf(t->name, sizeof t->name, "%s", name);
+    zero_print(t->name, "%s", name);
     if (!is_shared) return ZERO_OK;
     /* Only columns have several parts. */
     const char *cut_name = json_string_value(json_array_get(value, 4));
@@ -78,15 +78,15 @@ static zero_status take_tensor(const char *path, const json_t *value, int i,
     json_int_t n = json_integer_value(parts);
     int cut = 0;
     while (cut < ZERO_MANIFEST_CUTS && cut_name &&
-           strcmp(zero_manifest_cuts[cut], cut_name) != 0)
+           !zero_same_text(zero_manifest_cuts[cut], cut_name))
         cut++;
     int64_t most = cut == ZERO_CUT_COLS ? t->cols : 1;
-    ZERO_FAIL_IF(!cut_name || cut == ZERO_MANIFEST_CUTS || !json_is_integer(parts) ||
-                     n < 1 || n > most || n > INT32_MAX,
-                 ZERO_ERR_FORMAT,
-                 "%s: tensor %d: expected [name, rows, columns, group, cut, parts], a cut "
-                 "none, rows or cols, and 1 part, or as many as divide cols",
-                 path, i);
+    ZERO_FORMAT_IF(
+        !cut_name || cut == ZERO_MANIFEST_CUTS || !json_is_integer(parts) || n < 1 ||
+            n > most || n > INT32_MAX,
+        "%s: tensor %d: expected [name, rows, columns, group, cut, parts], a cut "
+        "none, rows or cols, and 1 part, or as many as divide cols",
+        path, i);
     t->cut = (zero_cut)cut;
     t->cut_parts = (int)n;
     return ZERO_OK;
@@ -96,8 +96,7 @@ static zero_status take_tensors(const char *path, const json_t *list, zero_manif
 {
     zero_state_layout layout = m->table.layout;
     size_t n = json_array_size(list);
-    ZERO_FAIL_IF(n < 1 || n > INT32_MAX, ZERO_ERR_FORMAT,
-                 "%s: \"tensors\": expected at least one", path);
+    ZERO_FORMAT_IF(n < 1 || n > INT32_MAX, "%s: \"tensors\": expected at least one", path);
     ZERO_FREED zero_tensor *tensors = NULL;
     ZERO_FREED int *stages = NULL;
     ZERO_TRY(zero_new(&tensors, n, "tensors"));
@@ -123,10 +122,10 @@ static zero_status check_bytes_of(const char *path, const zero_manifest *m, int 
     ZERO_TRY(zero_state_add_elements(&m->table, &local, elements));
     for (int rank = p; rank < l->n_ranks; rank += l->tp) {
         uint64_t n = elements[rank / l->tp], bytes = m->shards[rank].bytes;
-        ZERO_FAIL_IF(n > UINT64_MAX / size || bytes < size * n, ZERO_ERR_FORMAT,
-                     "%s: shard %d has %" PRIu64 " bytes, but the %" PRIu64
-                     " parameters that its rank owned take %" PRIu64 " and a header",
-                     path, rank, bytes, n, size * n);
+        ZERO_FORMAT_IF(n > UINT64_MAX / size || bytes < size * n,
+                       "%s: shard %d has %" PRIu64 " bytes, but the %" PRIu64
+                       " parameters that its rank owned take %" PRIu64 " and a header",
+                       path, rank, bytes, n, size * n);
     }
     return ZERO_OK;
 }
@@ -138,8 +137,8 @@ static zero_status take_shards(const char *path, const json_t *list, zero_manife
 {
     size_t n = json_array_size(list);
     const zero_state_layout *layout = &m->table.layout;
-    ZERO_FAIL_IF(n != (size_t)layout->n_ranks, ZERO_ERR_FORMAT,
-                 "%s: %zu shards, but \"ranks\" is %d", path, n, layout->n_ranks);
+    ZERO_FORMAT_IF(n != (size_t)layout->n_ranks, "%s: %zu shards, but \"ranks\" is %d",
+                   path, n, layout->n_ranks);
     ZERO_TRY(zero_new(&m->shards, n, "shards"));
     for (size_t i = 0; i < n; i++)
         ZERO_TRY(take_object(path, json_array_get(list, i), of_file, &m->shards[i]));
@@ -151,8 +150,7 @@ static zero_status take_plain(const char *path, const json_t *object, const char
                               const char **text)
 {
     ZERO_TRY(zero_json_text(path, object, key, text));
-    ZERO_FAIL_IF(!is_plain(*text), ZERO_ERR_FORMAT,
-                 "%s: \"%s\" has control characters in it", path, key);
+    ZERO_FORMAT_IF(!is_plain(*text), "%s: \"%s\" has control characters in it", path, key);
     return ZERO_OK;
 }
 
@@ -165,7 +163,7 @@ static zero_status take_name(const char *path, const json_t *object, const field
     if (f->kind == RULE && zero_rule_find(name, to) && *(int *)to > 0) return ZERO_OK;
     for (zero_partition_scheme s = ZERO_PARTITION_SLICE;
          f->kind == SCHEME && s <= ZERO_PARTITION_OWNER; s++)
-        if (strcmp(name, zero_partition_scheme_name(s)) == 0) {
+        if (zero_same_text(name, zero_partition_scheme_name(s))) {
             *(zero_partition_scheme *)to = s;
             return ZERO_OK;
         }
@@ -190,8 +188,8 @@ static zero_status take_copy(const char *path, const json_t *root, const field *
     if (f->kind == KEPT) return ZERO_OK;
     json_object_foreach(*to, key, value)
     {
-        ZERO_FAIL_IF(!is_plain(key), ZERO_ERR_FORMAT,
-                     "%s: \"%s\" has a key with control characters", path, f->key);
+        ZERO_FORMAT_IF(!is_plain(key), "%s: \"%s\" has a key with control characters", path,
+                       f->key);
         ZERO_TRY(take_plain(path, *to, key, &text));
     }
     return ZERO_OK;
@@ -234,10 +232,10 @@ static zero_status take(const char *path, const json_t *object, const field *f, 
             return zero_fail(ZERO_ERR_FORMAT,
                              "%s: \"%s\": expected at most %zu bytes, found %zu", path,
                              f->key, most, len);
-        ZERO_FAIL_IF(!is_checksum && (f->kind == CHECKSUM || (f->kind == DATA && len > 0)),
-                     ZERO_ERR_FORMAT,
-                     "%s: \"%s\": expected 32 hexadecimal digits, found '%.40s'", path,
-                     f->key, text);
+        ZERO_FORMAT_IF(!is_checksum &&
+                           (f->kind == CHECKSUM || (f->kind == DATA && len > 0)),
+                       "%s: \"%s\": expected 32 hexadecimal digits, found '%.40s'", path,
+                       f->key, text);
         memcpy(to, text, len + 1);
         return ZERO_OK;
     }
@@ -314,17 +312,17 @@ zero_status zero_manifest_parse(const char *path, const void *bytes, size_t len,
     ZERO_TRY(zero_json_parse(path, bytes, len, &root));
     /* A later version may differ in anything, so this is checked before all else. */
     const char *format = zero_get_string(root, "format");
-    ZERO_FAIL_IF(
-        !format || strcmp(format, ZERO_MANIFEST_FORMAT) != 0, ZERO_ERR_FORMAT,
+    ZERO_FORMAT_IF(
+        !format || !zero_same_text(format, ZERO_MANIFEST_FORMAT),
         "%s: not the manifest of a checkpoint: expected \"format\": \"" ZERO_MANIFEST_FORMAT
         "\"",
         path);
     int64_t version;
     ZERO_TRY(zero_json_whole(path, root, "version", 1, INT64_MAX, &version));
-    ZERO_FAIL_IF(version > ZERO_MANIFEST_VERSION, ZERO_ERR_FORMAT,
-                 "%s: a checkpoint of version %" PRId64
-                 ", and this program reads versions up to %d: use a newer zero",
-                 path, version, ZERO_MANIFEST_VERSION);
+    ZERO_FORMAT_IF(version > ZERO_MANIFEST_VERSION,
+                   "%s: a checkpoint of version %" PRId64
+                   ", and this program reads versions up to %d: use a newer zero",
+                   path, version, ZERO_MANIFEST_VERSION);
     ZERO_TRY(check_tail(path, bytes, len));
     ZERO_TRY(take_all(path, root, &made));
     ZERO_GIVE(m, made);

@@ -69,12 +69,12 @@ typedef struct {
 } zero_manifest;
 
 /* The bytes of the file. ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status zero_manifest_write(const zero_manifest *m, zero_bytes *out);
+zero_status zero_manifest_write(const zero_manifest *m, zero_bytes *out);
 
 /* Reads those bytes and checks all of them; the caller destroys *m. ZERO_ERR_FORMAT if it
  * is not a manifest, is newer, or was modified. */
-ZERO_NODISCARD zero_status zero_manifest_parse(const char *path, const void *bytes,
-                                               size_t len, zero_manifest *m);
+zero_status zero_manifest_parse(const char *path, const void *bytes, size_t len,
+                                zero_manifest *m);
 void zero_manifest_destroy(zero_manifest *m); /* accepts a zeroed one */
 
 /* The last line of a manifest whose other lines are bytes[len]. */

@@ -15,11 +15,11 @@ zero_status zero_checkpoint_describe(const zero_checkpoint *c, zero_model *model
     bool same = table->n_tensors == made.n_tensors && table->n_groups == made.n_groups;
     for (int i = 0; same && i < made.n_tensors; i++) {
         const zero_tensor *a = &table->tensors[i], *b = &made.tensors[i];
-        same = strcmp(a->name, b->name) == 0 && a->rows == b->rows && a->cols == b->cols &&
-               a->group == b->group && a->offset == b->offset;
+        same = zero_same_text(a->name, b->name) && a->rows == b->rows &&
+               a->cols == b->cols && a->group == b->group && a->offset == b->offset;
     }
-    ZERO_FAIL_IF(
-        !same, ZERO_ERR_FORMAT,
+    ZERO_FORMAT_IF(
+        !same,
         "%s: its manifest describes a GPT-2 of %d tensors and lists %d of another model",
         c->dir.path, made.n_tensors, table->n_tensors);
     ZERO_GIVE(model, made);

@@ -1,6 +1,5 @@
 #include "checkpoint/read.h"
 
-#include "base/grow.h"
 #include "checkpoint/list.h"
 #include "data/tokenizer_file.h"
 
@@ -31,7 +30,7 @@ zero_status zero_checkpoint_open(const char *path, const zero_bytes *text,
     char name[ZERO_STORAGE_PATH + 64];
     ZERO_TRY(zero_storage_open(path, &made.dir));
     if (!made.text.bytes) ZERO_TRY(read_file(&made, ZERO_MANIFEST_NAME, &made.text));
-    snprintf(name, sizeof name, "%s/" ZERO_MANIFEST_NAME, path);
+    zero_print(name, "%s/" ZERO_MANIFEST_NAME, path);
     ZERO_TRY(zero_manifest_parse(name, made.text.bytes, made.text.len, &made.manifest));
     /* The path's last name; trailing slashes (shell completion) are ignored. */
     size_t end = strlen(path);
@@ -41,10 +40,10 @@ zero_status zero_checkpoint_open(const char *path, const zero_bytes *text,
     snprintf(name, ZERO_CHECKPOINT_NAME, "%.*s", (int)(end - begin), path + begin);
     /* A directory with the name of another step was swapped, or copied over. */
     int64_t step, own = made.manifest.step;
-    ZERO_FAIL_IF(zero_checkpoint_is_name(name, &step) && step != own, ZERO_ERR_FORMAT,
-                 "%s: its manifest is that of step %" PRId64
-                 ": the directory was renamed, or its files belong to another",
-                 path, own);
+    ZERO_FORMAT_IF(zero_checkpoint_is_name(name, &step) && step != own,
+                   "%s: its manifest is that of step %" PRId64
+                   ": the directory was renamed, or its files belong to another",
+                   path, own);
     made.n_shards = (int)zero_min(2 * (int64_t)tp_of(&made), MOST_OPEN);
     made.n_extents = PER_RANK * ZERO_STATES * tp_of(&made);
     ZERO_TRY(
@@ -61,9 +60,7 @@ void zero_checkpoint_close(zero_checkpoint *c)
     for (int i = 0; c->shards && i < c->n_shards; i++) zero_shard_close(&c->shards[i]);
     for (int i = 0; c->extents && i < c->n_extents; i++) free(c->extents[i].values);
     for (int p = 0; c->locals && p < tp_of(c); p++) zero_state_local_destroy(&c->locals[p]);
-    free(c->shards);
-    free(c->extents);
-    free(c->locals);
+    zero_free(c->shards, c->extents, c->locals);
     zero_storage_close(&c->dir);
     zero_manifest_destroy(&c->manifest);
     zero_bytes_destroy(&c->text);
@@ -297,12 +294,12 @@ zero_status zero_checkpoint_tokenizer(zero_checkpoint *c, zero_tokenizer *tokeni
     const zero_manifest_file *known = &c->manifest.tokenizer;
     char path[ZERO_STORAGE_PATH + 64], found[ZERO_CHECKSUM];
     ZERO_AT_END(zero_bytes_destroy) zero_bytes text = {0};
-    ZERO_FAIL_IF(!c->manifest.has_tokenizer, ZERO_ERR_INVALID,
-                 "%s has no tokenizer: the run was trained on tokens", c->dir.path);
-    snprintf(path, sizeof path, "%s/" ZERO_TOKENIZER_NAME, c->dir.path);
+    ZERO_INVALID_IF(!c->manifest.has_tokenizer,
+                    "%s has no tokenizer: the run was trained on tokens", c->dir.path);
+    zero_print(path, "%s/" ZERO_TOKENIZER_NAME, c->dir.path);
     ZERO_TRY(read_file(c, ZERO_TOKENIZER_NAME, &text));
     zero_checksum(text.bytes, text.len, found);
-    if (text.len == known->bytes && strcmp(found, known->checksum) == 0)
+    if (text.len == known->bytes && zero_same_text(found, known->checksum))
         return zero_tokenizer_parse_file(path, text.bytes, text.len, tokenizer);
     return zero_fail(ZERO_ERR_FORMAT,
                      "%s: was changed after it was written: expected %" PRIu64

@@ -38,8 +38,8 @@ typedef struct {
 
 /* Opens a directory such as step-00000100 with its manifest, or with the bytes of it that
  * another rank has read. */
-ZERO_NODISCARD zero_status zero_checkpoint_open(const char *path, const zero_bytes *text,
-                                                zero_checkpoint *c);
+zero_status zero_checkpoint_open(const char *path, const zero_bytes *text,
+                                 zero_checkpoint *c);
 void zero_checkpoint_close(zero_checkpoint *c); /* accepts a zeroed one */
 
 /* Takes elements of a group, states->range of its flat space. The arrays are valid until it
@@ -53,10 +53,9 @@ typedef struct {
  * from all shards that hold any of them. The groups are those of `model`, of which a rank
  * has a part if it is shared; its tensors, as a whole, are those of the checkpoint. The
  * status of reading, or of the receiver. */
-ZERO_NODISCARD zero_status zero_checkpoint_fetch(zero_checkpoint *c,
-                                                 const zero_model *model,
-                                                 const zero_range *wishes,
-                                                 const zero_checkpoint_receiver *to);
+zero_status zero_checkpoint_fetch(zero_checkpoint *c, const zero_model *model,
+                                  const zero_range *wishes,
+                                  const zero_checkpoint_receiver *to);
 
 /* ---- pieces: all parts of the same elements in one shard ---- */
 
@@ -78,21 +77,19 @@ typedef struct {
 /* Calls visit() for the pieces of all shards that hold elements of wishes[n][n_groups], in
  * their order; among them are pieces that nobody wishes for. Reads no file. ZERO_ERR_NOMEM,
  * or the visitor's status. */
-ZERO_NODISCARD zero_status zero_checkpoint_visit_pieces(zero_checkpoint *c, int n,
-                                                        const zero_range *wishes,
-                                                        const zero_piece_visitor *visitor);
+zero_status zero_checkpoint_visit_pieces(zero_checkpoint *c, int n,
+                                         const zero_range *wishes,
+                                         const zero_piece_visitor *visitor);
 /* Reads and checks a piece: its parts lie in values[parts][length], one after the
  * other. */
-ZERO_NODISCARD zero_status zero_checkpoint_read_piece(zero_checkpoint *c,
-                                                      const zero_piece *piece,
-                                                      float *values);
+zero_status zero_checkpoint_read_piece(zero_checkpoint *c, const zero_piece *piece,
+                                       float *values);
 /* It will be read soon: the disk may begin. */
-ZERO_NODISCARD zero_status zero_checkpoint_expect_piece(zero_checkpoint *c,
-                                                        const zero_piece *piece);
+zero_status zero_checkpoint_expect_piece(zero_checkpoint *c, const zero_piece *piece);
 /* Hands over those elements of a piece that was read which are wished for, if any. */
-ZERO_NODISCARD zero_status zero_checkpoint_hand_over(const zero_piece *piece, float *values,
-                                                     const zero_range *wishes,
-                                                     const zero_checkpoint_receiver *to);
+zero_status zero_checkpoint_hand_over(const zero_piece *piece, float *values,
+                                      const zero_range *wishes,
+                                      const zero_checkpoint_receiver *to);
 static inline bool zero_piece_is_wished(const zero_piece *piece, const zero_range *wishes)
 {
     return !zero_range_is_empty(zero_range_overlap(piece->range, wishes[piece->group]));
@@ -100,19 +97,17 @@ static inline bool zero_piece_is_wished(const zero_piece *piece, const zero_rang
 
 /* Elements [begin, end) of one whole tensor, given by its number. Short ranges are cheap if
  * they ascend. */
-ZERO_NODISCARD zero_status zero_checkpoint_tensor(zero_checkpoint *c, int tensor,
-                                                  zero_state_part part, int64_t begin,
-                                                  int64_t end, float *values);
+zero_status zero_checkpoint_tensor(zero_checkpoint *c, int tensor, zero_state_part part,
+                                   int64_t begin, int64_t end, float *values);
 
 /* The shard of a rank, also of one without elements: open, its header checked; valid until
  * the next call. */
-ZERO_NODISCARD zero_status zero_checkpoint_shard(zero_checkpoint *c, int rank,
-                                                 const zero_shard_reader **shard);
+zero_status zero_checkpoint_shard(zero_checkpoint *c, int rank,
+                                  const zero_shard_reader **shard);
 
 /* Reads every byte and compares every checksum. */
-ZERO_NODISCARD zero_status zero_checkpoint_verify(zero_checkpoint *c);
+zero_status zero_checkpoint_verify(zero_checkpoint *c);
 
 /* The run's tokenizer; the caller destroys it. ZERO_ERR_INVALID if the checkpoint has
  * none. */
-ZERO_NODISCARD zero_status zero_checkpoint_tokenizer(zero_checkpoint *c,
-                                                     zero_tokenizer *tokenizer);
+zero_status zero_checkpoint_tokenizer(zero_checkpoint *c, zero_tokenizer *tokenizer);

@@ -1,6 +1,5 @@
 #include "checkpoint/save.h"
 
-#include "base/grow.h"
 #include "base/helper_thread.h"
 #include "checkpoint/list.h"
 #include "checkpoint/shard.h"
@@ -134,8 +133,8 @@ static zero_status make_temporary(zero_checkpoint_write *s)
 {
     if (!zero_comm_is_root(s->comm)) return ZERO_OK;
     ZERO_TRY(zero_storage_check_place(s->dir));
-    ZERO_FAIL_IF(zero_storage_has(s->dir, s->name), ZERO_ERR_INVALID,
-                 "%s/%s exists: nothing was written", s->dir->path, s->name);
+    ZERO_INVALID_IF(zero_storage_has(s->dir, s->name), "%s/%s exists: nothing was written",
+                    s->dir->path, s->name);
     uint64_t room;
     ZERO_TRY(zero_storage_room(s->dir, &room));
     ZERO_FAIL_IF(room < s->bytes, ZERO_ERR_ENV,

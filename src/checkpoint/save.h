@@ -37,26 +37,22 @@ typedef struct zero_checkpoint_write zero_checkpoint_write;
  * Collective over the engine's ranks, each with the same directory open; one verdict:
  * ZERO_ERR_ENV, naming the file or the missing bytes, if it cannot be written, and
  * ZERO_ERR_INVALID if this step exists. */
-ZERO_NODISCARD zero_status zero_checkpoint_begin(zero_engine *e,
-                                                 const zero_storage_dir *dir,
-                                                 const zero_checkpoint_input *in,
-                                                 bool beside,
-                                                 zero_checkpoint_write **write);
+zero_status zero_checkpoint_begin(zero_engine *e, const zero_storage_dir *dir,
+                                  const zero_checkpoint_input *in, bool beside,
+                                  zero_checkpoint_write **write);
 /* True if the end would not wait for this rank's thread. Local. */
 bool zero_checkpoint_has_ended(const zero_checkpoint_write *write);
 /* Waits, publishes, and frees the write. After ZERO_OK the checkpoint survives any crash
  * and, on a file system that honours fsync, a loss of power. *bytes is the length of all
  * files. Collective, with the same verdicts. */
-ZERO_NODISCARD zero_status zero_checkpoint_end(zero_checkpoint_write *write,
-                                               uint64_t *bytes);
+zero_status zero_checkpoint_end(zero_checkpoint_write *write, uint64_t *bytes);
 /* Instead of the end, where ranks do not go on together: waits for the thread. Accepts
  * NULL. */
 void zero_checkpoint_abandon(zero_checkpoint_write *write);
 
 /* Begins and ends. */
-ZERO_NODISCARD zero_status zero_checkpoint_save(zero_engine *e, const zero_storage_dir *dir,
-                                                const zero_checkpoint_input *in,
-                                                uint64_t *bytes);
+zero_status zero_checkpoint_save(zero_engine *e, const zero_storage_dir *dir,
+                                 const zero_checkpoint_input *in, uint64_t *bytes);
 
 /* About how many bytes that takes, to check free space before training. */
 uint64_t zero_checkpoint_bytes(const zero_model *model, int optimizer);

@@ -1,7 +1,5 @@
 #include "checkpoint/shard.h"
 
-#include "base/grow.h"
-
 /* ---- writing ---- */
 
 /* The data of extent i and of those after it: the parts of the same elements. */
@@ -24,9 +22,9 @@ static zero_status make_header(zero_shard_writer *s)
     char step[32], number[16], ranks[16], name[ZERO_EXTENT_NAME];
     ZERO_FREED zero_safetensors_entry *entries = NULL;
     ZERO_TRY(zero_new(&entries, s->n + 1, "extents of a shard"));
-    snprintf(step, sizeof step, "%" PRId64, m->step);
-    snprintf(number, sizeof number, "%d", s->source.rank);
-    snprintf(ranks, sizeof ranks, "%d", m->table.layout.n_ranks);
+    zero_print(step, "%" PRId64, m->step);
+    zero_print(number, "%d", s->source.rank);
+    zero_print(ranks, "%d", m->table.layout.n_ranks);
     json_auto_t *texts =
         json_pack("{s:s, s:s, s:s, s:s, s:s}", "format", "zero checkpoint shard", "step",
                   step, "rank", number, "ranks", ranks, "digest", m->digest);
@@ -73,9 +71,7 @@ void zero_shard_forget(zero_shard_writer *shard)
     zero_storage_close_file(&shard->output);
     zero_bytes_destroy(&shard->header);
     zero_state_local_destroy(&shard->local);
-    free(shard->extents);
-    free(shard->sums);
-    free(shard->room);
+    zero_free(shard->extents, shard->sums, shard->room);
     *shard = (zero_shard_writer){0};
 }
 
@@ -127,26 +123,26 @@ static zero_status read_header(zero_shard_reader *s, const zero_manifest *m,
                                const zero_state_local *local, zero_bytes *header)
 {
     const zero_manifest_file *known = &m->shards[s->rank];
-    ZERO_FAIL_IF(s->file.bytes != known->bytes, ZERO_ERR_FORMAT,
-                 "%s: has %" PRIu64 " bytes: expected the %" PRIu64 " that were written",
-                 s->file.path, s->file.bytes, known->bytes);
+    ZERO_FORMAT_IF(s->file.bytes != known->bytes,
+                   "%s: has %" PRIu64 " bytes: expected the %" PRIu64 " that were written",
+                   s->file.path, s->file.bytes, known->bytes);
     ZERO_TRY(zero_safetensors_read_header(&s->file, header));
     /* A header is compared with the manifest first, whatever else is wrong with the
      * file. */
     char found[ZERO_CHECKSUM];
     zero_checksum(header->bytes, header->len, found);
-    ZERO_FAIL_IF(strcmp(found, known->checksum) != 0, ZERO_ERR_FORMAT,
-                 "%s: its header (bytes 0 to %zu) is not the one that was written: "
-                 "expected checksum %s, found %s; the file was changed, or belongs to "
-                 "another shard or checkpoint",
-                 s->file.path, header->len, known->checksum, found);
+    ZERO_FORMAT_IF(!zero_same_text(found, known->checksum),
+                   "%s: its header (bytes 0 to %zu) is not the one that was written: "
+                   "expected checksum %s, found %s; the file was changed, or belongs to "
+                   "another shard or checkpoint",
+                   s->file.path, header->len, known->checksum, found);
     ZERO_TRY(zero_safetensors_parse(s->file.path, s->file.bytes, header, &s->header));
     /* Counted first: a layout from outside may have more extents than there is
      * memory for. */
     int d = s->rank / m->table.layout.tp;
     int64_t count = zero_state_count_extents(&m->table, local, d);
-    ZERO_FAIL_IF(count != s->header.n, ZERO_ERR_FORMAT,
-                 "%s: has %d tensors: expected %" PRId64, s->file.path, s->header.n, count);
+    ZERO_FORMAT_IF(count != s->header.n, "%s: has %d tensors: expected %" PRId64,
+                   s->file.path, s->header.n, count);
     ZERO_TRY(zero_state_table_extents(&m->table, local, d, &s->extents, &s->n));
     /* Entry i of the header is extent i of the layout, no more and no less. */
     int p = s->rank % m->table.layout.tp;
@@ -156,10 +152,9 @@ static zero_status read_header(zero_shard_reader *s, const zero_manifest *m,
         char name[ZERO_EXTENT_NAME];
         zero_extent_name(&m->table, p, x, name);
         const char *sum = zero_safetensors_metadata(&s->header, name);
-        ZERO_FAIL_IF(
-            strcmp(e->name, name) != 0 || strcmp(e->type, "F32") != 0 ||
+        ZERO_FORMAT_IF(
+            !zero_same_text(e->name, name) || !zero_same_text(e->type, "F32") ||
                 e->n != x->end - x->begin || !sum || strlen(sum) != ZERO_CHECKSUM - 1,
-            ZERO_ERR_FORMAT,
             "%s: tensor %d is '%.100s' (%s, %" PRId64
             " elements): expected '%s' (F32, %" PRId64 ") with a checksum in __metadata__",
             s->file.path, i, e->name, e->type, e->n, name, x->end - x->begin);
@@ -215,9 +210,9 @@ zero_status zero_shard_read(const zero_shard_reader *shard, int i, float *values
     ZERO_TRY(zero_file_read(&shard->file, e->begin, values, bytes));
     zero_checksum(values, bytes, found);
     const char *known = zero_safetensors_metadata(&shard->header, e->name);
-    ZERO_FAIL_IF(strcmp(found, known) != 0, ZERO_ERR_FORMAT,
-                 "%s: %s (bytes %" PRIu64 " to %" PRIu64
-                 ") was changed after it was written: expected checksum %s, found %s",
-                 shard->file.path, e->name, e->begin, e->end, known, found);
+    ZERO_FORMAT_IF(!zero_same_text(found, known),
+                   "%s: %s (bytes %" PRIu64 " to %" PRIu64
+                   ") was changed after it was written: expected checksum %s, found %s",
+                   shard->file.path, e->name, e->begin, e->end, known, found);
     return ZERO_OK;
 }

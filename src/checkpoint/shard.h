@@ -36,19 +36,17 @@ typedef struct {
 } zero_shard_writer;
 
 /* Without looking at states. ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status zero_shard_prepare(const zero_shard_source *source,
-                                              const zero_manifest *manifest,
-                                              zero_shard_writer *shard);
+zero_status zero_shard_prepare(const zero_shard_source *source,
+                               const zero_manifest *manifest, zero_shard_writer *shard);
 void zero_shard_forget(zero_shard_writer *shard); /* accepts a zeroed one */
 
 /* Creates the file and writes and syncs all but its header. The status of the source. */
-ZERO_NODISCARD zero_status zero_shard_write(zero_shard_writer *shard,
-                                            const zero_storage_dir *dir);
+zero_status zero_shard_write(zero_shard_writer *shard, const zero_storage_dir *dir);
 /* True once no state of the group will be read any more. Any thread. */
 bool zero_shard_has_read(const zero_shard_writer *shard, int group);
 
 /* Writes the header, syncs and closes. */
-ZERO_NODISCARD zero_status zero_shard_finish(zero_shard_writer *shard);
+zero_status zero_shard_finish(zero_shard_writer *shard);
 
 /* ---- reading ----
  *
@@ -66,10 +64,9 @@ typedef struct {
 } zero_shard_reader;
 
 /* `local` is the part of the tensors that the rank has. */
-ZERO_NODISCARD zero_status zero_shard_open(const zero_storage_dir *dir,
-                                           const zero_manifest *manifest,
-                                           const zero_state_local *local, int rank,
-                                           zero_shard_reader *shard);
+zero_status zero_shard_open(const zero_storage_dir *dir, const zero_manifest *manifest,
+                            const zero_state_local *local, int rank,
+                            zero_shard_reader *shard);
 void zero_shard_close(zero_shard_reader *shard); /* accepts a zeroed one */
 
 /* The number of the extent that holds an element of a tensor's part, which the shard
@@ -78,5 +75,4 @@ int zero_shard_find(const zero_shard_reader *shard, int tensor, zero_state_part 
                     int64_t element);
 
 /* values[zero_extent_most()]: all of extent i. */
-ZERO_NODISCARD zero_status zero_shard_read(const zero_shard_reader *shard, int i,
-                                           float *values);
+zero_status zero_shard_read(const zero_shard_reader *shard, int i, float *values);

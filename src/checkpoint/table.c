@@ -1,7 +1,5 @@
 #include "checkpoint/table.h"
 
-#include "base/grow.h"
-
 static const int64_t most_params = INT64_C(1) << 62;
 
 /* ---- tensors ---- */
@@ -17,18 +15,17 @@ static zero_status add_tensor(zero_state_table *t, int i, int64_t *total)
 {
     zero_tensor *tensor = &t->tensors[i];
     int newest = i > 0 ? t->tensors[i - 1].group : -1;
-    ZERO_FAIL_IF(
+    ZERO_FORMAT_IF(
         tensor->rows < 1 || tensor->cols < 1 ||
             tensor->rows > (most_params - *total) / tensor->cols,
-        ZERO_ERR_FORMAT,
         "tensor '%s' has %" PRId64 " rows and %" PRId64
         " columns: expected at least 1 of each, and 2^62 parameters in all at most",
         tensor->name, tensor->rows, tensor->cols);
-    ZERO_FAIL_IF(tensor->group < 0 || tensor->group < newest || tensor->group > newest + 1,
-                 ZERO_ERR_FORMAT,
-                 "tensor '%s' is in group %d, after one of group %d: expected groups in "
-                 "order, from 0",
-                 tensor->name, tensor->group, newest);
+    ZERO_FORMAT_IF(tensor->group < 0 || tensor->group < newest ||
+                       tensor->group > newest + 1,
+                   "tensor '%s' is in group %d, after one of group %d: expected groups in "
+                   "order, from 0",
+                   tensor->name, tensor->group, newest);
     if (!zero_state_table_is_shared(t)) tensor->cut = ZERO_CUT_NONE;
     /* Each slice has a row, or as many columns of each part as the others. */
     const int64_t most_rows = INT64_C(1) << 50; /* times slices fits in an int64_t */
@@ -40,17 +37,17 @@ static zero_status add_tensor(zero_state_table *t, int i, int64_t *total)
     else if (tensor->cut == ZERO_CUT_COLS)
         is_sound = is_sound && tensor->cols % parts == 0 &&
                    tensor->cols / parts % t->layout.slices == 0;
-    ZERO_FAIL_IF(!is_sound, ZERO_ERR_FORMAT,
-                 "tensor '%s' [%" PRId64 ", %" PRId64 "] cannot be cut by %s of %" PRId64
-                 " parts into %d slices",
-                 tensor->name, tensor->rows, tensor->cols,
-                 tensor->cut == ZERO_CUT_ROWS ? "rows" : "columns", parts,
-                 t->layout.slices);
-    ZERO_FAIL_IF(zero_state_table_is_shared(t) && strchr(tensor->name, '@'),
-                 ZERO_ERR_FORMAT,
-                 "tensor '%s' has an '@' in its name, which extents of a shared model have "
-                 "before the number of a part",
-                 tensor->name);
+    ZERO_FORMAT_IF(!is_sound,
+                   "tensor '%s' [%" PRId64 ", %" PRId64 "] cannot be cut by %s of %" PRId64
+                   " parts into %d slices",
+                   tensor->name, tensor->rows, tensor->cols,
+                   tensor->cut == ZERO_CUT_ROWS ? "rows" : "columns", parts,
+                   t->layout.slices);
+    ZERO_FORMAT_IF(
+        zero_state_table_is_shared(t) && strchr(tensor->name, '@'),
+        "tensor '%s' has an '@' in its name, which extents of a shared model have "
+        "before the number of a part",
+        tensor->name);
     tensor->offset =
         tensor->group == newest ? tensor[-1].offset + tensor[-1].rows * tensor[-1].cols : 0;
     tensor->whole_rows = tensor->rows;
@@ -58,10 +55,9 @@ static zero_status add_tensor(zero_state_table *t, int i, int64_t *total)
     tensor->first = 0;
     *total += tensor->rows * tensor->cols;
     const int stage = t->layout.stages ? t->layout.stages[i] : 0;
-    ZERO_FAIL_IF(
+    ZERO_FORMAT_IF(
         stage < 0 || stage >= zero_max(t->layout.pp, 1) ||
             (tensor->group == newest && stage != t->stage[newest]),
-        ZERO_ERR_FORMAT,
         "tensor '%s' is in stage %d of %d: expected one below that, and that of its "
         "group",
         tensor->name, stage, t->layout.pp);
@@ -76,26 +72,25 @@ zero_status zero_state_table_init(zero_state_table *table, int n_tensors,
 {
     ZERO_AT_END(zero_state_table_destroy)
     zero_state_table t = {.n_tensors = n_tensors, .layout = *layout};
-    ZERO_FAIL_IF(n_tensors < 1, ZERO_ERR_FORMAT, "0 tensors: expected at least one");
-    ZERO_FAIL_IF(layout->n_ranks < 1 || layout->n_ranks > ZERO_SHARDS_MOST, ZERO_ERR_FORMAT,
-                 "tensors on %d ranks: expected 1 to %d ranks", layout->n_ranks,
-                 ZERO_SHARDS_MOST);
-    ZERO_FAIL_IF(!zero_share_divides(layout->tp, layout->slices) ||
-                     layout->n_ranks % layout->tp != 0,
-                 ZERO_ERR_FORMAT,
-                 "TP groups of %d ranks, of %d ranks in all, with %d slices: expected a "
-                 "size that divides the ranks, and up to %d slices: for each rank 1, 2, 4, "
-                 "8, ..., and any number for one alone",
-                 layout->tp, layout->n_ranks, layout->slices, ZERO_TP_MOST);
-    ZERO_FAIL_IF(n_tensors > ZERO_PIECES_MOST / layout->n_ranks ||
-                     n_tensors > ZERO_PARTS_MOST / layout->tp,
-                 ZERO_ERR_FORMAT,
-                 "%d tensors on %d ranks, in TP groups of %d: expected at most %" PRId64
-                 " pieces in all, and %" PRId64 " in a TP group",
-                 n_tensors, layout->n_ranks, layout->tp, ZERO_PIECES_MOST, ZERO_PARTS_MOST);
-    ZERO_FAIL_IF(
+    ZERO_FORMAT_IF(n_tensors < 1, "0 tensors: expected at least one");
+    ZERO_FORMAT_IF(layout->n_ranks < 1 || layout->n_ranks > ZERO_SHARDS_MOST,
+                   "tensors on %d ranks: expected 1 to %d ranks", layout->n_ranks,
+                   ZERO_SHARDS_MOST);
+    ZERO_FORMAT_IF(
+        !zero_share_divides(layout->tp, layout->slices) ||
+            layout->n_ranks % layout->tp != 0,
+        "TP groups of %d ranks, of %d ranks in all, with %d slices: expected a "
+        "size that divides the ranks, and up to %d slices: for each rank 1, 2, 4, "
+        "8, ..., and any number for one alone",
+        layout->tp, layout->n_ranks, layout->slices, ZERO_TP_MOST);
+    ZERO_FORMAT_IF(n_tensors > ZERO_PIECES_MOST / layout->n_ranks ||
+                       n_tensors > ZERO_PARTS_MOST / layout->tp,
+                   "%d tensors on %d ranks, in TP groups of %d: expected at most %" PRId64
+                   " pieces in all, and %" PRId64 " in a TP group",
+                   n_tensors, layout->n_ranks, layout->tp, ZERO_PIECES_MOST,
+                   ZERO_PARTS_MOST);
+    ZERO_FORMAT_IF(
         layout->pp < 0 || layout->n_ranks / layout->tp % zero_max(layout->pp, 1) != 0,
-        ZERO_ERR_FORMAT,
         "%d stages of a pipeline, of %d ranks in TP groups of %d: expected as many "
         "groups in each",
         layout->pp, layout->n_ranks, layout->tp);
@@ -111,9 +106,9 @@ zero_status zero_state_table_init(zero_state_table *table, int n_tensors,
     zero_sort(sorted, t.n_tensors, by_name);
     const char *twice = sorted[0]->name[0] == '\0' ? "" : NULL;
     for (int i = 1; i < t.n_tensors && !twice; i++)
-        if (strcmp(sorted[i - 1]->name, sorted[i]->name) == 0) twice = sorted[i]->name;
-    ZERO_FAIL_IF(
-        twice, ZERO_ERR_FORMAT,
+        if (zero_same_text(sorted[i - 1]->name, sorted[i]->name)) twice = sorted[i]->name;
+    ZERO_FORMAT_IF(
+        twice,
         "two tensors are called '%s', or one has no name: expected names that differ",
         twice);
     t.layout.stages = NULL;
@@ -161,10 +156,7 @@ zero_status zero_state_local_init(zero_state_local *local, const zero_state_tabl
 
 void zero_state_local_destroy(zero_state_local *local)
 {
-    free(local->tensors);
-    free(local->partitions);
-    free(local->cuts);
-    free(local->first);
+    zero_free(local->tensors, local->partitions, local->cuts, local->first);
     *local = (zero_state_local){0};
 }
 

@@ -78,14 +78,14 @@ static inline bool zero_state_table_is_shared(const zero_state_table *table)
  * all parameters at most 2^62, groups in order from 0, each in one stage, cut tensors have
  * a row or column for each slice, and the products above are within their limits;
  * ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status zero_state_table_init(zero_state_table *table, int n_tensors,
-                                                 const zero_tensor *tensors,
-                                                 const zero_state_layout *layout);
+zero_status zero_state_table_init(zero_state_table *table, int n_tensors,
+                                  const zero_tensor *tensors,
+                                  const zero_state_layout *layout);
 void zero_state_table_destroy(zero_state_table *table); /* accepts a zeroed one */
 
 /* The parts of p, 0 <= p < tp. ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status zero_state_local_init(zero_state_local *local,
-                                                 const zero_state_table *table, int p);
+zero_status zero_state_local_init(zero_state_local *local, const zero_state_table *table,
+                                  int p);
 void zero_state_local_destroy(zero_state_local *local); /* accepts a zeroed one */
 
 /* Elements of an extent, at most. Column-cut rows lie in tp extents in turn, and a reader
@@ -100,9 +100,8 @@ zero_range zero_state_in_shard(const zero_state_local *local, int tensor, int d)
 /* Adds the elements of p's parts that the shard of d * tp + p holds to elements[d], for
  * each d.
  * ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status zero_state_add_elements(const zero_state_table *table,
-                                                   const zero_state_local *local,
-                                                   uint64_t *elements);
+zero_status zero_state_add_elements(const zero_state_table *table,
+                                    const zero_state_local *local, uint64_t *elements);
 
 /* The parts of the state of a tensor's elements. */
 int zero_state_parts(const zero_state_table *table, int tensor);
@@ -113,9 +112,9 @@ int64_t zero_state_count_extents(const zero_state_table *table,
 
 /* The extents of that shard, in order; *list is the caller's (free), or NULL if *n is 0.
  * ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status zero_state_table_extents(const zero_state_table *table,
-                                                    const zero_state_local *local, int d,
-                                                    zero_extent **list, int *n);
+zero_status zero_state_table_extents(const zero_state_table *table,
+                                     const zero_state_local *local, int d,
+                                     zero_extent **list, int *n);
 
 /* The range of an extent in the flat space of the local group. */
 zero_range zero_extent_range(const zero_state_local *local, const zero_extent *extent);

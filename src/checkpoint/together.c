@@ -1,9 +1,5 @@
 #include "checkpoint/together.h"
 
-#include "base/grow.h"
-#include "base/number.h"
-#include "comm/window.h"
-
 #define SLOTS        2
 #define AHEAD        4 /* batches or pieces that the disk reads before they are asked for */
 #define READERS_MOST 8 /* of a node: more do not make a file system faster */
@@ -31,9 +27,7 @@ static void destroy(together *t)
 {
     zero_window_destroy(&t->wishes);
     zero_window_destroy(&t->slots);
-    free(t->own);
-    free(t->shared);
-    free(t->batches);
+    zero_free(t->own, t->shared, t->batches);
 }
 
 /* ---- who wants what ---- */

@@ -18,6 +18,7 @@
 
 /* As zero_checkpoint_fetch(), by all ranks together. `mine` is the status of what this rank
  * has done before. Collective over `comm`, one verdict. */
-ZERO_NODISCARD zero_status zero_checkpoint_fetch_together(
-    zero_comm *comm, zero_status mine, zero_checkpoint *c, const zero_model *model,
-    const zero_range *wishes, const zero_checkpoint_receiver *to);
+zero_status zero_checkpoint_fetch_together(zero_comm *comm, zero_status mine,
+                                           zero_checkpoint *c, const zero_model *model,
+                                           const zero_range *wishes,
+                                           const zero_checkpoint_receiver *to);

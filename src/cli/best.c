@@ -1,6 +1,5 @@
 #include "cli/best.h"
 
-#include "base/grow.h"
 #include "plan/pipeline.h"
 #include "report/json_put.h"
 #include "report/simulation_report.h"
@@ -48,7 +47,7 @@ static zero_status pass_over(search *s, zero_status st)
 {
     if (st != ZERO_ERR_INVALID && st != ZERO_ERR_UNSUPPORTED) return st;
     s->impossible++;
-    snprintf(s->why, sizeof s->why, "%s", zero_last_error());
+    zero_print(s->why, "%s", zero_last_error());
     return ZERO_OK;
 }
 
@@ -94,8 +93,7 @@ static void note_too_large(search *s, const row *r, size_t needed)
     s->too_large++;
     if (s->least > 0 && needed >= s->least) return;
     s->least = needed;
-    snprintf(s->least_words, sizeof s->least_words, "%.150s --micro-batch %" PRId64,
-             r->words, r->micro_batch);
+    zero_print(s->least_words, "%.150s --micro-batch %" PRId64, r->words, r->micro_batch);
 }
 
 /* Plans one micro batch. *fits: nothing that follows from memory keeps it from running. */
@@ -155,8 +153,8 @@ static zero_status plan_batches(search *s, const char *setting)
     const int64_t asked = s->asked->request.config.plan.micro_batch;
     row made = {.needed = 0};
     s->settings++;
-    snprintf(words, sizeof words, "%s", setting);
-    snprintf(made.words, sizeof made.words, "%s", setting);
+    zero_print(words, "%s", setting);
+    zero_print(made.words, "%s", setting);
     zero_status st = read_words(s, words, &o, &given);
     if (st != ZERO_OK) return pass_over(s, st);
     if (asked == 0) o.request.config.plan.micro_batch = 1;
@@ -216,7 +214,7 @@ static zero_status simulate(search *s, row *r)
                                                  .memory_limit = MOST_MEMORY,
                                                  .most_messages = MOST_MESSAGES}};
     char words[WORDS];
-    snprintf(words, sizeof words, "%s", r->words);
+    zero_print(words, "%s", r->words);
     ZERO_TRY(read_words(s, words, &o, &given));
     request.plan = o.request;
     zero_config *c = &request.plan.config;
@@ -317,16 +315,16 @@ static zero_status find(search *s, const zero_plan_report *r)
             ZERO_TRY(plan_batches(s, words));
         for (k = 0; k < AXES && ++at[k] == axes[k].n; k++) at[k] = 0;
     }
-    ZERO_FAIL_IF(s->n == 0 && s->least > 0, ZERO_ERR_INVALID,
-                 "--best: of %" PRId64 " settings none fits %" PRId64
-                 " bytes per rank; the least needs %zu:%s; give more ranks or "
-                 "another --global-batch",
-                 s->settings, r->config.memory_limit, s->least, s->least_words);
-    ZERO_FAIL_IF(s->n == 0 && s->too_long > 0, ZERO_ERR_INVALID,
-                 "--best: every plan has more than %d instructions; give a smaller "
-                 "--global-batch",
-                 ZERO_PLAN_QUICK);
-    ZERO_FAIL_IF(s->n == 0, ZERO_ERR_INVALID, "--best: no setting is possible: %s", s->why);
+    ZERO_INVALID_IF(s->n == 0 && s->least > 0,
+                    "--best: of %" PRId64 " settings none fits %" PRId64
+                    " bytes per rank; the least needs %zu:%s; give more ranks or "
+                    "another --global-batch",
+                    s->settings, r->config.memory_limit, s->least, s->least_words);
+    ZERO_INVALID_IF(s->n == 0 && s->too_long > 0,
+                    "--best: every plan has more than %d instructions; give a smaller "
+                    "--global-batch",
+                    ZERO_PLAN_QUICK);
+    ZERO_INVALID_IF(s->n == 0, "--best: no setting is possible: %s", s->why);
     const int n = s->n < SIMULATED ? s->n : SIMULATED;
     int known = 0;
     for (int k = 0; k < n; k++) ZERO_TRY(simulate(s, &s->rows[k]));

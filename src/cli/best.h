@@ -14,5 +14,5 @@
 
 /* Ten rows, or `json`: their tree. ZERO_ERR_INVALID, with the setting that needs least, if
  * nothing fits. */
-ZERO_NODISCARD zero_status zero_best_show(const zero_plan_options *options,
-                                          const zero_options *given, FILE *out);
+zero_status zero_best_show(const zero_plan_options *options, const zero_options *given,
+                           FILE *out);

@@ -97,7 +97,7 @@ static zero_status verify_all(const zero_storage_dir *dir, const char *path,
     zero_failure first = {.status = ZERO_OK};
     for (int i = 0; i < n; i++) {
         zero_checkpoint_name(steps[i], name);
-        snprintf(one, sizeof one, "%.*s/%s", ZERO_STORAGE_PATH - 1, path, name);
+        zero_print(one, "%.*s/%s", ZERO_STORAGE_PATH - 1, path, name);
         zero_status st = verify_one(one);
         if (st != ZERO_OK && !zero_storage_has(dir, name)) {
             printf("%s: removed by a run\n", ZERO_SHOWN(one));
@@ -163,12 +163,12 @@ static zero_status run(void *options, const zero_options *given)
     const checkpoint_options *o = options;
     const char *name = given->operands[0], *nearest = zero_suggest(name, N_VERBS, verbs);
     int verb = 0;
-    while (verb < N_VERBS && strcmp(name, verbs[verb]) != 0) verb++;
-    ZERO_FAIL_IF(verb == N_VERBS && nearest, ZERO_ERR_INVALID,
-                 "checkpoint %s: did you mean '%s'?", name, nearest);
-    ZERO_FAIL_IF(verb == N_VERBS, ZERO_ERR_INVALID,
-                 "checkpoint %s: expected show, verify or export (zero checkpoint --help)",
-                 name);
+    while (verb < N_VERBS && !zero_same_text(name, verbs[verb])) verb++;
+    ZERO_INVALID_IF(verb == N_VERBS && nearest, "checkpoint %s: did you mean '%s'?", name,
+                    nearest);
+    ZERO_INVALID_IF(
+        verb == N_VERBS,
+        "checkpoint %s: expected show, verify or export (zero checkpoint --help)", name);
     const char *path = given->operands[1];
     if (verb == VERIFY) {
         char found[PATH_BYTES];
@@ -176,7 +176,7 @@ static zero_status run(void *options, const zero_options *given)
         ZERO_FREED int64_t *steps = NULL;
         int n = 0;
         ZERO_TRY(zero_checkpoint_find(path, found, sizeof found));
-        if (strcmp(found, path) == 0) return verify_one(path);
+        if (zero_same_text(found, path)) return verify_one(path);
         ZERO_TRY(zero_storage_open(path, &dir));
         ZERO_TRY(zero_checkpoint_list(&dir, &steps, &n));
         return verify_all(&dir, path, steps, n);

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/legible.h"
+#include "base/number.h"
 #include "cli/requests.h"
 #include "io/file.h"
 
@@ -18,7 +19,6 @@
 #define LOOK     (20 * 1000000L) /* nanoseconds between two looks at the child */
 
 static const int requests[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR2};
-#define N_REQUESTS (sizeof requests / sizeof requests[0])
 
 /* ---- requests to stop ---- */
 
@@ -26,7 +26,7 @@ static const int requests[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR2};
 static void fill(sigset_t *set)
 {
     sigemptyset(set);
-    for (size_t i = 0; i < N_REQUESTS; i++)
+    for (int i = 0; i < ZERO_COUNT(requests); i++)
         if (!zero_requests_ignore(requests[i])) sigaddset(set, requests[i]);
 }
 
@@ -53,7 +53,7 @@ static _Noreturn void become(char *const words[], int log, int tell, pid_t paren
         dup2(log, STDERR_FILENO) >= 0) {
         sigset_t set;
         fill(&set);
-        for (size_t i = 0; i < N_REQUESTS; i++)
+        for (int i = 0; i < ZERO_COUNT(requests); i++)
             if (!zero_requests_ignore(requests[i])) signal(requests[i], SIG_DFL);
         signal(SIGXFSZ, SIG_DFL);
         sigprocmask(SIG_UNBLOCK, &set, NULL);

@@ -20,8 +20,7 @@ void zero_child_expect_stop(void);
 /* Runs words[], ended by NULL, the first of which is looked for in PATH. Standard output
  * and standard error go to the open file `log`; the standard input is empty. Waits until it
  * has ended. ZERO_ERR_ENV if it cannot be started. */
-ZERO_NODISCARD zero_status zero_child_run(char *const words[], int log,
-                                          zero_child_end *end);
+zero_status zero_child_run(char *const words[], int log, zero_child_end *end);
 
 #define ZERO_CHILD_MESSAGE 300
 

@@ -25,7 +25,7 @@ const char *zero_command_word(const zero_command *command)
 const zero_command *zero_command_find(const char *word)
 {
     for (int i = 0; i < N_COMMANDS; i++)
-        if (strcmp(zero_command_word(commands[i]), word) == 0) return commands[i];
+        if (zero_same_text(zero_command_word(commands[i]), word)) return commands[i];
     return NULL;
 }
 
@@ -45,7 +45,7 @@ int zero_command_find_option(const zero_command *command, const char *name)
     const zero_option_table *table;
     const zero_option *option;
     for (int i = 0; (option = zero_command_option(command, i, &table)); i++)
-        if (strcmp(option->name, name) == 0) return i;
+        if (zero_same_text(option->name, name)) return i;
     return -1;
 }
 

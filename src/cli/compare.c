@@ -26,7 +26,7 @@ static bool is_measured(const char *key)
     static const char *const measured[] = {"step_seconds", "tokens_per_second", "elapsed",
                                            "exposed_seconds", "lost_lines"};
     for (int i = 0; i < ZERO_COUNT(measured); i++)
-        if (strcmp(key, measured[i]) == 0) return true;
+        if (zero_same_text(key, measured[i])) return true;
     return false;
 }
 
@@ -155,9 +155,9 @@ static zero_status run(void *options, const zero_options *given)
     ZERO_AT_END(zero_metrics_file_destroy) zero_metrics_file b = {0};
     if (is_step_file(given->operands[0])) return zero_step_files_run(o, given);
     for (const zero_option *row = zero_run_options; row->name; row++)
-        ZERO_FAIL_IF(zero_options_is_set(given, row->name), ZERO_ERR_INVALID,
-                     "--%s: %.200s is not a step file, so nothing is computed", row->name,
-                     given->operands[0]);
+        ZERO_INVALID_IF(zero_options_is_set(given, row->name),
+                        "--%s: %.200s is not a step file, so nothing is computed",
+                        row->name, given->operands[0]);
     ZERO_TRY(read_one(given->operands[0], &a));
     ZERO_TRY(read_one(given->operands[1], &b));
     drop_thinned(&a, &b);

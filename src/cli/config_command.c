@@ -46,7 +46,7 @@ static zero_status run(void *options, const zero_options *given)
             json_decref(string);
         }
         if (option->kind == ZERO_OPTION_FLAG)
-            value = strcmp(value, "on") == 0 ? "true" : "false";
+            value = zero_same_text(value, "on") ? "true" : "false";
         ZERO_FAIL_IF(!value, ZERO_ERR_NOMEM, "no memory to print --%s", option->name);
         printf("\n  \"%s\": ", option->name);
         zero_legible_print_json(value, stdout);

@@ -18,9 +18,9 @@ zero_status zero_config_file_parse(const char *path, const void *bytes, size_t l
     zero_status st = zero_json_parse(path, bytes, len, &root);
     if (st == ZERO_ERR_FORMAT) return refuse("", "; this is not a JSON object of options");
     ZERO_TRY(st);
-    ZERO_FAIL_IF(!json_is_object(root), ZERO_ERR_INVALID,
-                 "%s: expected one object of options, as in {\"steps\": 100}, found %s",
-                 path, json_is_array(root) ? "a list" : "another value");
+    ZERO_INVALID_IF(!json_is_object(root),
+                    "%s: expected one object of options, as in {\"steps\": 100}, found %s",
+                    path, json_is_array(root) ? "a list" : "another value");
     *file = json_incref(root);
     return ZERO_OK;
 }
@@ -63,17 +63,15 @@ static zero_status find_key(const char *key, const char *path, const zero_comman
     bool exists = false;
     char shown[ZERO_JSON_SHOWN];
     for (*index = 0; (option = zero_command_option(command, *index, &table)); ++*index) {
-        if (strcmp(option->name, key) != 0) continue;
+        if (!zero_same_text(option->name, key)) continue;
         if (table->in_file && !(option->is & ZERO_OPTION_COMMAND_LINE)) return ZERO_OK;
         exists = true;
     }
-    ZERO_FAIL_IF(exists, ZERO_ERR_INVALID, "\"%s\" in %s: belongs on the command line only",
-                 key, path);
+    ZERO_INVALID_IF(exists, "\"%s\" in %s: belongs on the command line only", key, path);
     const char *nearest = zero_command_nearest_option(command, key);
     zero_json_shown(key, shown);
-    ZERO_FAIL_IF(nearest, ZERO_ERR_INVALID,
-                 "\"%s\" in %s: no such option; did you mean \"%s\"?", shown, path,
-                 nearest);
+    ZERO_INVALID_IF(nearest, "\"%s\" in %s: no such option; did you mean \"%s\"?", shown,
+                    path, nearest);
     return zero_fail(ZERO_ERR_INVALID, "\"%s\" in %s: no such option; --help lists all",
                      shown, path);
 }
@@ -98,14 +96,13 @@ zero_status zero_config_file_store(const char *path, json_t *file,
         bool fits = json_is_string(value) || /* "2M", "on": as after a flag */
                     (json_is_number(value) && !is_text && !is_flag) ||
                     (json_is_boolean(value) && is_flag);
-        ZERO_FAIL_IF(!fits, ZERO_ERR_INVALID,
-                     "\"%s\" in %s: expected %s, found another type", option->name, path,
-                     is_text   ? "a text in quotes"
-                     : is_flag ? "true or false"
-                               : "a number");
+        ZERO_INVALID_IF(!fits, "\"%s\" in %s: expected %s, found another type",
+                        option->name, path,
+                        is_text   ? "a text in quotes"
+                        : is_flag ? "true or false"
+                                  : "a number");
         const char *text = as_text(value, number, sizeof number);
-        snprintf(where, sizeof where, "\"%s\": %s in %.300s", key,
-                 zero_json_shown(text, shown), path);
+        zero_print(where, "\"%s\": %s in %.300s", key, zero_json_shown(text, shown), path);
         ZERO_TRY(zero_option_store(option, text, where, (char *)into + table->base));
         set[index] = true;
     }

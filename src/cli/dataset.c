@@ -80,7 +80,7 @@ zero_status zero_dataset_open(zero_dataset *d, zero_comm *world,
     mine = with_room(from, readers);
     zero_status st = pack_and_share(d, world, &mine);
     if (st != ZERO_ERR_ENV) return st;
-    snprintf(d->why_own, sizeof d->why_own, "%s", zero_last_error());
+    zero_print(d->why_own, "%s", zero_last_error());
     mine = with_room(from, machine_ranks - readers);
     return open_on(!is_first(world), d, world, &mine);
 }

@@ -22,7 +22,6 @@ typedef struct {
  * the patience that files get. `machine_ranks` of them are on this machine and share its
  * memory, of which the data may take what is free; 0: it is not asked. Errors are
  * zero_corpus_open()'s. */
-ZERO_NODISCARD zero_status zero_dataset_open(zero_dataset *d, zero_comm *world,
-                                             const zero_corpus_source *from,
-                                             int machine_ranks);
+zero_status zero_dataset_open(zero_dataset *d, zero_comm *world,
+                              const zero_corpus_source *from, int machine_ranks);
 void zero_dataset_close(zero_dataset *d); /* local */

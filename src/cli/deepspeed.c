@@ -32,7 +32,7 @@ static void wrong(input *in, const char *words)
 static void wrong_value(input *in, const char *key, const char *expected)
 {
     char words[512], shown[ZERO_JSON_SHOWN] = "";
-    snprintf(words, sizeof words, "%s", key);
+    zero_print(words, "%s", key);
     for (char *dot = words; (dot = strchr(dot, '.'));) *dot = '/';
     const json_t *value = zero_fact_at(in->file, words);
     const char *found = json_is_object(value)  ? "an object"
@@ -44,10 +44,10 @@ static void wrong_value(input *in, const char *key, const char *expected)
     if (json_is_string(value))
         zero_json_shown(json_string_value(value), shown);
     else if (json_is_integer(value))
-        snprintf(shown, sizeof shown, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+        zero_print(shown, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
     else if (json_is_real(value))
-        snprintf(shown, sizeof shown, "%.9g", json_real_value(value));
-    snprintf(words, sizeof words, "\"%s\": expected %s, found %s", key, expected, found);
+        zero_print(shown, "%.9g", json_real_value(value));
+    zero_print(words, "\"%s\": expected %s, found %s", key, expected, found);
     wrong(in, words);
 }
 
@@ -82,7 +82,7 @@ static void refuse(input *in, const char *key, const char *reason)
 
 static bool is_fixed_at(const json_t *value, const char *fixed)
 {
-    if (strcmp(fixed, "false") == 0) {
+    if (zero_same_text(fixed, "false")) {
         /* True if the value says "off": false, null, 0, "none", an object that is empty or
          * not enabled. */
         const char *text = json_string_value(value);
@@ -91,10 +91,10 @@ static bool is_fixed_at(const json_t *value, const char *fixed)
                    json_is_false(json_object_get(value, "enabled"));
         if (json_is_number(value)) return json_number_value(value) == 0.0;
         return json_is_false(value) || json_is_null(value) ||
-               (text && strcmp(text, "none") == 0);
+               (text && zero_same_text(text, "none"));
     }
     if (json_is_number(value)) return json_number_value(value) == strtod(fixed, NULL);
-    return json_is_null(value) || (json_is_true(value) && strcmp(fixed, "true") == 0);
+    return json_is_null(value) || (json_is_true(value) && zero_same_text(fixed, "true"));
 }
 
 /* True if the value is of the rule's kind, else says what was expected. Whole numbers may
@@ -105,17 +105,17 @@ static bool is_of_kind(input *in, const char *path, const char *rule, const json
     const double number = json_is_number(value) ? json_number_value(value) : NAN;
     bool fits = json_is_number(value);
     if (strncmp(rule, "whole ", 6) == 0) {
-        snprintf(expected, sizeof expected, "a whole number from %s", rule + 6);
+        zero_print(expected, "a whole number from %s", rule + 6);
         fits = number == floor(number) && number >= strtod(rule + 6, NULL) &&
                number <= (double)WHOLE_MOST;
-    } else if (strcmp(rule, "flag") == 0) {
-        snprintf(expected, sizeof expected, "true or false");
+    } else if (zero_same_text(rule, "flag")) {
+        zero_print(expected, "true or false");
         fits = json_is_boolean(value);
-    } else if (strcmp(rule, "text") == 0 || strcmp(rule, "name") == 0) {
-        snprintf(expected, sizeof expected, "a text in quotes");
+    } else if (zero_same_text(rule, "text") || zero_same_text(rule, "name")) {
+        zero_print(expected, "a text in quotes");
         fits = json_is_string(value);
-    } else if (strcmp(rule, "pair") == 0) {
-        snprintf(expected, sizeof expected, "a list of two numbers");
+    } else if (zero_same_text(rule, "pair")) {
+        zero_print(expected, "a list of two numbers");
         fits = json_array_size(value) == 2 && json_is_number(json_array_get(value, 0)) &&
                json_is_number(json_array_get(value, 1));
     }
@@ -143,19 +143,19 @@ static void visit(input *in, const json_t *object, const char *prefix, json_t *t
         const zero_deepspeed_key *key = zero_deepspeed_keys;
         const char *text = json_string_value(value);
         char path[256];
-        snprintf(path, sizeof path, "%s%s%s", prefix, *prefix ? "." : "", name);
-        while (key->path && strcmp(key->path, path) != 0) key++;
+        zero_print(path, "%s%s%s", prefix, *prefix ? "." : "", name);
+        while (key->path && !zero_same_text(key->path, path)) key++;
         /* A name with a dot only looks like a key of a section. */
         if (!key->path || strchr(name, '.'))
             refuse(in, path, "zero does not know this key of DeepSpeed");
-        else if (text && strcmp(text, "auto") == 0) {
+        else if (text && zero_same_text(text, "auto")) {
             json_object_set_new(in->automatic, path, json_true());
             note(in, path, ": ",
                  "\"auto\" is for Hugging Face's Trainer; not taken: zero's own default "
                  "stays");
         } else if (key->rule[0] == 's') {
             /* A section, or a switch: without "enabled": true its members mean nothing. */
-            bool is_switch = strcmp(key->rule, "switch") == 0;
+            bool is_switch = zero_same_text(key->rule, "switch");
             const json_t *enabled = json_object_get(value, "enabled");
             json_t *section = json_pack("{s:s}", "section", path);
             text = json_string_value(enabled);
@@ -165,7 +165,7 @@ static void visit(input *in, const json_t *object, const char *prefix, json_t *t
                 wrong_value(in, path, "an object");
             else if (!is_switch || json_is_true(enabled))
                 visit(in, value, path, section);
-            else if (text && strcmp(text, "auto") == 0)
+            else if (text && zero_same_text(text, "auto"))
                 note(in, path, ": ", "enabled is \"auto\": not taken; give --dtype");
             else if (enabled && !json_is_null(enabled)) {
                 strncat(path, ".enabled", sizeof path - strlen(path) - 1);
@@ -173,12 +173,12 @@ static void visit(input *in, const json_t *object, const char *prefix, json_t *t
             }
             if (json_is_object(value)) json_object_set(tree, name, section);
             json_decref(section);
-        } else if (strcmp(key->rule, "any") == 0)
+        } else if (zero_same_text(key->rule, "any"))
             note(in, path, ": not taken: ", key->reason);
         else if (strncmp(key->rule, "only ", 5) == 0) {
             if (!is_fixed_at(value, key->rule + 5)) refuse(in, path, key->reason);
         } else if (!json_is_null(value) && is_of_kind(in, path, key->rule, value)) {
-            if (strcmp(key->rule, "name") == 0)
+            if (zero_same_text(key->rule, "name"))
                 json_object_set_new(tree, name, lowered(text));
             else
                 json_object_set(tree, name, value);
@@ -194,18 +194,18 @@ static void follow(input *in, char *line)
 {
     char *key = line + strcspn(line, " "), *words;
     *key++ = '\0';
-    if (strcmp(line, "wrong") == 0) {
+    if (zero_same_text(line, "wrong")) {
         wrong(in, key);
         return;
     }
     words = key + strcspn(key, ": ");
     if (*words == ':') *words++ = '\0';
     *words++ = '\0';
-    if (strcmp(line, "note") == 0)
+    if (zero_same_text(line, "note"))
         note(in, key, ": ", words);
-    else if (strcmp(line, "refuse") == 0)
+    else if (zero_same_text(line, "refuse"))
         refuse(in, key, words);
-    else if (strcmp(line, "expected") == 0)
+    else if (zero_same_text(line, "expected"))
         wrong_value(in, key, words);
     else {
         json_t *value = json_loads(words, JSON_DECODE_ANY, NULL);
@@ -264,11 +264,11 @@ zero_status zero_deepspeed_translate(const char *path, const json_t *file, int64
 zero_status zero_deepspeed_check(const char *path, const zero_deepspeed *d)
 {
     const bool one = d->n_refused == 1;
-    ZERO_FAIL_IF(d->n_refused != 0, ZERO_ERR_INVALID,
-                 "%s: %d key%s no counterpart and may change results: %.*s; take %s "
-                 "out of the file if the run may differ",
-                 path, d->n_refused, one ? " has" : "s have", (int)d->refused.len,
-                 (const char *)d->refused.bytes, one ? "it" : "them");
+    ZERO_INVALID_IF(d->n_refused != 0,
+                    "%s: %d key%s no counterpart and may change results: %.*s; take %s "
+                    "out of the file if the run may differ",
+                    path, d->n_refused, one ? " has" : "s have", (int)d->refused.len,
+                    (const char *)d->refused.bytes, one ? "it" : "them");
     return ZERO_OK;
 }
 

@@ -28,10 +28,10 @@ typedef struct {
 /* Translates an object, read from `path`, for n_ranks ranks; 0: any number.
  * ZERO_ERR_INVALID if a value has a wrong type, or the batches contradict each other. Keys
  * without a counterpart are for zero_deepspeed_check(). */
-ZERO_NODISCARD zero_status zero_deepspeed_translate(const char *path, const json_t *file,
-                                                    int64_t n_ranks, zero_deepspeed *out);
+zero_status zero_deepspeed_translate(const char *path, const json_t *file, int64_t n_ranks,
+                                     zero_deepspeed *out);
 
 /* ZERO_ERR_INVALID with the keys that were refused, if there are any. */
-ZERO_NODISCARD zero_status zero_deepspeed_check(const char *path, const zero_deepspeed *d);
+zero_status zero_deepspeed_check(const char *path, const zero_deepspeed *d);
 
 void zero_deepspeed_destroy(zero_deepspeed *d);

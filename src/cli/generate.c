@@ -2,7 +2,6 @@
  * and no training state; all compute the same text, and rank 0 prints it. */
 
 #include "base/hash.h"
-#include <xxhash.h>
 
 #include "base/legible.h"
 #include "checkpoint/list.h"
@@ -59,10 +58,10 @@ static zero_status compare_prompts(job *j)
                                     mine ^ (uint64_t)t->n_known);
     }
     ZERO_TRY(zero_comm_compare_with_root(&j->s.world, mine, &same));
-    ZERO_FAIL_IF(!same, ZERO_ERR_FORMAT,
-                 "%s: its tokenizer makes other tokens of the prompt than rank 0's: "
-                 "every node needs the same files",
-                 j->path);
+    ZERO_FORMAT_IF(!same,
+                   "%s: its tokenizer makes other tokens of the prompt than rank 0's: "
+                   "every node needs the same files",
+                   j->path);
     return ZERO_OK;
 }
 
@@ -85,9 +84,9 @@ static zero_status prepare(job *j)
         if (j->has_tokenizer)
             ZERO_TRY(zero_checkpoint_tokenizer(&j->checkpoint, &j->tokenizer));
     }
-    ZERO_FAIL_IF(j->has_tokenizer && j->tokenizer.vocab > j->s.model.vocab, ZERO_ERR_FORMAT,
-                 "%s: its tokenizer has %" PRId32 " tokens, its model only %" PRId64,
-                 j->path, j->tokenizer.vocab, j->s.model.vocab);
+    ZERO_FORMAT_IF(j->has_tokenizer && j->tokenizer.vocab > j->s.model.vocab,
+                   "%s: its tokenizer has %d tokens, its model only %" PRId64, j->path,
+                   j->tokenizer.vocab, j->s.model.vocab);
     const char *around = j->tokenizer.around;
     if (j->has_tokenizer && around[0] && zero_comm_is_root(&j->s.world))
         fprintf(
@@ -146,7 +145,7 @@ static zero_status use_checkpoint(void *arg, ZERO_UNUSED zero_checkpoint *c,
                                   const char *found)
 {
     job *j = arg;
-    snprintf(j->path, sizeof j->path, "%s", found);
+    zero_print(j->path, "%s", found);
     zero_failure failure = zero_failure_keep(prepare_engine(j));
     if (failure.status == ZERO_OK) return ZERO_OK;
     zero_engine_destroy(&j->s.engine);
@@ -176,7 +175,7 @@ static zero_status find(job *j)
     ZERO_FAIL_IF(!j->found.weights[0] && zero_path_look(config) == ZERO_PATH_OF_NOTHING,
                  failure.status, "%s, or " ZERO_HUGGING_FACE_MODEL, failure.text);
     j->is_imported = true;
-    snprintf(j->path, sizeof j->path, "%s", path);
+    zero_print(j->path, "%s", path);
     return ZERO_OK;
 }
 
@@ -184,8 +183,8 @@ static zero_status open_imported(job *j, zero_shape *shape)
 {
     ZERO_TRY(zero_hugging_face_find(j->path, &j->found));
     ZERO_TRY(zero_hugging_face_find_shape(j->path, shape));
-    ZERO_FAIL_IF(
-        shape->heads == 0, ZERO_ERR_FORMAT,
+    ZERO_FORMAT_IF(
+        shape->heads == 0,
         "%s: the number of heads is not known: expected a " ZERO_HUGGING_FACE_CONFIG
         " beside the weights that says it (n_head)",
         j->path);
@@ -226,7 +225,7 @@ static zero_status print_all(const job *j)
             ZERO_TRY(
                 zero_print_tokens(&j->tokenizer, t->tokens, n, j->options.raw, stdout));
         for (int64_t k = 0; !in_words && k < n; k++)
-            printf("%s%" PRId32, k > 0 ? "," : "", t->tokens[k]);
+            printf("%s%d", k > 0 ? "," : "", t->tokens[k]);
         putchar('\n');
     }
     return ZERO_OK;

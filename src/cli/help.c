@@ -137,8 +137,7 @@ static json_t *groups_of(const zero_command *command, const void *defaults)
         shown = group;
         zero_option_argument(option, argument);
         zero_option_help(option, help);
-        int n = snprintf(label, sizeof label, "%s%s%s", option->name,
-                         argument[0] ? " " : "", argument);
+        int n = zero_print(label, "%s%s%s", option->name, argument[0] ? " " : "", argument);
         zero_put_item(options, "{s:s, s:s, s:s, s:b, s:s, s:s}", "name", option->name,
                       "argument", argument, "label", label, "is_long", n > 20, "help", help,
                       "default",
@@ -199,7 +198,8 @@ zero_status zero_help_show(const zero_command *command, int argc, char **argv, F
     for (int i = 0; i < argc && !model; i++) {
         if (strncmp(argv[i], "--model=", strlen("--model=")) == 0)
             model = argv[i] + strlen("--model=");
-        else if (strcmp(argv[i], "--model") == 0 && i + 1 < argc && argv[i + 1][0] != '-')
+        else if (zero_same_text(argv[i], "--model") && i + 1 < argc &&
+                 argv[i + 1][0] != '-')
             model = argv[i + 1];
     }
     ZERO_TRY(describe(command, model, &tree));
@@ -250,8 +250,7 @@ zero_status zero_help_unknown(const char *word)
     int n = 0;
     for (; (command = zero_command_at(n)); n++) words[n] = zero_command_word(command);
     const char *nearest = zero_suggest(word, n, words);
-    ZERO_FAIL_IF(nearest, ZERO_ERR_INVALID, "no command '%.80s'; did you mean '%s'?", word,
-                 nearest);
+    ZERO_INVALID_IF(nearest, "no command '%.80s'; did you mean '%s'?", word, nearest);
     return zero_fail(ZERO_ERR_INVALID, "no command '%.80s'; zero help lists all", word);
 }
 

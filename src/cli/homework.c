@@ -56,7 +56,7 @@ static zero_status check_path(checking *c, const char *path)
     ZERO_TRY(zero_files_list("FILE", "", path, &files));
     for (int64_t i = 0; i < files.n; i++) {
         const char *dot = strrchr(files.paths[i], '.');
-        bool is_code = dot && (strcmp(dot, ".c") == 0 || strcmp(dot, ".py") == 0);
+        bool is_code = dot && (zero_same_text(dot, ".c") || zero_same_text(dot, ".py"));
         if (is_code || !files.has_directory) ZERO_TRY(check_file(c, files.paths[i]));
     }
     return ZERO_OK;
@@ -74,7 +74,7 @@ static zero_status check_all(const homework_options *o, const json_t *exercise, 
     for (int i = 0; st == ZERO_OK && i < n; i++) st = check_path(&c, paths[i]);
     zero_homework_close(&c.homework);
     ZERO_TRY(st);
-    ZERO_FAIL_IF(c.all == 0, ZERO_ERR_INVALID, "no .c and no .py file there");
+    ZERO_INVALID_IF(c.all == 0, "no .c and no .py file there");
     return c.wrong == 0
                ? ZERO_OK
                : zero_fail(ZERO_ERR_DIFFERENT, "%d of %d files: wrong", c.wrong, c.all);
@@ -83,25 +83,24 @@ static zero_status check_all(const homework_options *o, const json_t *exercise, 
 static zero_status run(void *options, const zero_options *given)
 {
     const char *const *words = given->operands;
-    const bool starts = given->n_operands > 0 && strcmp(words[0], "start") == 0;
+    const bool starts = given->n_operands > 0 && zero_same_text(words[0], "start");
     json_auto_t *exercises = NULL;
     ZERO_TRY(zero_homework_read(&exercises));
     if (given->n_operands == 0) {
         json_auto_t *tree = json_pack("{s:O}", "exercises", exercises);
         return show("list", tree);
     }
-    ZERO_FAIL_IF(!starts && strcmp(words[0], "check") != 0, ZERO_ERR_INVALID,
-                 "homework %.40s: expected start or check", ZERO_SHOWN(words[0]));
-    ZERO_FAIL_IF(given->n_operands < 3 || (starts && given->n_operands > 3),
-                 ZERO_ERR_INVALID, "expected zero homework %s N %s", words[0],
-                 starts ? "DIR" : "FILE...");
+    ZERO_INVALID_IF(!starts && !zero_same_text(words[0], "check"),
+                    "homework %.40s: expected start or check", ZERO_SHOWN(words[0]));
+    ZERO_INVALID_IF(given->n_operands < 3 || (starts && given->n_operands > 3),
+                    "expected zero homework %s N %s", words[0], starts ? "DIR" : "FILE...");
     char *end;
     const long number = strtol(words[1], &end, 10);
     const json_t *exercise =
         number > 0 && !*end ? json_array_get(exercises, (size_t)number - 1) : NULL;
-    ZERO_FAIL_IF(!exercise, ZERO_ERR_INVALID,
-                 "exercise %.40s: there are exercises 1 to %zu; zero homework lists them",
-                 ZERO_SHOWN(words[1]), json_array_size(exercises));
+    ZERO_INVALID_IF(
+        !exercise, "exercise %.40s: there are exercises 1 to %zu; zero homework lists them",
+        ZERO_SHOWN(words[1]), json_array_size(exercises));
     if (!starts) return check_all(options, exercise, given->n_operands - 2, words + 2);
     ZERO_TRY(zero_homework_start(exercise, words[2]));
     printf("%s: exercise.txt says what to do; then: zero homework check %ld %s\n",

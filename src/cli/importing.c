@@ -1,7 +1,6 @@
 #include "cli/importing.h"
 
 #include "base/hash.h"
-#include <xxhash.h>
 
 #include "checkpoint/hugging_face_copies.h"
 #include "checkpoint/list.h"
@@ -12,7 +11,7 @@
  * there are 256. */
 static zero_status check_name(const zero_importing *im, const zero_config *c)
 {
-    bool is_bytes = c->tokenizer && strcmp(c->tokenizer, "byte") == 0;
+    bool is_bytes = c->tokenizer && zero_same_text(c->tokenizer, "byte");
     if (im->tokenizer[0] || !c->tokenizer || !zero_tokenizer_is_name(c->tokenizer))
         return ZERO_OK;
     if (is_bytes && im->shape.vocab == ZERO_VOCAB_BYTES) return ZERO_OK;
@@ -63,10 +62,10 @@ zero_status zero_importing_compare(const zero_importing *importing,
     ZERO_TRY(zero_tokenizer_open(importing->tokenizer, &found));
     bool same = zero_tokenizer_same_texts(&found, corpus->tokenizer, &token);
     zero_tokenizer_destroy(&found);
-    ZERO_FAIL_IF(!same, ZERO_ERR_INVALID,
-                 "--tokenizer %.400s is not the model's: %.400s, beside the weights, "
-                 "has another text for token %d; leave --tokenizer out",
-                 config->tokenizer, importing->tokenizer, (int)token);
+    ZERO_INVALID_IF(!same,
+                    "--tokenizer %.400s is not the model's: %.400s, beside the weights, "
+                    "has another text for token %d; leave --tokenizer out",
+                    config->tokenizer, importing->tokenizer, (int)token);
     return ZERO_OK;
 }
 
@@ -136,11 +135,10 @@ zero_status zero_importing_keep(zero_importing *im, const zero_config *config,
     ZERO_TRY(zero_hugging_face_parse_kept(im->kept, ZERO_HUGGING_FACE_CONFIG, &files));
     char theirs[64], ours[32];
     read_dropout(files, theirs);
-    snprintf(ours, sizeof ours, "%g", config->dropout);
+    zero_print(ours, "%g", config->dropout);
     im->note[0] = '\0';
-    if (theirs[0] && strcmp(ours, theirs) != 0)
-        snprintf(im->note, sizeof im->note, "dropout %s, where its config.json has %s",
-                 ours, theirs);
+    if (theirs[0] && !zero_same_text(ours, theirs))
+        zero_print(im->note, "dropout %s, where its config.json has %s", ours, theirs);
     size_t n = strlen(im->note);
     if ((model->kind->has & ZERO_HAS_POSITIONS) && model->seq < im->shape.seq)
         snprintf(im->note + n, sizeof im->note - n,

@@ -23,36 +23,31 @@ typedef struct {
  * (zero_config_take_shape()), and finds the tokenizer. `has_model`: the user gave --model.
  * ZERO_ERR_INVALID for a --tokenizer whose tokens cannot be those of the weights, and for a
  * checkpoint; errors of files are hugging_face.h's. */
-ZERO_NODISCARD zero_status zero_importing_open(zero_config *config, bool has_model,
-                                               zero_importing *importing);
+zero_status zero_importing_open(zero_config *config, bool has_model,
+                                zero_importing *importing);
 
 /* ZERO_ERR_INVALID unless the corpus' tokens mean what they mean to the weights: the
  * tokenizer that was found has the same text for each. */
-ZERO_NODISCARD zero_status zero_importing_compare(const zero_importing *importing,
-                                                  const zero_config *config,
-                                                  const zero_corpus *corpus);
+zero_status zero_importing_compare(const zero_importing *importing,
+                                   const zero_config *config, const zero_corpus *corpus);
 
 /* Reads what checkpoints keep of an imported model, or of a --tokenizer that is a path; for
  * rank 0, which writes them. */
-ZERO_NODISCARD zero_status zero_importing_keep(zero_importing *importing,
-                                               const zero_config *config,
-                                               const zero_corpus *corpus,
-                                               const zero_shape *model);
+zero_status zero_importing_keep(zero_importing *importing, const zero_config *config,
+                                const zero_corpus *corpus, const zero_shape *model);
 /* The tokens that end a text, by what is kept of a model, which rank 0 alone may have, and
  * its tokenizer: rank 0's on all ranks, so that all end a text after the same token.
  * Collective. */
-ZERO_NODISCARD zero_status zero_importing_find_ends(zero_comm *world, const json_t *kept,
-                                                    const zero_tokenizer *tokenizer,
-                                                    const zero_shape *shape,
-                                                    zero_ends *ends);
+zero_status zero_importing_find_ends(zero_comm *world, const json_t *kept,
+                                     const zero_tokenizer *tokenizer,
+                                     const zero_shape *shape, zero_ends *ends);
 
 /* Ranks that read files of their own must have read the same model. Collective:
  * ZERO_ERR_FORMAT names the rank that has another shape, or other weights
  * (hugging_face_copies.h), once they were read. Zeros that training does not leave are a
  * warning of rank 0. */
-ZERO_NODISCARD zero_status zero_importing_compare_shapes(zero_comm *world, const char *path,
-                                                         const zero_shape *shape);
-ZERO_NODISCARD zero_status zero_importing_check_weights(zero_comm *world,
-                                                        zero_hugging_face *file);
+zero_status zero_importing_compare_shapes(zero_comm *world, const char *path,
+                                          const zero_shape *shape);
+zero_status zero_importing_check_weights(zero_comm *world, zero_hugging_face *file);
 
 void zero_importing_close(zero_importing *importing); /* accepts a zeroed one */

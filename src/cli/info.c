@@ -89,10 +89,7 @@ static void *zeros(int64_t n, size_t bytes)
 static void close_trial(trial *t)
 {
     if (t->is_open && zero_backend_cpu.close) zero_backend_cpu.close(&t->math);
-    free(t->math.scratch);
-    free(t->c);
-    free(t->b);
-    free(t->a);
+    zero_free(t->math.scratch, t->c, t->b, t->a);
 }
 
 static zero_status open_trial(trial *t)
@@ -148,13 +145,13 @@ static zero_status measure(const zero_topology *t, json_t **found)
                   {"memory", zero_min_size(zero_max_size(64 << 20, 4 * t->l3), share)}};
     json_t *peaks = json_array(), *reads = json_array();
     zero_status st = ZERO_OK;
-    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+    for (int i = 0; i < ZERO_COUNT(types); i++) {
         zero_cpu_rate one = zero_cpu_peak(types[i], 1),
                       of_all = zero_cpu_peak(types[i], all);
         zero_put_item(peaks, "{s:s, s:s, s:f, s:f}", "type", zero_type_name(types[i]), "by",
                       one.by, "one_thread", one.flops, "all", of_all.flops);
     }
-    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+    for (int i = 0; i < ZERO_COUNT(places); i++) {
         const size_t bytes = places[i].bytes / line * line;
         double one = 0.0, of_all = 0.0;
         if (bytes == 0) continue;
@@ -243,7 +240,7 @@ static json_t *gpus(char *text, size_t size)
         char type[16];
         st = plugin->describe(i, &about);
         if (st != ZERO_OK) break;
-        snprintf(type, sizeof type, "sm_%d", about.capability);
+        zero_print(type, "sm_%d", about.capability);
         zero_put_item(list, "{s:i, s:s, s:s, s:s, s:I, s:I}", "device", i, "name",
                       about.name, "bus", about.bus, "type", type, "memory_bytes",
                       (json_int_t)about.bytes, "memory_free_bytes",
@@ -286,7 +283,7 @@ static zero_status show_disk(const char *directory, bool with_trial, bool json)
         ZERO_TRY(zero_disk_trial(directory, &r));
         write_rate(r.read, read);
         write_rate(r.write, write);
-        snprintf(option, sizeof option, "%s,%s", read, write);
+        zero_print(option, "%s,%s", read, write);
         rates = json_pack("{s:I, s:i, s:f, s:f, s:f, s:s}", "file_bytes",
                           (json_int_t)r.bytes, "threads", ZERO_DISK_TRIAL_THREADS,
                           "read_bytes_per_second", r.read, "write_bytes_per_second",
@@ -299,8 +296,7 @@ static zero_status show_disk(const char *directory, bool with_trial, bool json)
         "direct", (int)p.file.is_direct, "memory_align_bytes", known(p.file.memory_align),
         "offset_align_bytes", known(p.file.offset_align), "nameless",
         (int)p.file.had_no_name, "trial", rates);
-    ZERO_FAIL_IF(!info, ZERO_ERR_INVALID,
-                 "--offload %s: expected a name in UTF-8 for --json", directory);
+    ZERO_INVALID_IF(!info, "--offload %s: expected a name in UTF-8 for --json", directory);
     if (json) return zero_json_print(info, JSON_INDENT(2) | JSON_REAL_PRECISION(6), stdout);
     zero_put_whole(info, "used", ZERO_SCRATCH_ALIGN);
     return print(info, "disk");

@@ -40,9 +40,8 @@ bool zero_list_rank(const char *text, int *rank)
 
 zero_status zero_list_check_rank(const char *option, int rank, const zero_list_job *job)
 {
-    ZERO_FAIL_IF(rank >= job->ranks, ZERO_ERR_INVALID,
-                 "--%s: rank %d: %s %d has ranks 0 to %d", option, rank, job->of,
-                 (int)job->ranks, (int)job->ranks - 1);
+    ZERO_INVALID_IF(rank >= job->ranks, "--%s: rank %d: %s %d has ranks 0 to %d", option,
+                    rank, job->of, (int)job->ranks, (int)job->ranks - 1);
     return ZERO_OK;
 }
 
@@ -56,13 +55,12 @@ zero_status zero_list_trace_ranks(const char *list, const zero_list_job *job,
         const char *end = NULL;
         bool is_read = zero_list_take(&rest, part);
         if (is_read) end = zero_list_cut(part, '-');
-        ZERO_FAIL_IF(!is_read || !zero_list_rank(part, &first) ||
-                         !zero_list_rank(end ? end : part, &last) || first > last ||
-                         read.n == ZERO_TRACE_RANGES,
-                     ZERO_ERR_INVALID,
-                     "--trace-ranks %.80s: expected ranks and ranges of ranks with "
-                     "commas between them, such as 0-7,64; at most %d of them",
-                     list, ZERO_TRACE_RANGES);
+        ZERO_INVALID_IF(!is_read || !zero_list_rank(part, &first) ||
+                            !zero_list_rank(end ? end : part, &last) || first > last ||
+                            read.n == ZERO_TRACE_RANGES,
+                        "--trace-ranks %.80s: expected ranks and ranges of ranks with "
+                        "commas between them, such as 0-7,64; at most %d of them",
+                        list, ZERO_TRACE_RANGES);
         ZERO_TRY(zero_list_check_rank("trace-ranks", last, job));
         read.range[read.n].first = first;
         read.range[read.n++].last = last;
@@ -101,11 +99,10 @@ zero_status zero_job_options_read(const zero_job_options *job, zero_plan_request
     if (job->disk) {
         char read[ZERO_LIST_PART];
         const char *write = job->disk;
-        ZERO_FAIL_IF(
+        ZERO_INVALID_IF(
             !(zero_list_take(&write, read) && write &&
               zero_quantity_rate(read, &m->disk_read) && m->disk_read > 0.0 &&
               zero_quantity_rate(write, &m->disk_write) && m->disk_write > 0.0),
-            ZERO_ERR_INVALID,
             "--disk %.80s: expected READ,WRITE in bytes per second, such as 0.8G,1.2G",
             job->disk);
     }

@@ -23,8 +23,7 @@ extern const zero_option zero_job_rows[];
 
 /* Fills in what the options say of the request: ranks, stages and machine. Its config is
  * that of the command line. ZERO_ERR_INVALID, naming the option. */
-ZERO_NODISCARD zero_status zero_job_options_read(const zero_job_options *job,
-                                                 zero_plan_request *request);
+zero_status zero_job_options_read(const zero_job_options *job, zero_plan_request *request);
 
 /* ---- values that are lists with commas: "0-7,64", "5:0.8,7:0.5" ---- */
 
@@ -44,9 +43,8 @@ typedef struct {
 } zero_list_job;
 
 /* ZERO_ERR_INVALID in the name of --`option` unless the job has the rank. */
-ZERO_NODISCARD zero_status zero_list_check_rank(const char *option, int rank,
-                                                const zero_list_job *job);
+zero_status zero_list_check_rank(const char *option, int rank, const zero_list_job *job);
 
 /* The value of --trace-ranks. ZERO_ERR_INVALID. */
-ZERO_NODISCARD zero_status zero_list_trace_ranks(const char *list, const zero_list_job *job,
-                                                 zero_trace_ranks *to);
+zero_status zero_list_trace_ranks(const char *list, const zero_list_job *job,
+                                  zero_trace_ranks *to);

@@ -49,10 +49,10 @@ static zero_status check_owner(const lesson_options *o, FILE *file)
         bool draws = strncasecmp(line.text, "STUDENT ", 8) == 0;
         if (!draws && strncasecmp(line.text, "NAME ", 5) != 0) continue;
         is_drawn = draws;
-        snprintf(owner, sizeof owner, "%s", line.text + (draws ? 8 : 5));
+        zero_print(owner, "%s", line.text + (draws ? 8 : 5));
     }
     if (owner[0] == '\0' || (!is_drawn && !o->student)) return ZERO_OK;
-    if (is_drawn && o->student && strcmp(owner, o->student) == 0) return ZERO_OK;
+    if (is_drawn && o->student && zero_same_text(owner, o->student)) return ZERO_OK;
     return zero_fail(
         ZERO_ERR_INVALID,
         "--save %.200s: the file has answers to the numbers of %s%.200s; give %s", o->save,
@@ -67,8 +67,8 @@ static zero_status open_save(const lesson_options *o, FILE **save)
     if (!o->save) return ZERO_OK;
     int fd = zero_file_open_to_append(o->save, O_RDWR);
     FILE *file = fd >= 0 ? fdopen(fd, "a+b") : NULL;
-    ZERO_FAIL_IF(!file, ZERO_ERR_INVALID, "--save %.200s: %s", o->save,
-                 errno == ELOOP ? ZERO_FILE_IS_LINK : strerror(errno));
+    ZERO_INVALID_IF(!file, "--save %.200s: %s", o->save,
+                    errno == ELOOP ? ZERO_FILE_IS_LINK : strerror(errno));
     /* Line by line, so that a lesson that is interrupted has saved what was answered. */
     setvbuf(file, NULL, _IOLBF, BUFSIZ);
     long size = fseek(file, 0, SEEK_END) == 0 ? ftell(file) : -1;
@@ -87,8 +87,8 @@ static zero_status open_save(const lesson_options *o, FILE **save)
     if (!o->student && strrchr(name, '/')) name = strrchr(name, '/') + 1;
     const char *dot = o->student ? NULL : strrchr(name, '.');
     char shown[NAME_BYTES];
-    snprintf(shown, sizeof shown, "%.*s",
-             dot && dot > name ? (int)(dot - name) : (int)strlen(name), name);
+    zero_print(shown, "%.*s", dot && dot > name ? (int)(dot - name) : (int)strlen(name),
+               name);
     if (size == 0)
         fprintf(file, "%s %s\n", o->student ? "STUDENT" : "NAME", ZERO_SHOWN(shown));
     *save = file;
@@ -105,8 +105,8 @@ static zero_status hold_all(const json_t *lessons, int number, int from,
         const json_t *lesson = json_array_get(lessons, (size_t)k - 1);
         int questions = zero_course_questions(lesson);
         json_auto_t *held = NULL;
-        ZERO_FAIL_IF(from > questions, ZERO_ERR_INVALID,
-                     "--from %d: lesson %d has %d questions", from, k, questions);
+        ZERO_INVALID_IF(from > questions, "--from %d: lesson %d has %d questions", from, k,
+                        questions);
         ZERO_TRY(zero_course_fill(lesson, numbers, &zero_lesson_planner, &held));
         ZERO_TRY(zero_course_hold(k, held, course, tally));
     }
@@ -188,9 +188,9 @@ static zero_status run(void *options, const zero_options *given)
     const char *word = given->n_operands > 0 ? given->operands[0] : NULL;
     char *end = NULL;
     long number = word ? strtol(word, &end, 10) : 0; /* 0: none was given */
-    ZERO_FAIL_IF(
-        word && (end == word || *end || number < 1 || number > n_lessons), ZERO_ERR_INVALID,
-        "lesson %.40s: there are lessons 1 to %d; zero lesson lists them", word, n_lessons);
+    ZERO_INVALID_IF(word && (end == word || *end || number < 1 || number > n_lessons),
+                    "lesson %.40s: there are lessons 1 to %d; zero lesson lists them", word,
+                    n_lessons);
     return lesson(options, lessons, (int)number);
 }
 

@@ -30,11 +30,10 @@ zero_status zero_machine_take(int local_rank, int node_ranks, int64_t *threads,
     const bool is_asked = n >= 1 && n <= ZERO_MOST_THREADS && zero_cpu_has_threads();
     *from = *threads > 0 ? "--threads" : is_asked ? name : NULL;
     if (*threads <= 0) *threads = is_asked ? n : 1;
-    ZERO_FAIL_IF(*threads > zero_max(FEW_THREADS, topology->machine_threads),
-                 ZERO_ERR_INVALID,
-                 "%s %d: this machine runs %d threads at a time; choose at most "
-                 "that many per rank",
-                 *from, (int)*threads, topology->machine_threads);
+    ZERO_INVALID_IF(*threads > zero_max(FEW_THREADS, topology->machine_threads),
+                    "%s %d: this machine runs %d threads at a time; choose at most "
+                    "that many per rank",
+                    *from, (int)*threads, topology->machine_threads);
     if (*threads == 1) return ZERO_OK;
     ZERO_FAIL_IF(
         !zero_cpu_has_threads(), ZERO_ERR_ENV,
@@ -44,8 +43,7 @@ zero_status zero_machine_take(int local_rank, int node_ranks, int64_t *threads,
     ZERO_TRY(zero_binding_open(binding, (int)*threads, local_rank, node_ranks));
     if (binding->binds) zero_cpu_each_thread((int)*threads, take_cores, &c);
     if (c.has_failed)
-        snprintf(binding->text, sizeof binding->text,
-                 "the system refused to bind them to cores of their own");
+        zero_print(binding->text, "the system refused to bind them to cores of their own");
     else if (binding->cores > topology->usable_cores)
         topology->usable_cores = binding->cores;
     return ZERO_OK;
@@ -57,7 +55,7 @@ zero_status zero_machine_device(const char *device, const zero_backend **backend
     int n;
     zero_device_choice choice;
     const zero_plugin *plugin = NULL;
-    snprintf(where, sizeof where, "--device %s", device);
+    zero_print(where, "--device %s", device);
     ZERO_TRY(zero_device_read(device, where, &choice));
     zero_status st = zero_device_find(device, backend, &plugin);
     if (st == ZERO_OK && plugin) st = zero_device_count(plugin, &choice, &n);
@@ -65,7 +63,7 @@ zero_status zero_machine_device(const char *device, const zero_backend **backend
     /* The same failure with the option in front. Another machine, or another build, would
      * do. */
     char why[1024];
-    snprintf(why, sizeof why, "%s", zero_last_error());
+    zero_print(why, "%s", zero_last_error());
     return zero_fail(st == ZERO_ERR_UNSUPPORTED ? ZERO_ERR_ENV : st, "--device %s: %s",
                      device, why);
 }
@@ -74,7 +72,7 @@ zero_status zero_machine_place(const char *device, zero_comm *comm,
                                zero_device_place *place)
 {
     char where[128];
-    snprintf(where, sizeof where, "--device %s", device);
+    zero_print(where, "--device %s", device);
     ZERO_TRY(zero_devices_place(device, where, comm, place));
     if (place->note[0] && zero_comm_is_root(comm))
         fprintf(stderr, "zero: note: --device %s: %s\n", device, place->note);

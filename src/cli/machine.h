@@ -15,17 +15,16 @@
  * are. If that is more than the launcher gave, the topology has it. BLAS gets one thread:
  * its calls are made by ours. ZERO_ERR_ENV if --threads asks for several and this build has
  * none, or hwloc fails. */
-ZERO_NODISCARD zero_status zero_machine_take(int local_rank, int node_ranks,
-                                             int64_t *threads, zero_topology *topology,
-                                             const char **from, zero_binding *binding);
+zero_status zero_machine_take(int local_rank, int node_ranks, int64_t *threads,
+                              zero_topology *topology, const char **from,
+                              zero_binding *binding);
 
 /* The backend of --device; NULL for the host itself. ZERO_ERR_ENV if this build lacks the
  * device, like a machine without one; ZERO_ERR_INVALID if it has no device of a number that
  * was given. Needs no MPI. */
-ZERO_NODISCARD zero_status zero_machine_device(const char *device,
-                                               const zero_backend **backend);
+zero_status zero_machine_device(const char *device, const zero_backend **backend);
 
 /* Which device this rank computes on. Collective over all ranks, before nodes are
  * pretended. Rank 0 prints a note if devices are shared or idle. */
-ZERO_NODISCARD zero_status zero_machine_place(const char *device, zero_comm *comm,
-                                              zero_device_place *place);
+zero_status zero_machine_place(const char *device, zero_comm *comm,
+                               zero_device_place *place);

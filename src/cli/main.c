@@ -10,7 +10,7 @@
 
 static bool is_one_of(const char *word, const char *a, const char *b)
 {
-    return strcmp(word, a) == 0 || strcmp(word, b) == 0;
+    return zero_same_text(word, a) || zero_same_text(word, b);
 }
 
 static zero_status dispatch(int argc, char **argv)

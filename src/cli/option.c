@@ -122,31 +122,29 @@ zero_status zero_option_store(const zero_option *option, const char *text,
     switch (option->kind) {
     case ZERO_OPTION_WHOLE:
         v.whole = ZERO_OPTION_WORD;
-        if (option->words && strcmp(text, option->words) == 0) break;
-        ZERO_FAIL_IF(!zero_quantity_whole(text, &v.whole) || v.whole < option->min ||
-                         v.whole > option->max,
-                     ZERO_ERR_INVALID,
-                     "%s: expected a whole number from %" PRId64 " to %" PRId64 "%s%s%s",
-                     where, option->min, option->max, option->words ? ", or " : "",
-                     option->words ? option->words : "",
-                     option->max < 1000
-                         ? ""
-                         : "; 64K and 64KB are 64000, 64KiB is 65536, likewise M, G, T");
+        if (option->words && zero_same_text(text, option->words)) break;
+        ZERO_INVALID_IF(!zero_quantity_whole(text, &v.whole) || v.whole < option->min ||
+                            v.whole > option->max,
+                        "%s: expected a whole number from %" PRId64 " to %" PRId64 "%s%s%s",
+                        where, option->min, option->max, option->words ? ", or " : "",
+                        option->words ? option->words : "",
+                        option->max < 1000
+                            ? ""
+                            : "; 64K and 64KB are 64000, 64KiB is 65536, likewise M, G, T");
         break;
     case ZERO_OPTION_REAL:
     case ZERO_OPTION_RATE:
-        ZERO_FAIL_IF(!(is_rate ? zero_quantity_rate(text, &v.real)
-                               : zero_quantity_real(text, &v.real)) ||
-                         v.real < option->low || v.real > option->high,
-                     ZERO_ERR_INVALID,
-                     "%s: expected a decimal number from %g to %g, such as %s", where,
-                     option->low, option->high, is_rate ? "50G" : "0.5 or 3e-4");
+        ZERO_INVALID_IF(!(is_rate ? zero_quantity_rate(text, &v.real)
+                                  : zero_quantity_real(text, &v.real)) ||
+                            v.real < option->low || v.real > option->high,
+                        "%s: expected a decimal number from %g to %g, such as %s", where,
+                        option->low, option->high, is_rate ? "50G" : "0.5 or 3e-4");
         break;
     case ZERO_OPTION_FLAG:
-        v.whole = strcmp(text, "on") == 0;
-        ZERO_FAIL_IF(!v.whole && strcmp(text, "off") != 0, ZERO_ERR_INVALID,
-                     "%s: expected on or off; on a command line --%s alone means on", where,
-                     option->name);
+        v.whole = zero_same_text(text, "on");
+        ZERO_INVALID_IF(!v.whole && !zero_same_text(text, "off"),
+                        "%s: expected on or off; on a command line --%s alone means on",
+                        where, option->name);
         break;
     case ZERO_OPTION_CHOICE:
         for (v.whole = option->min;
@@ -154,11 +152,11 @@ zero_status zero_option_store(const zero_option *option, const char *text,
              (strlen(text) != length || memcmp(word, text, length) != 0);)
             v.whole++;
         join_words(option, words);
-        ZERO_FAIL_IF(!word, ZERO_ERR_INVALID, "%s: expected one of %s", where, words);
+        ZERO_INVALID_IF(!word, "%s: expected one of %s", where, words);
         break;
     case ZERO_OPTION_TEXT:
-        ZERO_FAIL_IF(*text == '\0', ZERO_ERR_INVALID,
-                     "%s: expected %s, found an empty text", where, option->argument);
+        ZERO_INVALID_IF(*text == '\0', "%s: expected %s, found an empty text", where,
+                        option->argument);
     }
     put(option, v, into);
     return ZERO_OK;
@@ -166,7 +164,7 @@ zero_status zero_option_store(const zero_option *option, const char *text,
 
 const zero_option *zero_option_named(const zero_option *row, const char *name)
 {
-    for (; strcmp(row->name, name) != 0; row++) assert(row[1].name);
+    for (; !zero_same_text(row->name, name); row++) assert(row[1].name);
     return row;
 }
 

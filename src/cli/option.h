@@ -78,8 +78,8 @@ void zero_option_reset(const zero_option *option, void *into);
 /* Checks `text` and stores it in the struct; texts and choices are borrowed. `where` is
  * what a message calls the value: "--steps -1", or "\"steps\": -1 in run.json".
  * ZERO_ERR_INVALID with what is allowed. */
-ZERO_NODISCARD zero_status zero_option_store(const zero_option *option, const char *text,
-                                             const char *where, void *into);
+zero_status zero_option_store(const zero_option *option, const char *text,
+                              const char *where, void *into);
 
 /* The value as a user would write it, in `text` or elsewhere; NULL if it is left open or
  * has no field. */

@@ -28,26 +28,26 @@ static zero_status take(struct line *line, zero_options *given, int *i)
     const char *word = given->argv[*i],
                *next = *i + 1 < given->argc ? given->argv[*i + 1] : NULL;
     if (word[0] != '-') {
-        ZERO_FAIL_IF(!command->operand, ZERO_ERR_INVALID,
-                     "unexpected argument '%.80s' (options look like --steps 100)", word);
-        ZERO_FAIL_IF(given->n_operands == ZERO_OPERANDS_MOST, ZERO_ERR_INVALID,
-                     "%s: unexpected argument '%.80s' after %d others",
-                     zero_command_word(command), word, given->n_operands);
+        ZERO_INVALID_IF(!command->operand,
+                        "unexpected argument '%.80s' (options look like --steps 100)",
+                        word);
+        ZERO_INVALID_IF(given->n_operands == ZERO_OPERANDS_MOST,
+                        "%s: unexpected argument '%.80s' after %d others",
+                        zero_command_word(command), word, given->n_operands);
         given->operands[given->n_operands++] = word;
         return ZERO_OK;
     }
     const char *value = strchr(word, '='), *nearest;
     char name[64];
-    snprintf(name, sizeof name, "%.*s", (int)strcspn(word + strspn(word, "-"), "="),
-             word + strspn(word, "-"));
+    zero_print(name, "%.*s", (int)strcspn(word + strspn(word, "-"), "="),
+               word + strspn(word, "-"));
     int index = strncmp(word, "--", 2) == 0 && word[2] != '-'
                     ? zero_command_find_option(command, name)
                     : -1;
-    ZERO_FAIL_IF(index < 0 && (nearest = zero_command_nearest_option(command, name)),
-                 ZERO_ERR_INVALID, "%.80s: no such option; did you mean --%s?", word,
-                 nearest);
-    ZERO_FAIL_IF(index < 0, ZERO_ERR_INVALID, "%.80s: no such option; %s --help lists all",
-                 word, command->name);
+    ZERO_INVALID_IF(index < 0 && (nearest = zero_command_nearest_option(command, name)),
+                    "%.80s: no such option; did you mean --%s?", word, nearest);
+    ZERO_INVALID_IF(index < 0, "%.80s: no such option; %s --help lists all", word,
+                    command->name);
     const zero_option *option = zero_command_option(command, index, &table);
     if (value)
         value++;
@@ -77,10 +77,10 @@ static zero_status store_file(const struct line *line, void *into, zero_options 
     for (int i = 0; i < ZERO_COUNT(written); i++) {
         int row = zero_command_find_option(command, written[i]);
         const char *text = row >= 0 ? line->text[row] : NULL;
-        ZERO_FAIL_IF(text && zero_file_is_same(text, path), ZERO_ERR_INVALID,
-                     "--%s %.300s is a file of --config as well, which would be "
-                     "overwritten: give another name",
-                     written[i], text);
+        ZERO_INVALID_IF(text && zero_file_is_same(text, path),
+                        "--%s %.300s is a file of --config as well, which would be "
+                        "overwritten: give another name",
+                        written[i], text);
     }
     /* Marks the rows whose name a flag has used, hidden ones too. */
     const zero_option_table *table;
@@ -102,7 +102,7 @@ static zero_status read_line(void *into, zero_options *given)
     for (int i = 0; (option = zero_command_option(command, i, &table)); i++) {
         char where[160];
         if (!line.text[i]) continue;
-        snprintf(where, sizeof where, "--%s %.80s", option->name, line.text[i]);
+        zero_print(where, "--%s %.80s", option->name, line.text[i]);
         ZERO_TRY(
             zero_option_store(option, line.text[i], where, (char *)into + table->base));
         given->set[i] = true;
@@ -156,7 +156,7 @@ zero_status zero_options_check(const char *section, json_t *tree)
     char heading[32];
     ZERO_FREED char *text = NULL;
     zero_status st = ZERO_OK;
-    snprintf(heading, sizeof heading, "=== %s\n", section);
+    zero_print(heading, "=== %s\n", section);
     if (strstr(checks, heading)) /* a benchmark's command has none */
         st = zero_form_text(checks, section, tree, NULL, &text);
     json_decref(tree);
@@ -187,7 +187,7 @@ bool zero_options_is_set(const zero_options *given, const char *name)
     const zero_option *option;
     bool set = false;
     for (int i = 0; (option = zero_command_option(given->command, i, &table)); i++)
-        set = set || (given->set[i] && strcmp(option->name, name) == 0);
+        set = set || (given->set[i] && zero_same_text(option->name, name));
     return set;
 }
 
@@ -195,7 +195,7 @@ zero_status zero_options_run(const zero_command *command, int argc, char **argv)
 {
     ZERO_AT_END(zero_options_destroy) zero_options given = {.command = command};
     for (int i = 0; i < argc; i++)
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
+        if (zero_same_text(argv[i], "--help") || zero_same_text(argv[i], "-h"))
             return zero_help_show(command, argc, argv, stdout);
     ZERO_FREED void *options = malloc(command->size + 1);
     ZERO_FAIL_IF(!options, ZERO_ERR_NOMEM, "no memory for the options");

@@ -34,17 +34,16 @@ void zero_options_reset(const zero_command *command, void *into);
  * the caller's to destroy. ZERO_ERR_INVALID on the first mistake, in a message that names
  * the option, the value and what is allowed; *given is untouched then, and the struct
  * undefined. */
-ZERO_NODISCARD zero_status zero_options_read(const zero_command *command, int argc,
-                                             char **argv, void *into, zero_options *given);
+zero_status zero_options_read(const zero_command *command, int argc, char **argv,
+                              void *into, zero_options *given);
 void zero_options_destroy(zero_options *given); /* accepts all zeros */
 
 /* Refuses options that contradict each other: by a section of forms/checks.txt, a command's
  * or "places", over a tree of options, which is taken over. ZERO_ERR_INVALID. */
-ZERO_NODISCARD zero_status zero_options_check(const char *section, json_t *tree);
+zero_status zero_options_check(const char *section, json_t *tree);
 
 /* The same, and runs the command; or prints its help, if the words ask for it. */
-ZERO_NODISCARD zero_status zero_options_run(const zero_command *command, int argc,
-                                            char **argv);
+zero_status zero_options_run(const zero_command *command, int argc, char **argv);
 
 /* True if the user chose a value, by flag or file. `name` is an option's, without
  * dashes. */

@@ -10,4 +10,4 @@ bool zero_output_begin(void);
 
 /* ZERO_ERR_ENV, with the reason, if the standard output could not be written completely.
  * Flushes it. Local. */
-ZERO_NODISCARD zero_status zero_output_check(void);
+zero_status zero_output_check(void);

@@ -23,9 +23,9 @@ static zero_status compare(named_file written, named_file read)
 {
     if (!written.path || !read.path) return ZERO_OK;
     if (zero_files_have(read.path, written.path)) return refuse(written, read.option);
-    ZERO_FAIL_IF(zero_files_would_have(read.path, written.path), ZERO_ERR_INVALID,
-                 "%s %.300s would be read as %s the next time: give another name",
-                 written.option, written.path, read.option);
+    ZERO_INVALID_IF(zero_files_would_have(read.path, written.path),
+                    "%s %.300s would be read as %s the next time: give another name",
+                    written.option, written.path, read.option);
     return ZERO_OK;
 }
 

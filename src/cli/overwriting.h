@@ -10,9 +10,7 @@
 
 /* ZERO_ERR_INVALID, with both options, if --metrics, --trace, --checkpoint or, if it is not
  * NULL, the directory of a study would do so. Local. */
-ZERO_NODISCARD zero_status zero_overwriting_check(const zero_config *config,
-                                                  const char *study);
+zero_status zero_overwriting_check(const zero_config *config, const char *study);
 
 /* The same of the directory that an export makes, and the checkpoint that it reads. */
-ZERO_NODISCARD zero_status zero_overwriting_check_export(const char *to,
-                                                         const char *checkpoint);
+zero_status zero_overwriting_check_export(const char *to, const char *checkpoint);

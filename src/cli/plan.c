@@ -27,7 +27,7 @@ static zero_status read_fit(zero_plan_options *o)
 {
     zero_plan_request *r = &o->request;
     if (!o->fit) return ZERO_OK;
-    r->fit_batch = strcmp(o->fit, "batch") == 0;
+    r->fit_batch = zero_same_text(o->fit, "batch");
     if (r->fit_batch) {
         r->fit_memory = zero_config_has_device(&r->config) ? r->config.device_memory
                                                            : r->config.memory_limit;
@@ -35,11 +35,10 @@ static zero_status read_fit(zero_plan_options *o)
     }
     char memory[ZERO_LIST_PART];
     const char *disk = o->fit;
-    ZERO_FAIL_IF(
+    ZERO_INVALID_IF(
         !zero_list_take(&disk, memory) || !zero_quantity_whole(memory, &r->fit) ||
             r->fit <= 0 ||
             (disk && (!zero_quantity_whole(disk, &r->fit_disk) || r->fit_disk <= 0)),
-        ZERO_ERR_INVALID,
         "--fit %.80s: expected a whole number of bytes from 1 on, or two, "
         "DRAM,DISK, such as 4G,100G; or batch",
         o->fit);
@@ -54,7 +53,7 @@ static zero_status check(void *options, ZERO_UNUSED const zero_options *given)
 {
     zero_plan_options *o = options;
     zero_plan_request *r = &o->request;
-    o->machines = o->job.machine && strcmp(o->job.machine, "help") == 0;
+    o->machines = o->job.machine && zero_same_text(o->job.machine, "help");
     if (o->machines) return ZERO_OK;
     const bool has_pipeline = zero_plan_stages(&r->config.plan) > 1;
     r->all_stages = o->job.stage == ZERO_OPTION_WORD ||
@@ -63,12 +62,11 @@ static zero_status check(void *options, ZERO_UNUSED const zero_options *given)
     char part[ZERO_LIST_PART];
     for (const char *list = o->per_node; list;) {
         int *to = &o->ranks_per_node[o->n_per_node];
-        ZERO_FAIL_IF(o->n_per_node++ == ZERO_NODE_ROWS || !zero_list_take(&list, part) ||
-                         !zero_list_rank(part, to),
-                     ZERO_ERR_INVALID,
-                     "--ranks-per-node %.80s: expected up to %d numbers of ranks "
-                     "with commas between them, such as 1,2,8",
-                     o->per_node, ZERO_NODE_ROWS);
+        ZERO_INVALID_IF(o->n_per_node++ == ZERO_NODE_ROWS || !zero_list_take(&list, part) ||
+                            !zero_list_rank(part, to),
+                        "--ranks-per-node %.80s: expected up to %d numbers of ranks "
+                        "with commas between them, such as 1,2,8",
+                        o->per_node, ZERO_NODE_ROWS);
     }
     ZERO_TRY(read_fit(o));
     return zero_job_options_read(&o->job, r);

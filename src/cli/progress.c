@@ -57,19 +57,19 @@ static void draw(zero_progress_view *p)
     p->drawn = zero_clock_seconds();
     if (is_in_background()) return;
     zero_live_text(&p->line, read_width(), text);
-    put(all, (size_t)snprintf(all, sizeof all, "\r%s\033[K\r", text));
+    put(all, (size_t)zero_print(all, "\r%s\033[K\r", text));
 }
 
 /* ---- the live line ---- */
 
 void zero_progress_view_open(zero_progress_view *p, const zero_config *config)
 {
-    bool is_forced = strcmp(config->progress, "live") == 0;
-    bool is_auto = strcmp(config->progress, "auto") == 0 && !config->quiet;
+    bool is_forced = zero_same_text(config->progress, "live");
+    bool is_auto = zero_same_text(config->progress, "auto") && !config->quiet;
     /* Standard output is not asked: Open MPI gives each rank a terminal there, also into a
      * pipe. */
     bool has_terminal = isatty(STDERR_FILENO) && zero_launch_has_own_terminal() &&
-                        is_set("TERM") && strcmp(getenv("TERM"), "dumb") != 0 &&
+                        is_set("TERM") && !zero_same_text(getenv("TERM"), "dumb") &&
                         !is_set("CI");
     *p = (zero_progress_view){.config = config,
                               .may_be_live = is_forced || (is_auto && has_terminal)};
@@ -125,11 +125,11 @@ void zero_progress_view_step(zero_progress_view *p, const zero_metrics_step *ste
     bool has_line =
         step->step == 1 || step->skipped ||
         (c->log_every > 0 && (step->step % c->log_every == 0 || step->step == c->steps));
-    if (c->quiet || strcmp(c->progress, "none") == 0) return;
+    if (c->quiet || zero_same_text(c->progress, "none")) return;
     if (!has_line && !step->has_val_loss) return;
     zero_progress_view_erase(p);
     char head[64];
-    snprintf(head, sizeof head, "step %6" PRId64 "/%" PRId64, step->step, c->steps);
+    zero_print(head, "step %6" PRId64 "/%" PRId64, step->step, c->steps);
     if (has_line)
         printf("%s | loss %7.4f | norm %6.3f | lr %.2e | %8.1f ms | %8.0f tok/s\n", head,
                step->loss, step->grad_norm, step->lr, 1e3 * step->seconds,

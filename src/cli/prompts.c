@@ -18,11 +18,10 @@ static zero_status read_ids(const char *text, int32_t *ids, int64_t *n)
         char *end;
         errno = 0;
         long id = *at >= '0' && *at <= '9' ? strtol(at, &end, 10) : -1;
-        ZERO_FAIL_IF(id < 0 || id > INT32_MAX || errno || (*end != ',' && *end != '\0'),
-                     ZERO_ERR_INVALID,
-                     "--prompt-tokens %.80s: expected ids with commas between "
-                     "them, as in 1,2,3; found '%.20s'",
-                     text, at);
+        ZERO_INVALID_IF(id < 0 || id > INT32_MAX || errno || (*end != ',' && *end != '\0'),
+                        "--prompt-tokens %.80s: expected ids with commas between "
+                        "them, as in 1,2,3; found '%.20s'",
+                        text, at);
         if (ids) ids[*n] = (int32_t)id;
         ++*n;
         at = end;
@@ -49,9 +48,9 @@ static zero_status read_file(const char *path, char **lines, size_t *bytes)
 {
     ZERO_AT_END(zero_file_close) zero_file file = {0};
     ZERO_TRY(zero_file_open(path, &file));
-    ZERO_FAIL_IF(file.bytes > MOST_BYTES, ZERO_ERR_INVALID,
-                 "--prompts %.200s: %" PRIu64 " bytes, expected at most %" PRIu64, path,
-                 file.bytes, MOST_BYTES);
+    ZERO_INVALID_IF(file.bytes > MOST_BYTES,
+                    "--prompts %.200s: %" PRIu64 " bytes, expected at most %" PRIu64, path,
+                    file.bytes, MOST_BYTES);
     *bytes = (size_t)file.bytes;
     *lines = malloc(*bytes + 1);
     ZERO_FAIL_IF(!*lines, ZERO_ERR_NOMEM, "no memory for prompts");
@@ -101,10 +100,10 @@ static const char *name_of(const prompt *p, char room[32])
 static zero_status check_ids(const zero_prompts_reader *r, const zero_text *t)
 {
     for (int64_t i = 0; i < t->n_known; i++)
-        ZERO_FAIL_IF(t->tokens[i] >= r->vocab, ZERO_ERR_INVALID,
-                     "--prompt-tokens: id %" PRId32
-                     " is beyond the model's vocabulary of %" PRId64,
-                     t->tokens[i], r->vocab);
+        ZERO_INVALID_IF(
+            t->tokens[i] >= r->vocab,
+            "--prompt-tokens: id %d is beyond the model's vocabulary of %" PRId64,
+            t->tokens[i], r->vocab);
     return ZERO_OK;
 }
 
@@ -124,8 +123,8 @@ static zero_status encode(const zero_prompts_reader *r, const prompt *p, zero_te
             return zero_tokenizer_refuse_byte(tok, name_of(p, room),
                                               (unsigned char)(-1 - t->tokens[i]), at);
         return zero_fail(ZERO_ERR_INVALID,
-                         "%s: character %" PRId64 " of %.*s is not among the %" PRId32
-                         " characters of the training text",
+                         "%s: character %" PRId64
+                         " of %.*s is not among the %d characters of the training text",
                          name_of(p, room), i + 1, p->bytes < 80 ? (int)p->bytes : 80,
                          p->text[0] == '\n' ? "an empty line" : p->text, tok->vocab);
     }
@@ -156,9 +155,8 @@ static zero_status take_lines(const zero_prompts_reader *r, const char *lines, s
     while (bytes > 0 && (lines[bytes - 1] == '\n' || lines[bytes - 1] == '\r')) bytes--;
     int64_t n = bytes > 0;
     for (size_t i = 0; i < bytes; i++) n += lines[i] == '\n';
-    ZERO_FAIL_IF(
-        n == 0, ZERO_ERR_INVALID,
-        "--prompts %.200s: there is no text in the file; expected one in each line",
+    ZERO_INVALID_IF(
+        n == 0, "--prompts %.200s: there is no text in the file; expected one in each line",
         r->options->prompts);
     ZERO_TRY(allocate(p, n, room_for(r, bytes + (size_t)n * sizeof NO_PROMPT) + n * more));
     int32_t *room = p->tokens;
@@ -201,8 +199,8 @@ static zero_status take_one(const zero_prompts_reader *r, zero_prompts *p)
 zero_status zero_prompts_take(const zero_prompts_reader *r, const char *lines, size_t bytes,
                               zero_prompts *prompts)
 {
-    ZERO_FAIL_IF(
-        !r->options->prompt_tokens && !r->tokenizer, ZERO_ERR_INVALID,
+    ZERO_INVALID_IF(
+        !r->options->prompt_tokens && !r->tokenizer,
         "%s has no tokenizer, as after training on tokens: give --prompt-tokens 1,2,3",
         r->path);
     return lines ? take_lines(r, lines, bytes, prompts) : take_one(r, prompts);

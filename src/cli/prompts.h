@@ -45,12 +45,11 @@ typedef struct {
 
 /* The file of --prompts as rank 0 sees it, on all ranks: *lines, to be freed; NULL without
  * the option. Collective. */
-ZERO_NODISCARD zero_status zero_prompts_read(zero_comm *world, const char *file,
-                                             char **lines, size_t *bytes);
+zero_status zero_prompts_read(zero_comm *world, const char *file, char **lines,
+                              size_t *bytes);
 
 /* An empty line begins as a text without --prompt does; those at the end of the file are
  * left out. ZERO_ERR_INVALID names the prompt, and what of it the model does not know. */
-ZERO_NODISCARD zero_status zero_prompts_take(const zero_prompts_reader *reader,
-                                             const char *lines, size_t bytes,
-                                             zero_prompts *prompts);
+zero_status zero_prompts_take(const zero_prompts_reader *reader, const char *lines,
+                              size_t bytes, zero_prompts *prompts);
 void zero_prompts_destroy(zero_prompts *prompts); /* accepts a zeroed one */

@@ -52,7 +52,7 @@ static void zero_record_arithmetic(const zero_session *s, char *text, size_t siz
     const zero_products products = products_of(s);
     const char *type = zero_type_name(c->plan.type);
     char blas[128] = "";
-    if (strcmp(products.name, "BLAS") == 0) zero_blas_name(blas, sizeof blas);
+    if (zero_same_text(products.name, "BLAS")) zero_blas_name(blas, sizeof blas);
     if (d->name[0])
         snprintf(text, size, "%s: %s, sm_%d; driver for CUDA %d.%d, cuBLAS %d.%d.%d",
                  c->device, d->name, d->capability, d->driver / 1000, d->driver % 1000 / 10,
@@ -144,7 +144,7 @@ static json_t *describe(const zero_session *s, const zero_kind *kinds, int n_kin
 /* True if the host's threads compute. */
 static bool has_team(const zero_config *c)
 {
-    return c->plan.threads > 1 && strcmp(c->backend, "cpu") == 0 &&
+    return c->plan.threads > 1 && zero_same_text(c->backend, "cpu") &&
            (!zero_config_has_device(c) || c->offload);
 }
 
@@ -280,7 +280,7 @@ zero_status zero_record_begin(zero_session *s)
     zero_blas_name(blas, sizeof blas);
     zero_record_arithmetic(s, arithmetic, sizeof arithmetic);
     /* Ranks on nodes of several kinds may compute other bits. */
-    snprintf(mine, sizeof mine, "%s; %s", blas, arithmetic);
+    zero_print(mine, "%s; %s", blas, arithmetic);
     ZERO_TRY(zero_comm_kinds(&s->world, mine, &kinds, &n_kinds));
     if (zero_comm_is_root(&s->world)) {
         json_t *run = describe(s, kinds, n_kinds);
@@ -344,7 +344,7 @@ static void add_line(json_t *lines, json_t *rest, double least, const char *op,
     while (at > 0 && zero_get_number(json_array_get(lines, at - 1), "seconds") < seconds)
         at--;
     char name[21];
-    snprintf(name, sizeof name, "%s%s%s", op, kind[0] ? " " : "", kind);
+    zero_print(name, "%s%s%s", op, kind[0] ? " " : "", kind);
     json_t *line = json_deep_copy(entry);
     zero_put_string(line, "name", name);
     json_array_insert_new(lines, at, line);

@@ -10,7 +10,7 @@ bool zero_record_bits(const zero_session *s, char *text, size_t size);
 /* Shows the head of the run, warnings and notes, and, if it has steps to do, begins its
  * metrics with the same. Collective; ZERO_ERR_ENV if the standard output cannot be
  * written. */
-ZERO_NODISCARD zero_status zero_record_begin(zero_session *s);
+zero_status zero_record_begin(zero_session *s);
 
 /* Sums over the steps of a run. */
 typedef struct {

@@ -1,5 +1,4 @@
 /* zero report: runs and studies, read from their files, as text, CSV, JSON or a page. */
-#include "base/grow.h"
 #include "cli/options.h"
 
 #include "base/legible.h"
@@ -133,9 +132,9 @@ static zero_status add_points(artifact *a, const json_t *study, int k, const cha
     json_array_foreach(zero_fact_at(study, "more/points"), i, p)
     {
         zero_point_name(p, point);
-        snprintf(from, sizeof from, "%.*spoints/%s.jsonl",
-                 slash ? (int)(slash - file) + 1 : 0, file, point);
-        snprintf(name, sizeof name, "data/study%d/points/%s.jsonl", k, point);
+        zero_print(from, "%.*spoints/%s.jsonl", slash ? (int)(slash - file) + 1 : 0, file,
+                   point);
+        zero_print(name, "data/study%d/points/%s.jsonl", k, point);
         if (zero_path_look(from) != ZERO_PATH_OF_NOTHING) ZERO_TRY(add_file(a, name, from));
     }
     return ZERO_OK;
@@ -148,14 +147,13 @@ static zero_status add_data(artifact *a, const sources *s, const report_options 
     for (int i = 0; i < given->n_operands; i++) {
         char name[100], path[ZERO_STORAGE_FILE_PATH];
         const bool is_folder = zero_path_look(given->operands[i]) == ZERO_PATH_OF_DIRECTORY;
-        snprintf(path, sizeof path, "%s%s", given->operands[i],
-                 is_folder ? "/study.json" : "");
+        zero_print(path, "%s%s", given->operands[i], is_folder ? "/study.json" : "");
         const char *dot = strrchr(path, '.');
         if (s->is_study[i])
-            snprintf(name, sizeof name, "data/study%d/study.%s", ++studies,
-                     dot && strcmp(dot, ".csv") == 0 ? "csv" : "json");
+            zero_print(name, "data/study%d/study.%s", ++studies,
+                       dot && zero_same_text(dot, ".csv") ? "csv" : "json");
         else
-            snprintf(name, sizeof name, "data/run%d.jsonl", ++runs);
+            zero_print(name, "data/run%d.jsonl", ++runs);
         json_array_append_new(operands, json_string(name));
         ZERO_TRY(add_file(a, name, path));
         if (s->is_study[i]) ZERO_TRY(add_points(a, s->studies[studies - 1], studies, path));
@@ -243,12 +241,12 @@ static zero_status check_steps(const sources *s)
          * nanoseconds. */
         if (fabs(traced - seconds) <= 1e-8 + 1e-9 * seconds) return ZERO_OK;
     }
-    ZERO_FAIL_IF(differs != 0, ZERO_ERR_INVALID,
-                 "--trace %.200s is of another run than %.200s, or of steps that were "
-                 "taken again: step %" PRId64
-                 " of rank 0 lasts %.9f s in the one, %.9f s in the other; a trace "
-                 "belongs to the first run; give it alone, or with its own run",
-                 s->trace.path, zero_run_path(&s->runs[0]), differs, traced, seconds);
+    ZERO_INVALID_IF(differs != 0,
+                    "--trace %.200s is of another run than %.200s, or of steps that were "
+                    "taken again: step %" PRId64
+                    " of rank 0 lasts %.9f s in the one, %.9f s in the other; a trace "
+                    "belongs to the first run; give it alone, or with its own run",
+                    s->trace.path, zero_run_path(&s->runs[0]), differs, traced, seconds);
     return ZERO_OK;
 }
 
@@ -260,18 +258,20 @@ static zero_status check_trace(const sources *s)
     const zero_run *run = &s->runs[0];
     if (!s->has_trace || s->n_runs == 0) return ZERO_OK;
     int64_t ranks = zero_run_whole(run, "run/ranks"), id = zero_run_whole(run, "run/id");
-    ZERO_FAIL_IF(ranks > 0 && s->trace.world != ranks, ZERO_ERR_INVALID,
-                 "--trace %.200s is of %d ranks, but %.200s of %" PRId64
-                 ": a trace belongs to the first run; give it alone, or with its own run",
-                 s->trace.path, s->trace.world, zero_run_path(run), ranks);
+    ZERO_INVALID_IF(
+        ranks > 0 && s->trace.world != ranks,
+        "--trace %.200s is of %d ranks, but %.200s of %" PRId64
+        ": a trace belongs to the first run; give it alone, or with its own run",
+        s->trace.path, s->trace.world, zero_run_path(run), ranks);
     if (s->trace.is_simulated) return ZERO_OK;
     if (s->trace.run == 0 || id == 0 || zero_run_whole(run, "run/resumed_step") > 0)
         return s->trace.is_cut ? ZERO_OK : check_steps(s);
-    ZERO_FAIL_IF(s->trace.run != id, ZERO_ERR_INVALID,
-                 "--trace %.200s is of another run than %.200s: its `run` is %" PRId64
-                 ", their `id` %" PRId64
-                 "; a trace belongs to the first run; give it alone, or with its own run",
-                 s->trace.path, zero_run_path(run), s->trace.run, id);
+    ZERO_INVALID_IF(
+        s->trace.run != id,
+        "--trace %.200s is of another run than %.200s: its `run` is %" PRId64
+        ", their `id` %" PRId64
+        "; a trace belongs to the first run; give it alone, or with its own run",
+        s->trace.path, zero_run_path(run), s->trace.run, id);
     return ZERO_OK;
 }
 
@@ -292,10 +292,10 @@ static zero_status check_written(const char *option, const char *path,
     bool is_input = path && o->trace && zero_files_have(o->trace, path);
     for (int i = 0; i < given->n_operands && path; i++)
         is_input = is_input || zero_files_have(given->operands[i], path);
-    ZERO_FAIL_IF(is_input, ZERO_ERR_INVALID,
-                 "%s %.300s is one of the files to report on, and would be "
-                 "overwritten: give another name",
-                 option, path);
+    ZERO_INVALID_IF(is_input,
+                    "%s %.300s is one of the files to report on, and would be "
+                    "overwritten: give another name",
+                    option, path);
     return ZERO_OK;
 }
 
@@ -304,10 +304,9 @@ static zero_status run(void *options, const zero_options *given)
     const report_options *o = options;
     ZERO_TRY(check_written("--out", o->out, o, given));
     ZERO_TRY(check_written("--artifact", o->artifact, o, given));
-    ZERO_FAIL_IF(o->artifact && (o->out || o->csv || o->json || o->checklist),
-                 ZERO_ERR_INVALID,
-                 "--artifact has all forms: leave --out, --csv, "
-                 "--json and --checklist out");
+    ZERO_INVALID_IF(o->artifact && (o->out || o->csv || o->json || o->checklist),
+                    "--artifact has all forms: leave --out, --csv, "
+                    "--json and --checklist out");
     ZERO_AT_END(destroy) sources *s = NULL;
     ZERO_TRY(zero_new(&s, 1, "the report"));
     for (int i = 0; i < given->n_operands; i++) {
@@ -324,17 +323,15 @@ static zero_status run(void *options, const zero_options *given)
         s->has_trace = true;
         ZERO_TRY(zero_breakdown_of(&s->trace, &s->breakdown));
     }
-    ZERO_FAIL_IF(o->csv && (s->n_runs > 0) + (s->n_studies > 0) + s->has_trace != 1,
-                 ZERO_ERR_INVALID,
-                 "--csv: runs, studies and a --trace have other columns: found %d, "
-                 "%d and %d of them; report on one kind after the other",
-                 s->n_runs, s->n_studies, (int)s->has_trace);
-    ZERO_FAIL_IF(o->checklist && s->n_studies == 0, ZERO_ERR_INVALID,
-                 "--checklist is of studies: give the directory "
-                 "or study.json of a zero sweep");
+    ZERO_INVALID_IF(o->csv && (s->n_runs > 0) + (s->n_studies > 0) + s->has_trace != 1,
+                    "--csv: runs, studies and a --trace have other columns: found %d, "
+                    "%d and %d of them; report on one kind after the other",
+                    s->n_runs, s->n_studies, (int)s->has_trace);
+    ZERO_INVALID_IF(o->checklist && s->n_studies == 0,
+                    "--checklist is of studies: give the directory "
+                    "or study.json of a zero sweep");
     ZERO_TRY(check_trace(s));
-    ZERO_FAIL_IF(o->hta && !o->trace, ZERO_ERR_INVALID,
-                 "--hta is a --trace in another form: give one");
+    ZERO_INVALID_IF(o->hta && !o->trace, "--hta is a --trace in another form: give one");
     if (o->hta && zero_launch_rank_hint() == 0)
         ZERO_TRY(zero_kineto_write(&s->trace, o->hta));
     if (o->artifact)

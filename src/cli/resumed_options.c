@@ -12,7 +12,7 @@ static const char *saved_as(const json_t *options, const char *name, const char 
 
 static bool was(const json_t *options, const char *name, const char *value)
 {
-    return value && strcmp(saved_as(options, name, ""), value) == 0;
+    return value && zero_same_text(saved_as(options, name, ""), value);
 }
 
 /* Appends an option's value now, and, unless it is NULL, that of the saved run. */
@@ -40,16 +40,16 @@ static bool has_changed(const zero_session *s, const json_t *saved, const char *
 static bool is_free(const zero_session *s, const json_t *saved, const zero_option *row)
 {
     const char *name = row->name;
-    bool of_schedule = strcmp(name, "steps") == 0 || strcmp(name, "warmup") == 0;
+    bool of_schedule = zero_same_text(name, "steps") || zero_same_text(name, "warmup");
     if (of_schedule && was(saved, "steps", "0")) return true;
-    bool of_data = strcmp(name, "val-data") == 0 || strcmp(name, "token-bytes") == 0;
+    bool of_data = zero_same_text(name, "val-data") || zero_same_text(name, "token-bytes");
     if (s->config.new_data && of_data) return true;
     bool of_shape = row->offset - offsetof(zero_config, shape) < sizeof s->config.shape;
-    of_shape |= strcmp(name, "architecture") == 0 || strcmp(name, "tied") == 0;
-    const char *leader = of_shape                           ? "model"
-                         : strcmp(name, "lr-min") == 0      ? "lr"
-                         : strcmp(name, "activations") == 0 ? "dtype"
-                                                            : NULL;
+    of_shape |= zero_same_text(name, "architecture") || zero_same_text(name, "tied");
+    const char *leader = of_shape                              ? "model"
+                         : zero_same_text(name, "lr-min")      ? "lr"
+                         : zero_same_text(name, "activations") ? "dtype"
+                                                               : NULL;
     return leader && has_changed(s, saved, leader);
 }
 
@@ -58,16 +58,15 @@ static bool is_too_coarse(const zero_session *s, const zero_config *c, const cha
 {
     int T = zero_tp_ranks(&c->tp);
     int64_t at_once = c->plan.micro_batch * zero_max(s->world.size / T, 1);
-    if (strcmp(name, "tp-slices") == 0) return c->tp.slices % T != 0;
-    return strcmp(name, "micro-batch") == 0 && c->global_batch % at_once != 0;
+    if (zero_same_text(name, "tp-slices")) return c->tp.slices % T != 0;
+    return zero_same_text(name, "micro-batch") && c->global_batch % at_once != 0;
 }
 
 static zero_status store(const zero_session *s, const zero_option *row, const char *text,
                          zero_config *c)
 {
     char where[ZERO_OPTION_TEXT_BYTES + ZERO_STORAGE_PATH];
-    snprintf(where, sizeof where, "%s: --%s %.200s", s->saving.resumed.path, row->name,
-             text);
+    zero_print(where, "%s: --%s %.200s", s->saving.resumed.path, row->name, text);
     zero_status st = zero_option_store(row, text, where, c);
     return st == ZERO_ERR_INVALID ? zero_fail(ZERO_ERR_FORMAT, "%s", zero_last_error())
                                   : st;
@@ -95,13 +94,13 @@ static zero_status check_is_same_run(const zero_session *s, const zero_config *c
         zero_shape_write(&m->shape, f, b);
         add(list, sizeof list, name, a, b);
     }
-    snprintf(a, sizeof a, "%" PRId64, c->seed);
-    snprintf(b, sizeof b, "%" PRId64, m->seed);
+    zero_print(a, "%" PRId64, c->seed);
+    zero_print(b, "%" PRId64, m->seed);
     if (c->seed != m->seed) add(list, sizeof list, "seed", a, b);
-    ZERO_FAIL_IF(list[0] != '\0', ZERO_ERR_INVALID,
-                 "cannot resume %s: these options differ from the saved run: %s; leave "
-                 "them out, or give another --checkpoint",
-                 s->saving.resumed.path, list);
+    ZERO_INVALID_IF(list[0] != '\0',
+                    "cannot resume %s: these options differ from the saved run: %s; leave "
+                    "them out, or give another --checkpoint",
+                    s->saving.resumed.path, list);
     return ZERO_OK;
 }
 
@@ -110,10 +109,10 @@ zero_status zero_resumed_options_take(zero_session *s, const zero_manifest *m)
     zero_resumed *r = &s->saving.resumed;
     zero_config c = s->config;
     char taken[sizeof r->taken] = "";
-    ZERO_FAIL_IF(!m->has_shape, ZERO_ERR_INVALID,
-                 "%s holds another program's model, not one of zero train", r->path);
-    ZERO_FAIL_IF(c.new_data && !zero_options_is_set(s->given, "data"), ZERO_ERR_INVALID,
-                 "--new-data continues on other data: give --data SPEC as well");
+    ZERO_INVALID_IF(!m->has_shape,
+                    "%s holds another program's model, not one of zero train", r->path);
+    ZERO_INVALID_IF(c.new_data && !zero_options_is_set(s->given, "data"),
+                    "--new-data continues on other data: give --data SPEC as well");
     size_t size = sizeof taken;
     zero_config standard;
     zero_options_reset(&zero_command_train, &standard);
@@ -125,8 +124,8 @@ zero_status zero_resumed_options_take(zero_session *s, const zero_manifest *m)
         ZERO_TRY(store(s, row, text, &c));
         char buffer[ZERO_OPTION_TEXT_BYTES];
         const char *default_text = zero_option_value(row, &standard, buffer);
-        bool is_default = default_text && strcmp(default_text, text) == 0;
-        bool is_past = strcmp(row->name, "init-from") == 0; /* no file of it is read */
+        bool is_default = default_text && zero_same_text(default_text, text);
+        bool is_past = zero_same_text(row->name, "init-from"); /* no file of it is read */
         if (is_too_coarse(s, &c, row->name))
             zero_option_reset(row, &c);
         else if (!is_default && !is_past)
@@ -135,17 +134,17 @@ zero_status zero_resumed_options_take(zero_session *s, const zero_manifest *m)
     if (m->shape.kind != zero_architectures && !has_changed(s, m->options, "model"))
         c.base = m->shape; /* not all of its numbers are options */
     ZERO_TRY(check_is_same_run(s, &c, m));
-    ZERO_FAIL_IF(c.steps >= 0 && m->step > c.steps, ZERO_ERR_INVALID,
-                 "cannot resume %s: it is at step %" PRId64 ", beyond --steps %" PRId64
-                 ": give --steps %" PRId64 " or more",
-                 r->path, m->step, c.steps, m->step);
+    ZERO_INVALID_IF(c.steps >= 0 && m->step > c.steps,
+                    "cannot resume %s: it is at step %" PRId64 ", beyond --steps %" PRId64
+                    ": give --steps %" PRId64 " or more",
+                    r->path, m->step, c.steps, m->step);
     s->config = c;
     r->options = json_incref(m->options);
     memcpy(r->taken, taken, sizeof taken);
     s->importing = (zero_importing){.shape = m->shape, .tokenizer = ""};
     if (m->has_tokenizer)
-        snprintf(s->importing.tokenizer, sizeof s->importing.tokenizer,
-                 "%.*s/" ZERO_TOKENIZER_NAME, ZERO_STORAGE_PATH - 32, r->path);
+        zero_print(s->importing.tokenizer, "%.*s/" ZERO_TOKENIZER_NAME,
+                   ZERO_STORAGE_PATH - 32, r->path);
     return ZERO_OK;
 }
 
@@ -153,27 +152,27 @@ zero_status zero_resumed_options_take(zero_session *s, const zero_manifest *m)
 
 bool zero_resumed_options_has_new_data(const zero_session *s, const zero_manifest *m)
 {
-    return s->config.new_data && strcmp(s->saving.data, m->data) != 0;
+    return s->config.new_data && !zero_same_text(s->saving.data, m->data);
 }
 
 static zero_status check_same(const zero_session *s, const char *name, const char *saved,
                               int64_t value)
 {
     char now[32];
-    snprintf(now, sizeof now, "%" PRId64, value);
-    ZERO_FAIL_IF(strcmp(saved, now) != 0, ZERO_ERR_INVALID,
-                 "cannot resume %s: it was saved with --reproducible --%s %.20s, and "
-                 "this run has --%s %s, which adds in another order and gives other "
-                 "bits; give --%s %.20s, or --reproducible=off",
-                 s->saving.resumed.path, name, saved, name, now, name, saved);
+    zero_print(now, "%" PRId64, value);
+    ZERO_INVALID_IF(!zero_same_text(saved, now),
+                    "cannot resume %s: it was saved with --reproducible --%s %.20s, and "
+                    "this run has --%s %s, which adds in another order and gives other "
+                    "bits; give --%s %.20s, or --reproducible=off",
+                    s->saving.resumed.path, name, saved, name, now, name, saved);
     return ZERO_OK;
 }
 
 zero_status zero_resumed_options_check(const zero_session *s, const zero_manifest *m)
 {
     const char *micro = saved_as(m->options, "micro-batch", NULL);
-    ZERO_FAIL_IF(
-        !s->config.new_data && strcmp(s->saving.data, m->data) != 0, ZERO_ERR_INVALID,
+    ZERO_INVALID_IF(
+        !s->config.new_data && !zero_same_text(s->saving.data, m->data),
         "cannot resume %s: --data %.200s holds other tokens for training than the "
         "saved run had (--data %.200s): restore those, or give --new-data, which "
         "continues on these from their first sample, with the same model and moments",
@@ -248,7 +247,7 @@ void zero_resumed_options_tell(zero_session *s, const zero_manifest *m)
     if (!zero_comm_is_root(&s->world)) return;
     char bits[256];
     zero_record_bits(s, bits, sizeof bits);
-    if (strcmp(bits, m->arithmetic) != 0)
+    if (!zero_same_text(bits, m->arithmetic))
         fprintf(
             stderr,
             "zero: warning: bits may differ from the run that was saved, which had: %s\n",

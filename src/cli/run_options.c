@@ -1,7 +1,6 @@
 #include "cli/run_options.h"
 
 #include "base/hash.h"
-#include <xxhash.h>
 
 #include "cli/machine.h"
 #include "facts/facts.h"
@@ -48,7 +47,8 @@ bool zero_run_options_is_as_ever(const char *name, const char *value)
                   {"pp-schedule", "1f1b"},
                   {"delayed-update", "0"}};
     for (int k = 0; k < ZERO_COUNT(before); k++)
-        if (strcmp(before[k].name, name) == 0) return strcmp(before[k].value, value) == 0;
+        if (zero_same_text(before[k].name, name))
+            return zero_same_text(before[k].value, value);
     return false;
 }
 
@@ -92,7 +92,8 @@ void zero_notes_show(const zero_options *given, const zero_option *rows, const v
     for (const zero_option *row = rows; row->name; row++) {
         char buffer[ZERO_OPTION_TEXT_BYTES];
         const char *value = zero_option_value(row, values, buffer);
-        bool is_standard = !value || (row->standard && strcmp(value, row->standard) == 0);
+        bool is_standard =
+            !value || (row->standard && zero_same_text(value, row->standard));
         bool is_flag = row->kind == ZERO_OPTION_FLAG;
         if ((row->is & only) != only || !zero_options_is_set(given, row->name) ||
             is_standard)

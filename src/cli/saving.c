@@ -262,10 +262,10 @@ static zero_status load_into(zero_session *s, zero_checkpoint *c)
     bool has_new_data = zero_resumed_options_has_new_data(s, m);
     ZERO_TRY(zero_agree(&s->world, zero_resumed_options_check(s, m)));
     int64_t step = c->manifest.step, B = s->config.global_batch;
-    ZERO_FAIL_IF(step > INT64_MAX / 2 / B, ZERO_ERR_INVALID,
-                 "%s: step %" PRId64 " x --global-batch %" PRId64
-                 " overflows the sample counter",
-                 c->dir.path, step, B);
+    ZERO_INVALID_IF(step > INT64_MAX / 2 / B,
+                    "%s: step %" PRId64 " x --global-batch %" PRId64
+                    " overflows the sample counter",
+                    c->dir.path, step, B);
     double start = zero_clock_seconds();
     ZERO_TRY(zero_checkpoint_load(&s->engine, c));
     double seconds = zero_clock_seconds() - start;
@@ -277,10 +277,10 @@ static zero_status load_into(zero_session *s, zero_checkpoint *c)
     s->has_loaded = true;
     zero_loader_resume(&s->loader, m->step, has_new_data ? 0 : m->samples);
     /* Other data begin with their first sample. */
-    snprintf(saving->from, sizeof saving->from,
-             "step %" PRId64 " of %d rank%s, digest %s, loaded in %.3f s%s", m->step,
-             m->table.layout.n_ranks, m->table.layout.n_ranks == 1 ? "" : "s", m->digest,
-             seconds, has_new_data ? "; on other data, from their first sample" : "");
+    zero_print(saving->from, "step %" PRId64 " of %d rank%s, digest %s, loaded in %.3f s%s",
+               m->step, m->table.layout.n_ranks, m->table.layout.n_ranks == 1 ? "" : "s",
+               m->digest, seconds,
+               has_new_data ? "; on other data, from their first sample" : "");
     zero_resumed_options_tell(s, m);
     return ZERO_OK;
 }
@@ -351,10 +351,10 @@ zero_status zero_saving_find(zero_session *s)
     saving->resumed.at = saving->directory.n - 1;
     saving->resumed.is_there = saving->directory.n > 0;
     if (saving->resumed.is_there) return use_newest(s, take_from);
-    snprintf(saving->from, sizeof saving->from, "from nothing: there is no checkpoint yet");
-    ZERO_FAIL_IF(s->config.new_data, ZERO_ERR_INVALID,
-                 "--new-data continues a checkpoint, and %s holds none: leave it out",
-                 s->config.checkpoint);
+    zero_print(saving->from, "from nothing: there is no checkpoint yet");
+    ZERO_INVALID_IF(s->config.new_data,
+                    "--new-data continues a checkpoint, and %s holds none: leave it out",
+                    s->config.checkpoint);
     return ZERO_OK;
 }
 

@@ -14,16 +14,16 @@
  * newest checkpoint what the run is not told: options, shape, tokenizer
  * (below). Collective, one verdict: ZERO_ERR_INVALID if the options do not fit
  * the directory, ZERO_ERR_IO and ZERO_ERR_FORMAT if a checkpoint is unreadable. */
-ZERO_NODISCARD zero_status zero_saving_find(zero_session *s);
+zero_status zero_saving_find(zero_session *s);
 
 /* Once the run is built, loads that checkpoint into the engine and the loader; without
  * --resume opens the directory. The same verdicts. Does nothing without --checkpoint. */
-ZERO_NODISCARD zero_status zero_saving_open(zero_session *s);
+zero_status zero_saving_open(zero_session *s);
 
 /* Call after each step, or once if there is none to do: saves if that is due or requested.
  * ZERO_STOPPED after the checkpoint of a requested stop; ZERO_ERR_ENV if a required one, or
  * the standard output, cannot be written. Collective. */
-ZERO_NODISCARD zero_status zero_saving_step(zero_session *s, int64_t step);
+zero_status zero_saving_step(zero_session *s, int64_t step);
 
 /* Where a step has failed on all ranks: publishes the save in flight. Returns st with its
  * message, whatever becomes of the save. Collective. */
@@ -32,7 +32,7 @@ zero_status zero_saving_rescue(zero_session *s, zero_status st);
 /* Call before zero_saving_step(), on rank 0: ZERO_ERR_ENV if the standard output cannot be
  * written. With --checkpoint the run saves first, and zero_saving_step() stops it with that
  * error. Local. */
-ZERO_NODISCARD zero_status zero_saving_check_output(zero_session *s);
+zero_status zero_saving_check_output(zero_session *s);
 
 /* "saves" of a run's last line of metrics: how many, and the seconds in which this rank
  * waited for them; NULL without --checkpoint. Local. */
@@ -44,7 +44,7 @@ zero_status zero_saving_name_newest(const zero_session *s, zero_status st);
 /* Closes the directory, also after a failure, whose status is passed through; a save in
  * flight is lost then. After ZERO_OK
  * it is collective: rank 0 removes a file, which may take long. */
-ZERO_NODISCARD zero_status zero_saving_close(zero_session *s, zero_status st);
+zero_status zero_saving_close(zero_session *s, zero_status st);
 
 /* ---- resumed_options.c ----
  *
@@ -62,13 +62,11 @@ ZERO_NODISCARD zero_status zero_saving_close(zero_session *s, zero_status st);
  * completed. ZERO_ERR_INVALID if the options are of another model or seed, or end before
  * the checkpoint's step; ZERO_ERR_FORMAT if the manifest has a value that no option takes.
  * Changes nothing then. */
-ZERO_NODISCARD zero_status zero_resumed_options_take(zero_session *s,
-                                                     const zero_manifest *m);
+zero_status zero_resumed_options_take(zero_session *s, const zero_manifest *m);
 
 /* ZERO_ERR_INVALID if the run has other data without --new-data, or is reproducible and
  * adds in another order. */
-ZERO_NODISCARD zero_status zero_resumed_options_check(const zero_session *s,
-                                                      const zero_manifest *m);
+zero_status zero_resumed_options_check(const zero_session *s, const zero_manifest *m);
 
 /* True if the run continues on other data. */
 bool zero_resumed_options_has_new_data(const zero_session *s, const zero_manifest *m);

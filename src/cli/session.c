@@ -177,7 +177,7 @@ zero_status zero_session_await(zero_session *s, const char *option, const char *
                                zero_lock_taker *take)
 {
     char place[ZERO_STORAGE_FILE_PATH];
-    snprintf(place, sizeof place, "%s %s", option, path);
+    zero_print(place, "%s %s", option, path);
     zero_lock_wish wish = {.take = take,
                            .arg = s,
                            .place = place,
@@ -205,11 +205,11 @@ static zero_status compare_data(zero_session *s)
     if (s->own) return ZERO_OK;
     ZERO_TRY(zero_comm_compare_with_root(
         &s->world, zero_corpus_fingerprint(&s->dataset.corpus), &same));
-    ZERO_FAIL_IF(!same, ZERO_ERR_FORMAT,
-                 "--data %s%s%s%s differs from rank 0's, or its tokenizer does: every "
-                 "node needs the same files",
-                 s->config.data, validation ? ", or --val-data " : "",
-                 validation ? validation : "", validation ? "," : "");
+    ZERO_FORMAT_IF(!same,
+                   "--data %s%s%s%s differs from rank 0's, or its tokenizer does: every "
+                   "node needs the same files",
+                   s->config.data, validation ? ", or --val-data " : "",
+                   validation ? validation : "", validation ? "," : "");
     return ZERO_OK;
 }
 
@@ -269,12 +269,11 @@ zero_status zero_session_build(zero_session *s)
                                 lock_metrics));
     ZERO_TRY(zero_agree(&s->world, compare_data(s)));
     zero_algorithm collectives;
-    if (strcmp(s->config.collectives, "auto") == 0)
+    if (zero_same_text(s->config.collectives, "auto"))
         collectives = zero_algorithm_choose(&s->world.layout, &s->why_collectives);
     else
-        ZERO_FAIL_IF(!zero_algorithm_find(s->config.collectives, &collectives),
-                     ZERO_ERR_INVALID, "--collectives %s: no such algorithm",
-                     s->config.collectives);
+        ZERO_INVALID_IF(!zero_algorithm_find(s->config.collectives, &collectives),
+                        "--collectives %s: no such algorithm", s->config.collectives);
     zero_engine_spec spec = engine_spec(s, collectives);
     ZERO_TRY(choose_message(s, &spec.plan));
     zero_weights weights = zero_hugging_face_weights(&s->initial);
@@ -357,7 +356,7 @@ zero_status zero_session_start(zero_session *s, uint64_t fingerprint, const char
     zero_deadline_begin(&s->deadline, "starting the watchdog");
     /* Every wait is watched from here on. */
     ZERO_TRY(zero_watch_start(&s->world, c->watchdog));
-    if (c->check && strcmp(c->check, "collectives") == 0)
+    if (c->check && zero_same_text(c->check, "collectives"))
         ZERO_TRY(zero_check_start(&s->world));
     if (c->progress_thread != 0.0)
         ZERO_TRY(zero_agree(&s->world,

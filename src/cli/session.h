@@ -126,22 +126,21 @@ typedef struct {
 /* Checks the options, which the caller has filled in, then starts MPI. Collective over
  * MPI_COMM_WORLD, like what follows; every rank gets the same verdict. After a failure the
  * caller closes `deadline`, too. */
-ZERO_NODISCARD zero_status zero_session_open(zero_session *s);
+zero_status zero_session_open(zero_session *s);
 /* The same for any command whose configuration and `given` are there: starts MPI, divides
  * the ranks and watches them from then on. Ranks must have one fingerprint; `files` ends
  * the message of those that have not. */
-ZERO_NODISCARD zero_status zero_session_start(zero_session *s, uint64_t fingerprint,
-                                              const char *files);
+zero_status zero_session_start(zero_session *s, uint64_t fingerprint, const char *files);
 /* The backend, threads and device of this rank. Collective. */
-ZERO_NODISCARD zero_status zero_session_take_machine(zero_session *s);
+zero_status zero_session_take_machine(zero_session *s);
 /* Bytes that a plan may need on this rank; 0: any. */
 size_t zero_session_room(const zero_session *s);
 /* Waits while another process writes a file of ours, "--metrics FILE", which `take` tries
  * to get for the session on rank 0 (directory.h). Collective, one verdict. */
-ZERO_NODISCARD zero_status zero_session_await(zero_session *s, const char *option,
-                                              const char *path, zero_lock_taker *take);
+zero_status zero_session_await(zero_session *s, const char *option, const char *path,
+                               zero_lock_taker *take);
 /* Builds everything above but `saving`; if a checkpoint is resumed, zero_saving_find() has
  * found it. */
-ZERO_NODISCARD zero_status zero_session_build(zero_session *s);
+zero_status zero_session_build(zero_session *s);
 /* Collective; ends MPI. What saving.h opened is closed before, and `deadline` after. */
-ZERO_NODISCARD zero_status zero_session_close(zero_session *s);
+zero_status zero_session_close(zero_session *s);

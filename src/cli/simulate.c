@@ -39,10 +39,10 @@ static zero_status read_switch(zero_simulate_options *o)
     is_read = is_read && zero_list_rank(nodes, &in->switch_nodes) && in->switch_nodes > 0 &&
               (!ratio ||
                (zero_quantity_real(ratio, &in->switch_ratio) && in->switch_ratio >= 1.0));
-    ZERO_FAIL_IF(!is_read, ZERO_ERR_INVALID,
-                 "--switch %.80s: expected NODES[:RATIO], nodes per switch from 1 on "
-                 "and an oversubscription from 1 on, such as 16:2",
-                 o->switches);
+    ZERO_INVALID_IF(!is_read,
+                    "--switch %.80s: expected NODES[:RATIO], nodes per switch from 1 on "
+                    "and an oversubscription from 1 on, such as 16:2",
+                    o->switches);
     return ZERO_OK;
 }
 
@@ -50,14 +50,14 @@ static zero_status check(void *options, ZERO_UNUSED const zero_options *given)
 {
     zero_simulate_options *o = options;
     zero_simulate_input *in = &o->request.input;
-    o->machines = o->job.machine && strcmp(o->job.machine, "help") == 0;
+    o->machines = o->job.machine && zero_same_text(o->job.machine, "help");
     if (o->machines) return ZERO_OK;
     /* A machine that somebody wrote or measured is not replaced by a trace. */
-    ZERO_FAIL_IF(o->trace && o->job.machine && zero_file_is_same(o->trace, o->job.machine),
-                 ZERO_ERR_INVALID,
-                 "--trace %.300s is a file of --machine as well, which would be "
-                 "overwritten: give another name",
-                 o->trace);
+    ZERO_INVALID_IF(o->trace && o->job.machine &&
+                        zero_file_is_same(o->trace, o->job.machine),
+                    "--trace %.300s is a file of --machine as well, which would be "
+                    "overwritten: give another name",
+                    o->trace);
     ZERO_TRY(zero_job_options_read(&o->job, &o->request.plan));
     if (in->adapter < 0.0) in->adapter = INFINITY;
     if (in->memory_bandwidth < 0.0) in->memory_bandwidth = INFINITY;
@@ -67,28 +67,29 @@ static zero_status check(void *options, ZERO_UNUSED const zero_options *given)
         zero_slow_rank slow;
         const char *factor = NULL;
         if (zero_list_take(&list, part)) factor = zero_list_cut(part, ':');
-        ZERO_FAIL_IF(!factor || !zero_list_rank(part, &slow.rank) ||
-                         !zero_quantity_real(factor, &slow.factor) ||
-                         slow.factor < 1.0 / FASTER || slow.factor > FASTER,
-                     ZERO_ERR_INVALID,
-                     "--slow %.80s: expected RANK:FACTOR, or several with commas between "
-                     "them, with a factor from 0.001 to 1000, such as 5:0.8 for a rank 5 "
-                     "that computes 20 %% slower",
-                     o->slow);
+        ZERO_INVALID_IF(
+            !factor || !zero_list_rank(part, &slow.rank) ||
+                !zero_quantity_real(factor, &slow.factor) || slow.factor < 1.0 / FASTER ||
+                slow.factor > FASTER,
+            "--slow %.80s: expected RANK:FACTOR, or several with commas between "
+            "them, with a factor from 0.001 to 1000, such as 5:0.8 for a rank 5 "
+            "that computes 20 %% slower",
+            o->slow);
         ZERO_TRY(zero_list_check_rank("slow", slow.rank,
                                       &(zero_list_job){"--ranks", o->job.ranks}));
         for (int k = 0; k < in->n_slow; k++)
-            ZERO_FAIL_IF(in->slow[k].rank == slow.rank, ZERO_ERR_INVALID,
-                         "--slow %.80s: rank %d is there twice; give it one factor",
-                         o->slow, slow.rank);
-        ZERO_FAIL_IF(in->n_slow == ZERO_SLOW_RANKS, ZERO_ERR_INVALID,
-                     "--slow %.80s: expected at most %d ranks", o->slow, ZERO_SLOW_RANKS);
+            ZERO_INVALID_IF(in->slow[k].rank == slow.rank,
+                            "--slow %.80s: rank %d is there twice; give it one factor",
+                            o->slow, slow.rank);
+        ZERO_INVALID_IF(in->n_slow == ZERO_SLOW_RANKS,
+                        "--slow %.80s: expected at most %d ranks", o->slow,
+                        ZERO_SLOW_RANKS);
         in->slow[in->n_slow++] = slow;
     }
     ZERO_TRY(read_switch(o));
     double *poll = &o->request.input.poll;
-    ZERO_FAIL_IF(!zero_quantity_seconds(o->poll, poll) || *poll < 0.0, ZERO_ERR_INVALID,
-                 "--poll %.80s: expected a time from 0 on, such as 1ms", o->poll);
+    ZERO_INVALID_IF(!zero_quantity_seconds(o->poll, poll) || *poll < 0.0,
+                    "--poll %.80s: expected a time from 0 on, such as 1ms", o->poll);
     zero_trace_ranks *to = &o->traced;
     *to = (zero_trace_ranks){.n = 1, .range = {{0, TRACED - 1}}};
     return o->trace_ranks

@@ -9,7 +9,6 @@ typedef struct {
 } zero_verify_options;
 
 /* Refuses options that are the file's. */
-ZERO_NODISCARD zero_status zero_step_files_check(const zero_options *given);
+zero_status zero_step_files_check(const zero_options *given);
 /* Starts and ends MPI. */
-ZERO_NODISCARD zero_status zero_step_files_run(const zero_verify_options *o,
-                                               const zero_options *given);
+zero_status zero_step_files_run(const zero_verify_options *o, const zero_options *given);

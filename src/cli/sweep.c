@@ -40,18 +40,16 @@ static zero_status fail_point(const zero_sweep_study *study, json_t *point,
                                        : ZERO_ERR_ENV;
     zero_sweep_study_path(study, point, ".log", log);
     if (end->signal)
-        snprintf(how, sizeof how, "was ended by signal %d", end->signal);
+        zero_print(how, "was ended by signal %d", end->signal);
     else
-        snprintf(how, sizeof how, "ended with exit code %d", end->code);
-    snprintf(when, sizeof when, steps > 0 ? "after step %" PRId64 : "before its first step",
-             steps);
+        zero_print(how, "ended with exit code %d", end->code);
+    zero_print(when, steps > 0 ? "after step %" PRId64 : "before its first step", steps);
     zero_child_log_tell(log, why);
     if (is_well)
-        snprintf(why, sizeof why, "%.299s", missing);
+        zero_print(why, "%.299s", missing);
     else if (!why[0] && steps == 0)
-        snprintf(why, sizeof why,
-                 "the launch line may not be able to start that many ranks");
-    snprintf(all, sizeof all, "it %s %s%s%s", how, when, why[0] ? ": " : "", why);
+        zero_print(why, "the launch line may not be able to start that many ranks");
+    zero_print(all, "it %s %s%s%s", how, when, why[0] ? ": " : "", why);
     zero_put_string(point, "state", "failed");
     json_object_set_new(point, "why", zero_metrics_text(all));
     return zero_fail(st, "%s: %s; all that it printed: %s", zero_point_words(point, words),
@@ -67,10 +65,10 @@ static zero_status judge(const zero_sweep_study *study, const zero_sweep_options
     bool is_done = st == ZERO_OK && end->code == 0 && !end->signal;
     if (!is_done) zero_put_string(point, "state", "missing");
     if (st != ZERO_OK && st != ZERO_ERR_FORMAT && st != ZERO_ERR_IO) return st;
-    snprintf(missing, sizeof missing, "%s", st == ZERO_OK ? "" : zero_last_error());
+    zero_print(missing, "%s", st == ZERO_OK ? "" : zero_last_error());
     if (!end->stopped && end->code != zero_exit_code(ZERO_STOPPED))
         return is_done ? ZERO_OK : fail_point(study, point, end, steps, missing);
-    if (end->stopped) snprintf(why, sizeof why, "stopped by signal %d", end->stopped);
+    if (end->stopped) zero_print(why, "stopped by signal %d", end->stopped);
     return zero_fail(ZERO_STOPPED,
                      "%s, in %s; %d of %zu points are measured; the same command continues",
                      why, zero_point_words(point, words),
@@ -113,8 +111,8 @@ static zero_status run_point(zero_sweep_study *study, const zero_sweep_options *
     zero_sweep_study_path(study, point, ".jsonl", path);
     ZERO_TRY(zero_words_add(&words, "--metrics=%s", path));
     zero_point_name(point, own);
-    snprintf(metrics, sizeof metrics, "%s.jsonl", own);
-    snprintf(printed, sizeof printed, "%s.log", own);
+    zero_print(metrics, "%s.jsonl", own);
+    zero_print(printed, "%s.log", own);
     /* An earlier run's metrics would look like this one's. A log is made anew: where
      * another user may add names, one that is there may lead to any file. */
     ZERO_TRY(zero_storage_remove_file(&study->points, metrics));
@@ -152,8 +150,8 @@ static zero_status run_missing(zero_sweep_study *study, const zero_sweep_options
         if (is_there) continue;
         zero_status st = run_point(study, o, point);
         if (st == ZERO_STOPPED || (st != ZERO_OK && !o->keep_going)) return st;
-        snprintf(text, sizeof text, "%.4g ms a step",
-                 1e3 * zero_fact_number(point, "step_seconds/median"));
+        zero_print(text, "%.4g ms a step",
+                   1e3 * zero_fact_number(point, "step_seconds/median"));
         if (st == ZERO_OK) say(point, text);
         if (st != ZERO_OK && first.status == ZERO_OK) first = zero_failure_keep(st);
     }
@@ -179,11 +177,12 @@ static zero_status run(void *options, ZERO_UNUSED const zero_options *given)
     }
     ZERO_TRY(add_launch(o, needed, &words));
     const char *slash = words.n > 0 ? strrchr(words.words[0], '/') : NULL;
-    bool is_srun = words.n > 0 && strcmp(slash ? slash + 1 : words.words[0], "srun") == 0;
+    bool is_srun =
+        words.n > 0 && zero_same_text(slash ? slash + 1 : words.words[0], "srun");
     bool is_enough = !is_srun || tasks <= 0 || needed <= tasks;
     for (int64_t w = 1; w < words.n; w++) /* each task need not have a CPU of its own */
-        is_enough = is_enough || strcmp(words.words[w], "-O") == 0 ||
-                    strcmp(words.words[w], "--overcommit") == 0;
+        is_enough = is_enough || zero_same_text(words.words[w], "-O") ||
+                    zero_same_text(words.words[w], "--overcommit");
     ZERO_FAIL_IF(
         !is_enough, ZERO_ERR_ENV,
         "--launch '%.200s': a point needs %d ranks, and this Slurm job has %d tasks "

@@ -39,8 +39,8 @@ bool zero_sweep_has_simulation(const zero_sweep_options *options);
 
 /* Adds the options of zero train for a point, as --name=value, without --metrics.
  * ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status zero_sweep_point_words(const zero_sweep_options *options,
-                                                  int stage, zero_words *words);
+zero_status zero_sweep_point_words(const zero_sweep_options *options, int stage,
+                                   zero_words *words);
 
 /* ---- the directory of a study ----
  *
@@ -61,18 +61,18 @@ typedef struct {
 /* Opens or makes the study and takes from it what is measured. ZERO_ERR_INVALID, naming
  * what differs, if the directory holds something else, or measurements under other options.
  * The options outlive the study. */
-ZERO_NODISCARD zero_status zero_sweep_study_open(zero_sweep_study *study,
-                                                 const zero_sweep_options *options);
+zero_status zero_sweep_study_open(zero_sweep_study *study,
+                                  const zero_sweep_options *options);
 void zero_sweep_study_close(zero_sweep_study *study); /* accepts all zeros */
 
 /* Replaces both files. */
-ZERO_NODISCARD zero_status zero_sweep_study_write(zero_sweep_study *study);
+zero_status zero_sweep_study_write(zero_sweep_study *study);
 
 /* Measures a point from its metrics. ZERO_ERR_FORMAT or ZERO_ERR_IO if they are not
  * complete or are another run's; *steps is the number of steps that they have. */
-ZERO_NODISCARD zero_status zero_sweep_study_measure(const zero_sweep_study *study,
-                                                    const zero_sweep_options *options,
-                                                    json_t *point, int64_t *steps);
+zero_status zero_sweep_study_measure(const zero_sweep_study *study,
+                                     const zero_sweep_options *options, json_t *point,
+                                     int64_t *steps);
 
 /* "DIR/points/NAME.jsonl", with another ending. */
 void zero_sweep_study_path(const zero_sweep_study *study, const json_t *point,

@@ -41,10 +41,10 @@ static zero_status read_list(const char *option, const char *list, int least, in
     }
     zero_sort(numbers, *n, by_size);
     for (int i = 1; i < *n; i++) is_right = is_right && numbers[i] != numbers[i - 1];
-    ZERO_FAIL_IF(!is_right, ZERO_ERR_INVALID,
-                 "--%s %.80s: expected up to %d different numbers from %d to %d, with "
-                 "commas between them",
-                 option, list, room, least, most);
+    ZERO_INVALID_IF(!is_right,
+                    "--%s %.80s: expected up to %d different numbers from %d to %d, with "
+                    "commas between them",
+                    option, list, room, least, most);
     return ZERO_OK;
 }
 
@@ -59,7 +59,7 @@ zero_status zero_sweep_point_words(const zero_sweep_options *o, int stage,
         const char *text = zero_option_value(row, &o->request.config, value);
         bool is_ours = false; /* the sweep itself decides it */
         for (int i = 0; i < ZERO_COUNT(ours); i++)
-            is_ours |= strcmp(ours[i], row->name) == 0;
+            is_ours |= zero_same_text(ours[i], row->name);
         if (text && !is_ours && zero_options_is_set(o->given, row->name))
             ZERO_TRY(zero_words_add(words, "--%s=%s", row->name, text));
     }
@@ -76,8 +76,8 @@ static zero_status check_point(const zero_sweep_options *o, int stage, int ranks
     zero_config c = o->request.config;
     c.plan.stage = stage;
     ZERO_TRY(zero_config_check(&c));
-    ZERO_FAIL_IF(c.fake_nodes > ranks, ZERO_ERR_INVALID,
-                 "--fake-nodes %" PRId64 " are more than ranks", c.fake_nodes);
+    ZERO_INVALID_IF(c.fake_nodes > ranks, "--fake-nodes %" PRId64 " are more than ranks",
+                    c.fake_nodes);
     ZERO_TRY(zero_tp_check_ranks(&c.tp, ranks));
     ZERO_TRY(zero_config_check_shard_ranks(&c, ranks));
     return c.init_from ? ZERO_OK : zero_config_complete(&c, ranks);
@@ -98,7 +98,7 @@ bool zero_sweep_has_simulation(const zero_sweep_options *options)
 {
     const zero_config *c = &options->request.config;
     return zero_sweep_has_plan(options) && options->simulation.most_messages > 0 &&
-           strcmp(c->collectives, "mpi") != 0 && !zero_config_has_device(c);
+           !zero_same_text(c->collectives, "mpi") && !zero_config_has_device(c);
 }
 
 /* ---- all of it ---- */
@@ -121,22 +121,21 @@ zero_status zero_sweep_options_check(void *options, const zero_options *given)
     c->steps = o->steps;
     if (c->eval_every < 0) c->eval_every = 0;
     c->sample = 0;
-    ZERO_FAIL_IF(o->warm_up >= o->steps, ZERO_ERR_INVALID,
-                 "--warm-up %" PRId64 ": --steps %" PRId64
-                 " leaves no step to measure; give more steps",
-                 o->warm_up, o->steps);
-    ZERO_FAIL_IF(!o->launch && o->ranks[o->n_ranks - 1] > 1, ZERO_ERR_INVALID,
-                 "--ranks %.80s without --launch: only one rank needs no launcher; "
-                 "give --launch 'mpirun -n {}'",
-                 o->ranks_list);
+    ZERO_INVALID_IF(o->warm_up >= o->steps,
+                    "--warm-up %" PRId64 ": --steps %" PRId64
+                    " leaves no step to measure; give more steps",
+                    o->warm_up, o->steps);
+    ZERO_INVALID_IF(!o->launch && o->ranks[o->n_ranks - 1] > 1,
+                    "--ranks %.80s without --launch: only one rank needs no launcher; "
+                    "give --launch 'mpirun -n {}'",
+                    o->ranks_list);
     /* {} may be missing, or the line need a shell. */
     ZERO_AT_END(zero_words_destroy) zero_words words = {0};
     if (o->launch) ZERO_TRY(zero_words_split(&words, "launch", o->launch));
-    ZERO_FAIL_IF(o->launch && (zero_words_fill(&words, 1) == 0 || words.n == 0),
-                 ZERO_ERR_INVALID,
-                 "--launch '%.200s': expected {} where the number of ranks goes, "
-                 "as in 'mpirun -n {}'",
-                 o->launch);
+    ZERO_INVALID_IF(o->launch && (zero_words_fill(&words, 1) == 0 || words.n == 0),
+                    "--launch '%.200s': expected {} where the number of ranks goes, "
+                    "as in 'mpirun -n {}'",
+                    o->launch);
     ZERO_TRY(zero_overwriting_check(&o->request.config, o->out));
     for (int s = 0; s < o->n_stages; s++)
         for (int r = 0; r < o->n_ranks; r++) {
@@ -151,8 +150,7 @@ zero_status zero_sweep_options_check(void *options, const zero_options *given)
     in->steps = SIMULATED_STEPS;
     in->switch_ratio = 1.0;
     in->memory_limit = SIMULATED_MEMORY;
-    ZERO_FAIL_IF(!zero_quantity_seconds(o->poll, &in->poll) || in->poll < 0.0,
-                 ZERO_ERR_INVALID, "--poll %.80s: expected a time from 0 on, such as 1ms",
-                 o->poll);
+    ZERO_INVALID_IF(!zero_quantity_seconds(o->poll, &in->poll) || in->poll < 0.0,
+                    "--poll %.80s: expected a time from 0 on, such as 1ms", o->poll);
     return zero_job_options_read(&o->job, &o->request);
 }

@@ -17,7 +17,7 @@ void zero_sweep_study_path(const zero_sweep_study *study, const json_t *point,
                            const char *ending, char path[ZERO_STORAGE_FILE_PATH])
 {
     char name[ZERO_POINT_TEXT + 8], own[ZERO_POINT_TEXT];
-    snprintf(name, sizeof name, "%s%s", zero_point_name(point, own), ending);
+    zero_print(name, "%s%s", zero_point_name(point, own), ending);
     zero_storage_path(&study->points, name, path);
 }
 
@@ -49,7 +49,7 @@ static void add_rates(json_t *machine, const zero_option *rows, const void *from
     for (const zero_option *row = rows; row->name; row++)
         for (int i = 0; i < ZERO_COUNT(names); i++) {
             const char *text = zero_option_value(row, from, value);
-            if (text && strcmp(names[i], row->name) == 0)
+            if (text && zero_same_text(names[i], row->name))
                 zero_put_string(machine, row->name, text);
         }
 }
@@ -158,8 +158,8 @@ zero_status zero_sweep_study_measure(const zero_sweep_study *study,
                 *found = json_deep_copy(json_object_get(file.run, "options"));
     ZERO_TRY(describe_options(options, (int)zero_point_whole(point, "stage"), &wanted));
     json_object_del(found, "metrics");
-    ZERO_FAIL_IF(!found || !json_equal(found, wanted), ZERO_ERR_FORMAT,
-                 "%s: the run had other options", file.path);
+    ZERO_FORMAT_IF(!found || !json_equal(found, wanted), "%s: the run had other options",
+                   file.path);
     ZERO_TRY(zero_study_measure(point, &file, options->steps, options->warm_up));
     zero_status made =
         zero_sweep_has_plan(options) ? plan(options, point, &planned) : ZERO_OK;
@@ -207,10 +207,10 @@ static zero_status compare_settings(const zero_sweep_study *s)
     {
         if (!json_object_get(before, key)) note_difference(text, key, NULL, value);
     }
-    ZERO_FAIL_IF(text[0], ZERO_ERR_INVALID,
-                 "%s holds a study with other settings (there | here): %s; give them "
-                 "as there, or another --out",
-                 s->dir.path, text);
+    ZERO_INVALID_IF(text[0],
+                    "%s holds a study with other settings (there | here): %s; give them "
+                    "as there, or another --out",
+                    s->dir.path, text);
     return ZERO_OK;
 }
 
@@ -272,10 +272,9 @@ static zero_status open_study(zero_sweep_study *s, const zero_sweep_options *o)
         json_array_foreach(json_object_get(s->before, "points"), i, point)
         {
             char words[ZERO_POINT_TEXT];
-            ZERO_FAIL_IF(
+            ZERO_INVALID_IF(
                 !zero_study_find(s->tree, zero_point_whole(point, "stage"),
                                  zero_point_whole(point, "ranks")),
-                ZERO_ERR_INVALID,
                 "%s has a point of %s, which --stage and --ranks leave out: name all "
                 "of its points, and new ones if you like, or give another --out",
                 s->dir.path, zero_point_words(point, words));

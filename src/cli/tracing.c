@@ -33,14 +33,14 @@ static zero_status read_options(const zero_config *c, int ranks, zero_tracing *t
     t->window = (zero_trace_window){.keeps = ZERO_TRACED_STEPS, .last = INT64_MAX};
     t->ranks = (zero_trace_ranks){.n = 1, .range = {{0, ranks - 1}}};
     if (c->trace_steps) {
-        ZERO_FAIL_IF(!read_steps(c->trace_steps, &t->first, &last), ZERO_ERR_INVALID,
-                     "--trace-steps %.80s: expected a step or a range of steps "
-                     "from 1 on, such as 3-5",
-                     c->trace_steps);
-        ZERO_FAIL_IF(c->steps > 0 && last > c->steps, ZERO_ERR_INVALID,
-                     "--trace-steps %.80s: the run has steps 1 to %" PRId64
-                     " (--steps): give steps among these",
-                     c->trace_steps, c->steps);
+        ZERO_INVALID_IF(!read_steps(c->trace_steps, &t->first, &last),
+                        "--trace-steps %.80s: expected a step or a range of steps "
+                        "from 1 on, such as 3-5",
+                        c->trace_steps);
+        ZERO_INVALID_IF(c->steps > 0 && last > c->steps,
+                        "--trace-steps %.80s: the run has steps 1 to %" PRId64
+                        " (--steps): give steps among these",
+                        c->trace_steps, c->steps);
         t->window = (zero_trace_window){.keeps = last - t->first + 1, .last = last};
     }
     return c->trace_ranks ? zero_list_trace_ranks(c->trace_ranks, &job, &t->ranks)
@@ -94,11 +94,9 @@ static zero_status begin(zero_session *s)
     ZERO_TRY(zero_comm_sum(&s->world, 3, all));
     zero_trace_counts counts = {.spans = all[0], .flights = all[1], .samples = all[2]};
     if (s->world.size > 1)
-        snprintf(ranks, sizeof ranks, "--trace-ranks with fewer of the %d ranks, or ",
-                 s->world.size);
-    snprintf(remedy, sizeof remedy,
-             "give %s--trace-steps with fewer than %" PRId64 " steps", ranks,
-             t->window.keeps);
+        zero_print(ranks, "--trace-ranks with fewer of the %d ranks, or ", s->world.size);
+    zero_print(remedy, "give %s--trace-steps with fewer than %" PRId64 " steps", ranks,
+               t->window.keeps);
     ZERO_TRY(zero_agree(&s->world, zero_trace_file_check(&counts, remedy)));
     if (t->is_recorded) st = zero_trace_init(&t->trace, &s->engine.schedule, &t->window);
     ZERO_TRY(zero_agree(&s->world, st));

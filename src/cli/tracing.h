@@ -11,25 +11,25 @@
 /* Takes the rings and reads the clocks of all nodes. Does nothing without --trace.
  * Collective, with one verdict: ZERO_ERR_INVALID if the options fit neither ranks nor
  * steps, if the file would be too large, or cannot be written. */
-ZERO_NODISCARD zero_status zero_tracing_open(zero_session *s);
+zero_status zero_tracing_open(zero_session *s);
 /* Prints on rank 0 what is recorded. Local. */
 void zero_tracing_tell(const zero_session *s);
 
 /* Step number `step`, from 1, begins, and has ended, at this time of the clock: if it is
  * told, rank 0 prints it then. The end is collective if the step is told. */
 void zero_tracing_begin(zero_session *s, int64_t step, double now);
-ZERO_NODISCARD zero_status zero_tracing_end(zero_session *s, double now);
+zero_status zero_tracing_end(zero_session *s, double now);
 
 /* Writes the file and gives the rings back. Returns `st`; if that is ZERO_OK, the status of
  * writing. Collective after ZERO_OK and where all ranks have the failure. */
-ZERO_NODISCARD zero_status zero_tracing_close(zero_session *s, zero_status st);
+zero_status zero_tracing_close(zero_session *s, zero_status st);
 
 /* ---- --narrate: the first steps, told in words ---- */
 
 /* Takes the room for events. Does nothing without --narrate. Collective, with one verdict:
  * ZERO_ERR_UNSUPPORTED, with the remedy, for what cannot be told: large models, many ranks,
  * devices and replicas; ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status zero_telling_open(zero_session *s);
+zero_status zero_telling_open(zero_session *s);
 void zero_telling_close(zero_session *s); /* local */
 
 /* ---- both ---- */
@@ -37,4 +37,4 @@ void zero_telling_close(zero_session *s); /* local */
 #define ZERO_TRACED_STEPS 3 /* the last ones, unless --trace-steps is given */
 
 /* Everything that can be found wrong with their options without ranks. ZERO_ERR_INVALID. */
-ZERO_NODISCARD zero_status zero_tracing_check(const zero_config *config);
+zero_status zero_tracing_check(const zero_config *config);

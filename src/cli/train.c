@@ -47,7 +47,7 @@ static zero_status show_text(zero_session *s, int64_t step, const char *title)
     const int32_t *drawn = tokens + text.n_known;
     int64_t n_drawn = text.n_drawn - (tok && text.has_ended);
     printf("---- %s\n", title);
-    for (int64_t i = 0; !tok && i < n_drawn; i++) printf("%" PRId32 " ", drawn[i]);
+    for (int64_t i = 0; !tok && i < n_drawn; i++) printf("%d ", drawn[i]);
     /* Without memory for it the sample is left out; the run does not fail. */
     bool shown = !tok || zero_print_tokens(tok, drawn, n_drawn, false, stdout) == ZERO_OK;
     printf("%s\n----\n", shown ? "" : "(no memory)");
@@ -76,7 +76,7 @@ static zero_status begin_record(zero_session *s, const zero_source *source,
 {
     const zero_config *c = &s->config;
     char sharding[32];
-    snprintf(sharding, sizeof sharding, "stage %d", (int)c->plan.stage);
+    zero_print(sharding, "stage %d", (int)c->plan.stage);
     const zero_step_facts facts = {.framework = "zero " ZERO_VERSION_STRING,
                                    .sharding = sharding,
                                    .dtype = zero_type_name_at(c->plan.type),

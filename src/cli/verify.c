@@ -21,19 +21,18 @@ static const zero_option_table tables[] = {
 zero_status zero_step_files_check(const zero_options *given)
 {
     for (const zero_option *row = zero_run_options; row->name; row++)
-        ZERO_FAIL_IF(!(row->is & ZERO_OPTION_PLACED) &&
-                         zero_options_is_set(given, row->name),
-                     ZERO_ERR_INVALID,
-                     "--%s: the step file says what is computed; only where and how can be "
-                     "chosen",
-                     row->name);
+        ZERO_INVALID_IF(
+            !(row->is & ZERO_OPTION_PLACED) && zero_options_is_set(given, row->name),
+            "--%s: the step file says what is computed; only where and how can be "
+            "chosen",
+            row->name);
     return ZERO_OK;
 }
 
 static zero_status check(ZERO_UNUSED void *options, const zero_options *given)
 {
-    ZERO_FAIL_IF(given->n_operands != 1, ZERO_ERR_INVALID,
-                 "expected one step file: zero verify FILE; zero compare takes two");
+    ZERO_INVALID_IF(given->n_operands != 1,
+                    "expected one step file: zero verify FILE; zero compare takes two");
     return zero_step_files_check(given);
 }
 
@@ -109,7 +108,7 @@ static zero_status run_session(zero_session *s, const struct steps *steps, bool 
     ZERO_TRY(b ? zero_step_compare(a, b, &s->engine, &found, &is_right)
                : zero_step_verify(a, &s->engine, &found, &is_right));
     zero_status st = ZERO_OK;
-    zero_put_whole(memory, "resident", zero_metrics_resident_peak());
+    zero_put_whole(memory, "resident", (int64_t)zero_metrics_resident_peak());
     json_object_set(found, "memory", memory);
     if (!is_root)
         json_decref(found);

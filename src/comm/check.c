@@ -1,6 +1,5 @@
 #include "comm/check.h"
 
-#include "base/grow.h"
 #include "comm/control.h"
 #include "comm/family.h"
 #include "comm/mpi_error.h"
@@ -98,9 +97,7 @@ static int list_groups(zero_comm *comm, zero_comm *groups[ZERO_FAMILY_PARTS])
 static void release(struct zero_check *c)
 {
     if (!c) return;
-    free(c->all);
-    free(c->class_of);
-    free(c);
+    zero_free(c->all, c->class_of, c);
 }
 
 static zero_status make(int size, struct zero_check **c)
@@ -119,7 +116,7 @@ zero_status zero_check_start(zero_comm *comm)
         zero_comm *group = groups[i];
         struct zero_check *c = NULL;
         if (group->size <= 1) continue; /* one rank has nothing to compare */
-        ZERO_FAIL_IF(group->check, ZERO_ERR_INVALID, "the group checks already");
+        ZERO_INVALID_IF(group->check, "the group checks already");
         zero_status st = zero_agree(group, make(group->size, &c));
         if (st == ZERO_OK) st = zero_mpi(MPI_Comm_dup(group->mpi, &c->mpi));
         if (st != ZERO_OK) {

@@ -21,11 +21,11 @@
 
 /* Collective over comm. Does nothing on a group of one rank. ZERO_ERR_INVALID if comm
  * checks already, or is a part (divide.h), whose whole checks. */
-ZERO_NODISCARD zero_status zero_check_start(zero_comm *comm);
+zero_status zero_check_start(zero_comm *comm);
 
 /* Collective over comm. Does nothing where no check runs. */
-ZERO_NODISCARD zero_status zero_check_stop(zero_comm *comm);
+zero_status zero_check_stop(zero_comm *comm);
 
 /* For the other files of comm/. Collective, blocks: ZERO_OK if all ranks begin `mine`. Does
  * nothing where no check runs. */
-ZERO_NODISCARD zero_status zero_compare(zero_comm *comm, const zero_operation *mine);
+zero_status zero_compare(zero_comm *comm, const zero_operation *mine);

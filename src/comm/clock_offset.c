@@ -1,7 +1,6 @@
 #include "comm/clock_offset.h"
 
 #include "base/clock.h"
-#include "base/grow.h"
 #include "comm/comm.h"
 #include "comm/wait.h"
 

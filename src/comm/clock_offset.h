@@ -23,8 +23,8 @@ typedef struct {
 
 /* Collective over the group, a whole; blocks. worst->uncertainty is that of the worst node.
  * ZERO_ERR_NOMEM on all ranks. */
-ZERO_NODISCARD zero_status zero_clock_offset_read(zero_comm *comm, zero_clock_reading *mine,
-                                                  double *worst);
+zero_status zero_clock_offset_read(zero_comm *comm, zero_clock_reading *mine,
+                                   double *worst);
 
 /* Rank 0's clock when this rank's shows t, from two readings, of which the second may be
  * the same as the first. Local. */

@@ -1,7 +1,6 @@
 #include "comm/collective.h"
 
 #include "base/clock.h"
-#include "base/grow.h"
 #include "base/hash.h"
 #include "comm/check.h"
 #include "comm/family.h"
@@ -33,10 +32,10 @@ static zero_status build(zero_collective *op, zero_comm *comm,
                            .copier = copier,
                            .in_apart = zero_collective_in_apart(spec),
                            .out_apart = zero_collective_out_apart(spec)};
-    ZERO_FAIL_IF(
-        !comm->signals && zero_algorithm_needs_window(spec->algorithm, &comm->layout),
-        ZERO_ERR_INVALID, "%s works in a window, and this group has none: make it first",
-        zero_algorithm_name(spec->algorithm));
+    ZERO_INVALID_IF(!comm->signals &&
+                        zero_algorithm_needs_window(spec->algorithm, &comm->layout),
+                    "%s works in a window, and this group has none: make it first",
+                    zero_algorithm_name(spec->algorithm));
     ZERO_TRY(zero_steps_init(&new.steps, spec, &comm->layout, comm->rank));
     new.until_sent = zero_steps_until_sent(&new.steps);
     new.hash = zero_collective_hash(spec);
@@ -72,18 +71,18 @@ zero_status zero_collective_init_on_device(zero_collective *op, zero_comm *comm,
                                            const zero_collective_spec *spec,
                                            const zero_copier *copier)
 {
-    ZERO_FAIL_IF(!spec->on_device || !copier || !copier->fetch || !copier->store ||
-                     !copier->ended,
-                 ZERO_ERR_INVALID, "a %s %s a device, %s table of copies: expected both",
-                 zero_collective_kind_name(spec->kind), spec->on_device ? "on" : "without",
-                 copier ? "with a" : "without a");
+    ZERO_INVALID_IF(!spec->on_device || !copier || !copier->fetch || !copier->store ||
+                        !copier->ended,
+                    "a %s %s a device, %s table of copies: expected both",
+                    zero_collective_kind_name(spec->kind),
+                    spec->on_device ? "on" : "without", copier ? "with a" : "without a");
     bool has_window = zero_algorithm_get(spec->algorithm)->works_in_window;
-    ZERO_FAIL_IF(spec->direct && (!copier->mark || !copier->copy || !copier->sum),
-                 ZERO_ERR_INVALID, "a direct %s on a device that does not add up",
-                 zero_collective_kind_name(spec->kind));
-    ZERO_FAIL_IF(spec->direct && has_window && !copier->window, ZERO_ERR_INVALID,
-                 "a direct %s on a device whose memory neighbours do not reach",
-                 zero_collective_kind_name(spec->kind));
+    ZERO_INVALID_IF(spec->direct && (!copier->mark || !copier->copy || !copier->sum),
+                    "a direct %s on a device that does not add up",
+                    zero_collective_kind_name(spec->kind));
+    ZERO_INVALID_IF(spec->direct && has_window && !copier->window,
+                    "a direct %s on a device whose memory neighbours do not reach",
+                    zero_collective_kind_name(spec->kind));
     ZERO_FAIL_IF(zero_family_whole(comm)->thread, ZERO_ERR_UNSUPPORTED,
                  "a %s on a device in a group with a progress thread: a device is used by "
                  "one thread only; start without --progress-thread",
@@ -99,9 +98,7 @@ void zero_collective_destroy(zero_collective *op)
     if (op->comm) zero_thread_unlock(op->comm);
     zero_mpi_call_destroy(op);
     zero_steps_destroy(&op->steps);
-    free(op->terms);
-    free(op->messages);
-    free(op->given);
+    zero_free(op->terms, op->messages, op->given);
     *op = (zero_collective){0};
 }
 

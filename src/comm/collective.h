@@ -21,16 +21,15 @@
 /* Builds the program. Local, without messages: the status of zero_collective_check();
  * ZERO_ERR_NOMEM may befall one rank alone; ZERO_ERR_INVALID if the algorithm works in a
  * window and the group has none yet. */
-ZERO_NODISCARD zero_status zero_collective_init(zero_collective *op, zero_comm *comm,
-                                                const zero_collective_spec *spec);
+zero_status zero_collective_init(zero_collective *op, zero_comm *comm,
+                                 const zero_collective_spec *spec);
 
 /* The same for data of a device (spec->on_device). The copies are borrowed until destroy;
  * begin, progress, poll and wait call them, and fail if they do. ZERO_ERR_UNSUPPORTED in a
  * group with a progress thread. */
-ZERO_NODISCARD zero_status zero_collective_init_on_device(zero_collective *op,
-                                                          zero_comm *comm,
-                                                          const zero_collective_spec *spec,
-                                                          const zero_copier *copier);
+zero_status zero_collective_init_on_device(zero_collective *op, zero_comm *comm,
+                                           const zero_collective_spec *spec,
+                                           const zero_copier *copier);
 
 /* Of what all ranks have in common. */
 uint32_t zero_collective_hash(const zero_collective_spec *spec);
@@ -50,27 +49,26 @@ void zero_collective_destroy(zero_collective *op);
  * staging[zero_collective_staging() bytes], aligned to 64; NULL if that is 0. Elements of
  * `out` outside the window of `count` are not touched. ZERO_ERR_UNSUPPORTED if the oldest
  * collective in flight began too long ago for a node's counters (signal.h). */
-ZERO_NODISCARD zero_status zero_collective_begin(zero_collective *op, const void *in,
-                                                 void *out, void *staging);
+zero_status zero_collective_begin(zero_collective *op, const void *in, void *out,
+                                  void *staging);
 
 /* The same for an operation that has its number in the group already; with spec->only, for
  * one of a pair's messages, which both ranks number in the same way and the others leave
  * out. */
-ZERO_NODISCARD zero_status zero_collective_begin_as(zero_collective *op, int64_t sequence,
-                                                    const void *in, void *out,
-                                                    void *staging);
+zero_status zero_collective_begin_as(zero_collective *op, int64_t sequence, const void *in,
+                                     void *out, void *staging);
 
 /* Runs the steps that can run now, with arithmetic on a few chunks at most; never blocks.
  * *done tells whether the collective has ended, also when asked again. */
-ZERO_NODISCARD zero_status zero_collective_progress(zero_collective *op, bool *done);
+zero_status zero_collective_progress(zero_collective *op, bool *done);
 
 /* Progress for every collective in flight on the group, or on any of its family (divide.h);
  * a compute loop calls it. The watchdog's limit applies to waits only: a caller that polls
  * has a patience of its own. */
-ZERO_NODISCARD zero_status zero_collective_poll(zero_comm *comm);
+zero_status zero_collective_poll(zero_comm *comm);
 /* The same, and adds the time it took to *seconds. With nothing in flight it reads no
  * clock. */
-ZERO_NODISCARD zero_status zero_collective_poll_timed(zero_comm *comm, double *seconds);
+zero_status zero_collective_poll_timed(zero_comm *comm, double *seconds);
 
 /* Polls the group and its family until `op` has ended, which also moves all others in
  * flight: ranks may wait for theirs in different orders. Yields the processor, since ranks
@@ -78,4 +76,4 @@ ZERO_NODISCARD zero_status zero_collective_poll_timed(zero_comm *comm, double *s
  *
  * ZERO_OK at once if `op` was never begun, or has ended since: even in its first step a
  * schedule may wait for a collective of the step before. */
-ZERO_NODISCARD zero_status zero_collective_wait(zero_collective *op);
+zero_status zero_collective_wait(zero_collective *op);

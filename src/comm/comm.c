@@ -1,6 +1,5 @@
 #include "comm/comm.h"
 
-#include "base/grow.h"
 #include "comm/check.h"
 #include "comm/deadline.h"
 #include "comm/heap.h"
@@ -65,13 +64,13 @@ zero_status zero_comm_world(zero_comm *out)
 zero_status zero_comm_from(MPI_Comm mpi, zero_comm *out)
 {
     int joins_two = 0;
-    ZERO_FAIL_IF(
-        mpi == MPI_COMM_NULL, ZERO_ERR_INVALID,
+    ZERO_INVALID_IF(
+        mpi == MPI_COMM_NULL,
         "a group from MPI_COMM_NULL: expected a communicator that this rank belongs to");
     ZERO_TRY(zero_mpi(MPI_Comm_test_inter(mpi, &joins_two)));
-    ZERO_FAIL_IF(joins_two, ZERO_ERR_INVALID,
-                 "a group from an intercommunicator, which joins two groups: merge them "
-                 "first (MPI_Intercomm_merge)");
+    ZERO_INVALID_IF(joins_two,
+                    "a group from an intercommunicator, which joins two groups: merge them "
+                    "first (MPI_Intercomm_merge)");
     return duplicate(mpi, "zero group", out);
 }
 
@@ -89,17 +88,15 @@ zero_status zero_comm_split(const zero_comm *parent, int color, int key, zero_co
 static zero_status make_wish(const zero_comm *comm, const int *ids, zero_layout *wish)
 {
     ZERO_TRY(zero_layout_init(wish, comm->size, ids));
-    ZERO_FAIL_IF(comm->signal_window, ZERO_ERR_INVALID,
-                 "the group has a window already: declare its nodes before");
-    ZERO_FAIL_IF(comm->parts, ZERO_ERR_INVALID,
-                 "the group is divided already: declare its nodes before");
+    ZERO_INVALID_IF(comm->signal_window,
+                    "the group has a window already: declare its nodes before");
+    ZERO_INVALID_IF(comm->parts, "the group is divided already: declare its nodes before");
     for (int r = 1; r < comm->size; r++)
         for (int q = 0; q < r; q++)
-            ZERO_FAIL_IF(wish->node_of[r] == wish->node_of[q] &&
-                             comm->layout.node_of[r] != comm->layout.node_of[q],
-                         ZERO_ERR_INVALID,
-                         "ranks %d and %d cannot share a node: they run on different ones",
-                         q, r);
+            ZERO_INVALID_IF(
+                wish->node_of[r] == wish->node_of[q] &&
+                    comm->layout.node_of[r] != comm->layout.node_of[q],
+                "ranks %d and %d cannot share a node: they run on different ones", q, r);
     return ZERO_OK;
 }
 
@@ -128,8 +125,8 @@ zero_status zero_comm_pretend_nodes(zero_comm *comm, const int *ids)
 zero_status zero_comm_pretend_blocks(zero_comm *comm, int n_nodes)
 {
     ZERO_AT_END(zero_layout_destroy) zero_layout blocks = {0};
-    ZERO_FAIL_IF(n_nodes < 1 || n_nodes > comm->size, ZERO_ERR_INVALID,
-                 "--fake-nodes %d: there are only %d ranks", n_nodes, comm->size);
+    ZERO_INVALID_IF(n_nodes < 1 || n_nodes > comm->size,
+                    "--fake-nodes %d: there are only %d ranks", n_nodes, comm->size);
     ZERO_TRY(zero_agree(comm, zero_layout_init_blocks(&blocks, comm->size, n_nodes)));
     return zero_comm_pretend_nodes(comm, blocks.node_of);
 }

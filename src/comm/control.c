@@ -188,9 +188,9 @@ zero_status zero_agree(zero_comm *comm, zero_status mine)
     const zero_failure *theirs = &v.failure;
     zero_status st = zero_failure_restore(theirs);
     if (v.is_shared || theirs->is_agreed) return st;
-    zero_fail_at(theirs->file, theirs->line, st, "rank %d: %s",
-                 zero_member_rank(&comm->member, first), theirs->text);
-    zero_failure named = zero_failure_keep(st);
+    zero_failure named = zero_failure_keep(
+        zero_fail_at(theirs->file, theirs->line, st, "rank %d: %s",
+                     zero_member_rank(&comm->member, first), theirs->text));
     named.is_agreed = true;
     return zero_failure_restore(&named);
 }

@@ -31,9 +31,9 @@ __attribute__((format(printf, 2, 3))) static void say(const zero_deadline *d,
     va_start(args, fmt);
     vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
-    if (d->rank > 0) snprintf(rank, sizeof rank, "rank %d: ", d->rank);
+    if (d->rank > 0) zero_print(rank, "rank %d: ", d->rank);
     const char *before = isatty(STDERR_FILENO) ? ZERO_LINE_ERASED : ""; /* of progress */
-    int n = snprintf(line, sizeof line, "%szero: %s%s\n", before, rank, text);
+    int n = zero_print(line, "%szero: %s%s\n", before, rank, text);
     for (ssize_t at = 0, done; at < n; at += done)
         if ((done = write(STDERR_FILENO, line + at, (size_t)(n - at))) <= 0) return;
 }
@@ -41,7 +41,7 @@ __attribute__((format(printf, 2, 3))) static void say(const zero_deadline *d,
 static void leave(const zero_deadline *d)
 {
     char number[32] = "";
-    if (d->number > 0) snprintf(number, sizeof number, " %" PRId64, d->number);
+    if (d->number > 0) zero_print(number, " %" PRId64, d->number);
     if (d->work)
         say(d,
             "%s%s has not moved for %.3g s, longer than --watchdog allows: threads wait "

@@ -56,8 +56,8 @@ typedef struct zero_deadline {
 /* Local. A process that `is_launched` has a launcher, which waits for it. `rank` is for the
  * message, and may be a guess. Without a limit (0) the deadline does nothing. ZERO_ERR_ENV
  * if the system gives no thread or no timer. */
-ZERO_NODISCARD zero_status zero_deadline_open(zero_deadline *d, double seconds,
-                                              bool is_launched, int rank, int code);
+zero_status zero_deadline_open(zero_deadline *d, double seconds, bool is_launched, int rank,
+                               int code);
 /* From now on another limit holds. */
 void zero_deadline_set_limit(zero_deadline *d, double seconds);
 

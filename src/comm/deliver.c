@@ -1,6 +1,5 @@
 #include "comm/deliver.h"
 
-#include "base/grow.h"
 #include "comm/comm.h"
 #include "comm/wait.h"
 

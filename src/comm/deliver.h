@@ -11,5 +11,5 @@ typedef zero_status zero_delivery(void *arg, int rank, const void *data, size_t 
 /* Collective over the group, a whole; blocks. On rank 0 `take` is called for each rank, in
  * their order, itself first; after its first failure no more. All ranks get that failure;
  * or ZERO_ERR_NOMEM if rank 0 cannot hold the bytes of the rank with most of them. */
-ZERO_NODISCARD zero_status zero_comm_deliver(zero_comm *comm, const void *data,
-                                             size_t bytes, zero_delivery *take, void *arg);
+zero_status zero_comm_deliver(zero_comm *comm, const void *data, size_t bytes,
+                              zero_delivery *take, void *arg);

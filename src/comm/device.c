@@ -3,7 +3,6 @@
 #include <sched.h>
 
 #include "base/clock.h"
-#include "base/grow.h"
 #include "comm/control.h"
 #include "comm/window.h"
 

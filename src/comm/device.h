@@ -16,12 +16,11 @@
 
 /* Begins a FETCH, STORE or MARK step, or a direct COPY or ADD of op->terms; its direction
  * has a free slot. The device's address is its own. */
-ZERO_NODISCARD zero_status zero_device_begin(zero_collective *op,
-                                             const zero_collective_step *step, void *to,
-                                             const void *from);
+zero_status zero_device_begin(zero_collective *op, const zero_collective_step *step,
+                              void *to, const void *from);
 
 /* Takes note of the copies that have ended. Never waits. */
-ZERO_NODISCARD zero_status zero_device_copy_reap(zero_collective *op);
+zero_status zero_device_copy_reap(zero_collective *op);
 
 /* True if the direction has a free slot. */
 static inline bool zero_device_copy_fits(const zero_device_tickets *copies)
@@ -67,12 +66,12 @@ typedef struct zero_device_window {
 
 /* Collective over the group, one verdict: that of zero_window_init(), or ZERO_ERR_NOMEM.
  * The struct stays where it is: copiers name it. */
-ZERO_NODISCARD zero_status zero_device_window_init(zero_device_window *w, zero_comm *comm);
+zero_status zero_device_window_init(zero_device_window *w, zero_comm *comm);
 
 /* Shares this rank's piece and opens its neighbours'. Collective over the group, one
  * verdict: what the copier's share() or open() fails with. Borrows the copier. */
-ZERO_NODISCARD zero_status zero_device_window_open(zero_device_window *w,
-                                                   const zero_copier *copier, void *memory);
+zero_status zero_device_window_open(zero_device_window *w, const zero_copier *copier,
+                                    void *memory);
 
 /* Closes the neighbours' pieces, and waits a moment until they have closed this rank's,
  * which may be given back then. A neighbour that has died does not keep anyone. Accepts a

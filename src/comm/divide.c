@@ -1,35 +1,36 @@
 #include "comm/divide.h"
 
-#include "base/grow.h"
 #include "comm/comm.h"
 #include "comm/deadline.h"
 #include "comm/family.h"
 
 static zero_status check_division(const zero_comm *world, int tp, int shard, int pp)
 {
-    ZERO_FAIL_IF(pp < 1 || (tp >= 1 && world->size % tp == 0 && world->size / tp % pp != 0),
-                 ZERO_ERR_INVALID,
-                 "%d ranks cannot be divided into %d pipeline stages of TP groups of %d: "
-                 "expected stages of equally many groups",
-                 world->size, pp, tp);
-    ZERO_FAIL_IF(tp < 1 || world->size % tp != 0, ZERO_ERR_INVALID,
-                 "%d ranks cannot be divided into TP groups of %d: expected a number of at "
-                 "least 1 that divides %d",
-                 world->size, tp, world->size);
+    ZERO_INVALID_IF(
+        pp < 1 || (tp >= 1 && world->size % tp == 0 && world->size / tp % pp != 0),
+        "%d ranks cannot be divided into %d pipeline stages of TP groups of %d: "
+        "expected stages of equally many groups",
+        world->size, pp, tp);
+    ZERO_INVALID_IF(
+        tp < 1 || world->size % tp != 0,
+        "%d ranks cannot be divided into TP groups of %d: expected a number of at "
+        "least 1 that divides %d",
+        world->size, tp, world->size);
     const int n = world->size / tp / pp;
     char choices[ZERO_SHARD_TEXT];
     zero_list_shards(n, choices);
-    ZERO_FAIL_IF(shard != 0 && !zero_can_shard(n, shard), ZERO_ERR_INVALID,
-                 "%d ZeRO ranks cannot be divided into shard groups of %d: expected one of "
-                 "%s (%d, or a power of two that divides it: only then is each group a "
-                 "subtree of the sum over all)",
-                 n, shard, choices, n);
-    ZERO_FAIL_IF(world->whole || world->parts, ZERO_ERR_INVALID,
-                 "the group %s: divide a group once",
-                 world->whole ? "is part of another one" : "is divided already");
-    ZERO_FAIL_IF(world->thread || world->watch || world->check, ZERO_ERR_INVALID,
-                 "the group has a watchdog, a check or a progress thread: divide it before "
-                 "they start");
+    ZERO_INVALID_IF(
+        shard != 0 && !zero_can_shard(n, shard),
+        "%d ZeRO ranks cannot be divided into shard groups of %d: expected one of "
+        "%s (%d, or a power of two that divides it: only then is each group a "
+        "subtree of the sum over all)",
+        n, shard, choices, n);
+    ZERO_INVALID_IF(world->whole || world->parts, "the group %s: divide a group once",
+                    world->whole ? "is part of another one" : "is divided already");
+    ZERO_INVALID_IF(
+        world->thread || world->watch || world->check,
+        "the group has a watchdog, a check or a progress thread: divide it before "
+        "they start");
     return ZERO_OK;
 }
 

@@ -37,8 +37,7 @@
  * numbers, unless tp * pp, both >= 1, divides the number of ranks, and shard_ranks is 0, N
  * or a power of two that divides N; and if the group was divided before, is a part itself,
  * or has a helper. ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status zero_comm_divide(zero_comm *world, int tp, int shard_ranks,
-                                            int pp);
+zero_status zero_comm_divide(zero_comm *world, int tp, int shard_ranks, int pp);
 
 /* ---- this rank's groups; `comm` is the whole, or was never divided ---- */
 

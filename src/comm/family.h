@@ -19,8 +19,7 @@ static inline zero_comm *zero_family_find(const zero_comm *whole, zero_family_pa
 }
 
 /* ZERO_ERR_INVALID for a part: a helper works for a family. */
-ZERO_NODISCARD static inline zero_status zero_family_check_whole(const zero_comm *comm,
-                                                                 const char *helper)
+static inline zero_status zero_family_check_whole(const zero_comm *comm, const char *helper)
 {
     if (!comm->whole) return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,

@@ -9,7 +9,7 @@ zero_status zero_compare_fields(zero_comm *comm, const char *what, int n,
         zero_field_write(field, mine, here);
         memcpy(first, here, sizeof first);
         ZERO_TRY(zero_comm_broadcast(comm, 0, first, sizeof first));
-        if (strcmp(here, first) != 0 && verdict == ZERO_OK)
+        if (!zero_same_text(here, first) && verdict == ZERO_OK)
             verdict = zero_fail(
                 ZERO_ERR_INVALID,
                 "%s's %s is %s here and %s on rank 0: expected the same on all ranks", what,

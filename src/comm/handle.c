@@ -1,6 +1,5 @@
 /* zero/comm.h: groups as programs hold them. */
 
-#include "base/grow.h"
 #include "comm/comm.h"
 #include "comm/mpi_error.h"
 #include "comm/named.h"
@@ -12,11 +11,10 @@
 
 zero_status zero_comm_check(const zero_comm *comm)
 {
-    ZERO_FAIL_IF(!comm, ZERO_ERR_INVALID,
-                 "the group is NULL: open one with zero_comm_open()");
+    ZERO_INVALID_IF(!comm, "the group is NULL: open one with zero_comm_open()");
     ZERO_TRY(zero_mpi_check_up());
-    ZERO_FAIL_IF(comm->is_closed, ZERO_ERR_INVALID,
-                 "the group is closed: close it after what works on it");
+    ZERO_INVALID_IF(comm->is_closed,
+                    "the group is closed: close it after what works on it");
     return ZERO_OK;
 }
 

@@ -1,6 +1,5 @@
 #include "comm/heap.h"
 
-#include "base/grow.h"
 #include "comm/comm.h"
 #include "comm/signal.h"
 #include "comm/thread.h"

@@ -2,8 +2,6 @@
 
 #include <unistd.h>
 
-#include "base/grow.h"
-
 _Static_assert(sizeof(zero_host) % sizeof(uint64_t) == 0, "hosts travel as words");
 
 zero_status zero_comm_hosts(zero_comm *comm, zero_host **hosts)

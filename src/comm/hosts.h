@@ -12,4 +12,4 @@ typedef struct {
 /* The names of the group's nodes, in their order: (*hosts)[n_nodes], the caller's (free).
  * Collective; call it before zero_comm_pretend_nodes(), while nodes are machines.
  * ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status zero_comm_hosts(zero_comm *comm, zero_host **hosts);
+zero_status zero_comm_hosts(zero_comm *comm, zero_host **hosts);

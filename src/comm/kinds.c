@@ -1,6 +1,5 @@
 #include "comm/kinds.h"
 
-#include "base/grow.h"
 #include "base/hash.h"
 
 zero_status zero_comm_kinds(zero_comm *comm, const char *mine, zero_kind **kinds, int *n)

@@ -13,5 +13,4 @@ typedef struct {
 
 /* The kinds of the group's ranks, that of rank 0 first: (*kinds)[*n], the caller's (free).
  * Collective, one verdict; ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status zero_comm_kinds(zero_comm *comm, const char *mine,
-                                           zero_kind **kinds, int *n);
+zero_status zero_comm_kinds(zero_comm *comm, const char *mine, zero_kind **kinds, int *n);

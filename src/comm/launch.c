@@ -99,8 +99,8 @@ static zero_status start(int *argc, char ***argv, int wanted, int *level)
 
     int is_up = 0;
     ZERO_TRY(zero_mpi(MPI_Initialized(&is_up)));
-    ZERO_FAIL_IF(
-        is_up, ZERO_ERR_INVALID,
+    ZERO_INVALID_IF(
+        is_up,
         "MPI is initialized already: it starts once per process; use zero_comm_open()");
     ZERO_TRY(zero_mpi(MPI_Init_thread(argc, argv, wanted, level)));
     int size = 0;

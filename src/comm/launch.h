@@ -10,8 +10,7 @@
 /* Opens the deadline of a program that is about to start MPI, from --watchdog in seconds. A
  * value that the user has given holds for the start, too. The default is five times as long
  * there: on many nodes MPI may take minutes to start. Local. ZERO_ERR_ENV: no timer. */
-ZERO_NODISCARD zero_status zero_launch_limit(zero_deadline *d, double watchdog,
-                                             bool is_given);
+zero_status zero_launch_limit(zero_deadline *d, double watchdog, bool is_given);
 
 /* Starts MPI (thread level FUNNELED: only the main thread communicates); once per process.
  * Also works without a launcher, as a world of one rank, in a shell of srun --pty, too.
@@ -19,22 +18,22 @@ ZERO_NODISCARD zero_status zero_launch_limit(zero_deadline *d, double watchdog,
  * ZERO_ERR_ENV if a launcher started several ranks and each of them finds itself alone: the
  * program is linked with an MPI other than the launcher's, and N ranks would train N
  * models. MPI is up then all the same. ZERO_ERR_INVALID if MPI was up before. */
-ZERO_NODISCARD zero_status zero_launch_start(int *argc, char ***argv);
+zero_status zero_launch_start(int *argc, char ***argv);
 
 /* The same at thread level MULTIPLE, for programs with progress threads (thread.h).
  * ZERO_ERR_UNSUPPORTED if this MPI cannot; MPI is up then all the same. */
-ZERO_NODISCARD zero_status zero_launch_start_threaded(int *argc, char ***argv);
+zero_status zero_launch_start_threaded(int *argc, char ***argv);
 
 /* The same at level SERIALIZED or higher, for programs with works (works.h). */
-ZERO_NODISCARD zero_status zero_launch_start_serialized(void);
+zero_status zero_launch_start_serialized(void);
 
 /* Ends MPI; collective over MPI_COMM_WORLD. All groups are destroyed before. */
-ZERO_NODISCARD zero_status zero_launch_stop(void);
+zero_status zero_launch_stop(void);
 
 /* Ends the group of all ranks, its helpers, and MPI, under the group's deadline, which the
  * caller closes after it. Collective. Flush the standard output before: a deadline does
  * not. */
-ZERO_NODISCARD zero_status zero_launch_leave(zero_comm *world);
+zero_status zero_launch_leave(zero_comm *world);
 
 /* Ends all ranks that MPI can reach, with this exit code; this process ends after 10 s even
  * if MPI hangs. */

@@ -1,7 +1,5 @@
 #include "comm/local.h"
 
-#include "base/grow.h"
-
 /* The family of groups has one lock: a process has few ranks, and they copy little. */
 typedef struct {
     pthread_mutex_t lock;

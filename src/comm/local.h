@@ -16,7 +16,7 @@
 
 /* ranks[size] = the groups of all ranks. Each stays where it is once it is used. Release
  * each with zero_comm_destroy(), when no thread uses any of them. ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status zero_local_open(int size, zero_comm *ranks);
+zero_status zero_local_open(int size, zero_comm *ranks);
 
 /* Tells all ranks that this one has failed and will not come: their waits fail with
  * ZERO_ERR_STALLED instead of waiting for ever. */
@@ -30,13 +30,11 @@ typedef void zero_local_combine(int size, void *const *things, const void *arg);
 
 /* Collective: returns after `combine` has seen the things of all ranks. `arg` is equal on
  * all of them. */
-ZERO_NODISCARD zero_status zero_local_meet(const zero_comm *comm,
-                                           zero_local_combine *combine, const void *arg,
-                                           void *thing);
+zero_status zero_local_meet(const zero_comm *comm, zero_local_combine *combine,
+                            const void *arg, void *thing);
 
 /* zero_comm_split() of such a group. Collective. */
-ZERO_NODISCARD zero_status zero_local_split(const zero_comm *parent, int color,
-                                            zero_comm *out);
+zero_status zero_local_split(const zero_comm *parent, int color, zero_comm *out);
 void zero_local_leave(zero_comm *comm); /* frees the group with its last rank */
 
 /* A message of a collective in flight. */
@@ -61,4 +59,4 @@ void zero_local_reap(zero_collective *op);
  * whether waiting is safe after it: zero_local_rest() returns as soon as the number is
  * another one, or with ZERO_ERR_STALLED if a rank was abandoned. */
 int64_t zero_local_moves(const zero_comm *comm);
-ZERO_NODISCARD zero_status zero_local_rest(const zero_comm *comm, int64_t moves);
+zero_status zero_local_rest(const zero_comm *comm, int64_t moves);

@@ -27,12 +27,12 @@ static void append(zero_tree_span *lower, const zero_tree_span *upper)
 zero_status zero_merge_check(int n, const zero_tree_span *spans)
 {
     for (int i = 0; i < n; i++)
-        ZERO_FAIL_IF(spans[i].n == APART, ZERO_ERR_INVALID,
-                     "span %d of %d: on one rank it ends before block %" PRId64
-                     ", and on the next one begins at block %" PRId64
-                     ", or its tree there is not of %" PRId64
-                     " blocks: expected ranks to have adjoining parts of one tree",
-                     i, n, spans[i].first, spans[i].count, spans[i].blocks);
+        ZERO_INVALID_IF(spans[i].n == APART,
+                        "span %d of %d: on one rank it ends before block %" PRId64
+                        ", and on the next one begins at block %" PRId64
+                        ", or its tree there is not of %" PRId64
+                        " blocks: expected ranks to have adjoining parts of one tree",
+                        i, n, spans[i].first, spans[i].count, spans[i].blocks);
     return ZERO_OK;
 }
 

@@ -12,9 +12,9 @@
 /* spans[i] = the ranks' spans of index i, merged, in place, for i < n; the same on all
  * ranks. Collective; `what` is the operation as errors name it. Where spans do not adjoin,
  * zero_merge_check() finds it. */
-ZERO_NODISCARD zero_status zero_merge(zero_comm *comm, const zero_operation *what, int n,
-                                      zero_tree_span *spans);
+zero_status zero_merge(zero_comm *comm, const zero_operation *what, int n,
+                       zero_tree_span *spans);
 
 /* ZERO_ERR_INVALID, with the same text on all ranks, if merged spans did not adjoin.
  * Local. */
-ZERO_NODISCARD zero_status zero_merge_check(int n, const zero_tree_span *spans);
+zero_status zero_merge_check(int n, const zero_tree_span *spans);

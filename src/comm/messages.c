@@ -1,5 +1,4 @@
 /* messages.c - exchanges and barriers of zero/collective.h: messages of MPI's own. */
-#include "base/grow.h"
 #include "comm/comm.h"
 #include "comm/family.h"
 #include "comm/mpi_error.h"
@@ -75,20 +74,18 @@ zero_status zero_exchange_begin(zero_comm *comm, int n, const zero_message messa
 {
     zero_work *w;
     ZERO_TRY(zero_comm_check(comm));
-    ZERO_FAIL_IF(n < 0 || (n > 0 && !messages), ZERO_ERR_INVALID,
-                 "an exchange of %d messages%s", n,
-                 n < 0 ? ": expected 0 or more" : " at NULL");
+    ZERO_INVALID_IF(n < 0 || (n > 0 && !messages), "an exchange of %d messages%s", n,
+                    n < 0 ? ": expected 0 or more" : " at NULL");
     for (int i = 0; i < n; i++) {
         const zero_message *m = &messages[i];
-        ZERO_FAIL_IF(m->peer < 0 || m->peer >= comm->size || m->tag < -1 ||
-                         m->tag >= TAGS || (m->bytes > 0 && !m->data) ||
-                         (m->tag < 0) != (messages[0].tag < 0),
-                     ZERO_ERR_INVALID,
-                     "message %d of an exchange: %zu bytes at %p %s rank %d with "
-                     "tag %d: expected data, a rank below %d, and tags from 0 to "
-                     "%d, or -1 in all messages",
-                     i, m->bytes, m->data, m->receives ? "from" : "to", m->peer, m->tag,
-                     comm->size, TAGS - 1);
+        ZERO_INVALID_IF(m->peer < 0 || m->peer >= comm->size || m->tag < -1 ||
+                            m->tag >= TAGS || (m->bytes > 0 && !m->data) ||
+                            (m->tag < 0) != (messages[0].tag < 0),
+                        "message %d of an exchange: %zu bytes at %p %s rank %d with "
+                        "tag %d: expected data, a rank below %d, and tags from 0 to "
+                        "%d, or -1 in all messages",
+                        i, m->bytes, m->data, m->receives ? "from" : "to", m->peer, m->tag,
+                        comm->size, TAGS - 1);
     }
     ZERO_TRY(zero_works_make(comm, work, &w));
     return zero_works_begun(comm, exchange(comm, n, messages, w), w, work);

@@ -32,10 +32,9 @@ zero_status zero_mpi_check_up(void)
 {
     int is_up, is_down;
     look(&is_up, &is_down);
-    ZERO_FAIL_IF(!is_up, ZERO_ERR_INVALID,
-                 "MPI is not initialized: call MPI_Init before the library");
-    ZERO_FAIL_IF(
-        is_down, ZERO_ERR_INVALID,
+    ZERO_INVALID_IF(!is_up, "MPI is not initialized: call MPI_Init before the library");
+    ZERO_INVALID_IF(
+        is_down,
         "MPI is finalized: use and close everything of the library before MPI_Finalize");
     return ZERO_OK;
 }

@@ -6,11 +6,11 @@
 
 /* ZERO_OK for MPI_SUCCESS; else ZERO_ERR_MPI, with the name of the call and MPI's own
  * text. */
-ZERO_NODISCARD zero_status zero_mpi_check(int mpi_code, const char *call);
+zero_status zero_mpi_check(int mpi_code, const char *call);
 /* The same, named by the call itself, without its arguments. */
 #define zero_mpi(call) zero_mpi_check((call), #call)
 
 /* ZERO_ERR_INVALID before MPI_Init and after MPI_Finalize, when no other function of MPI
  * may be called. */
-ZERO_NODISCARD zero_status zero_mpi_check_up(void);
+zero_status zero_mpi_check_up(void);
 bool zero_mpi_is_up(void);

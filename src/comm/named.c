@@ -1,6 +1,5 @@
 #include "comm/named.h"
 
-#include "base/grow.h"
 #include "comm/comm.h"
 #include "comm/launch.h"
 #include "comm/mpi_error.h"
@@ -22,11 +21,10 @@ zero_status zero_world_open(double watchdog, zero_comm **world)
 zero_status zero_world_set_watchdog(zero_comm *world, double watchdog)
 {
     ZERO_TRY(zero_works_start(world));
-    ZERO_FAIL_IF(!(watchdog > 0.0) || world->whole || (!world->watch && world->size > 1),
-                 ZERO_ERR_INVALID,
-                 "a watchdog of %g s for group '%s': expected more than 0, and the "
-                 "group of all ranks, opened with a watchdog",
-                 watchdog, world->name);
+    ZERO_INVALID_IF(!(watchdog > 0.0) || world->whole || (!world->watch && world->size > 1),
+                    "a watchdog of %g s for group '%s': expected more than 0, and the "
+                    "group of all ranks, opened with a watchdog",
+                    watchdog, world->name);
     zero_thread_lock(world);
     zero_watch_set_limit(world, watchdog);
     zero_thread_unlock(world);
@@ -56,28 +54,27 @@ static zero_status check_ranks(const zero_comm *world, int n, const int ranks[],
                                const char *name, int *mine)
 {
     *mine = -1;
-    ZERO_FAIL_IF(world->whole, ZERO_ERR_INVALID,
-                 "a group of ranks of group '%s', which was opened "
-                 "from another one: expected that one",
-                 world->name);
-    ZERO_FAIL_IF(!ranks || n < 1 || n > world->size || !name || name[0] == '\0' ||
-                     strlen(name) >= ZERO_OPERATION_GROUP,
-                 ZERO_ERR_INVALID,
-                 "a group of %d ranks named '%s': expected 1 to %d ranks, and a name "
-                 "of 1 to %d bytes",
-                 n, name ? name : "(null)", world->size, ZERO_OPERATION_GROUP - 1);
+    ZERO_INVALID_IF(world->whole,
+                    "a group of ranks of group '%s', which was opened "
+                    "from another one: expected that one",
+                    world->name);
+    ZERO_INVALID_IF(!ranks || n < 1 || n > world->size || !name || name[0] == '\0' ||
+                        strlen(name) >= ZERO_OPERATION_GROUP,
+                    "a group of %d ranks named '%s': expected 1 to %d ranks, and a name "
+                    "of 1 to %d bytes",
+                    n, name ? name : "(null)", world->size, ZERO_OPERATION_GROUP - 1);
     for (int i = 0; i < n; i++) {
-        ZERO_FAIL_IF(ranks[i] < 0 || ranks[i] >= world->size, ZERO_ERR_INVALID,
-                     "group '%s' has rank %d: expected 0 to %d", name, ranks[i],
-                     world->size - 1);
+        ZERO_INVALID_IF(ranks[i] < 0 || ranks[i] >= world->size,
+                        "group '%s' has rank %d: expected 0 to %d", name, ranks[i],
+                        world->size - 1);
         for (int k = 0; k < i; k++)
-            ZERO_FAIL_IF(ranks[k] == ranks[i], ZERO_ERR_INVALID,
-                         "group '%s' has rank %d twice", name, ranks[i]);
+            ZERO_INVALID_IF(ranks[k] == ranks[i], "group '%s' has rank %d twice", name,
+                            ranks[i]);
         if (ranks[i] == world->rank) *mine = i;
     }
-    ZERO_FAIL_IF(*mine < 0, ZERO_ERR_INVALID,
-                 "rank %d opens group '%s', which does not have it: only its ranks may",
-                 world->rank, name);
+    ZERO_INVALID_IF(*mine < 0,
+                    "rank %d opens group '%s', which does not have it: only its ranks may",
+                    world->rank, name);
     return ZERO_OK;
 }
 
@@ -131,7 +128,7 @@ zero_status zero_comm_open_ranks(zero_comm *world, int n, const int ranks[],
     int mine;
     ZERO_TRY(zero_works_start(world));
     ZERO_TRY(check_ranks(world, n, ranks, name, &mine));
-    ZERO_FAIL_IF(!comm, ZERO_ERR_INVALID, "a group without a place for it");
+    ZERO_INVALID_IF(!comm, "a group without a place for it");
     ZERO_TRY(zero_new(&group, 1, "a group of ranks"));
     strcpy(group->name, name);
     zero_thread_lock(world);

@@ -1,6 +1,5 @@
 #include "comm/spans.h"
 
-#include "base/grow.h"
 #include "comm/family.h"
 #include "comm/thread.h"
 

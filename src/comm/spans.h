@@ -29,7 +29,7 @@ typedef struct zero_comm_spans {
 } zero_comm_spans;
 
 /* Local. capacity >= 1. ZERO_ERR_NOMEM; release with _destroy. */
-ZERO_NODISCARD zero_status zero_comm_spans_init(zero_comm_spans *s, int64_t capacity);
+zero_status zero_comm_spans_init(zero_comm_spans *s, int64_t capacity);
 void zero_comm_spans_destroy(zero_comm_spans *s); /* accepts a zeroed one */
 
 /* Local. From here on collectives of the group and its family are recorded while the ring

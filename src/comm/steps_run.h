@@ -7,8 +7,8 @@
 #define ZERO_STEPS_BYTES_PER_POLL ((size_t)1 << 20)
 
 /* Takes note of the messages and copies that have ended. */
-ZERO_NODISCARD zero_status zero_steps_reap(zero_collective *op);
+zero_status zero_steps_reap(zero_collective *op);
 
 /* Runs the next steps as far as they are ready. *computed: bytes read by arithmetic in this
  * poll, which end it. */
-ZERO_NODISCARD zero_status zero_steps_run(zero_collective *op, size_t *computed);
+zero_status zero_steps_run(zero_collective *op, size_t *computed);

@@ -4,7 +4,6 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "base/grow.h"
 #include "base/helper_thread.h"
 #include "comm/family.h"
 #include "comm/flight.h"

@@ -19,11 +19,11 @@
  * the thread; ZERO_ERR_UNSUPPORTED if MPI does not run at level MULTIPLE; ZERO_ERR_NOMEM;
  * ZERO_ERR_ENV if no thread can be started. A failure in the thread ends it, and is
  * reported by the group's next poll or wait. */
-ZERO_NODISCARD zero_status zero_progress_start(zero_comm *comm, double period_seconds);
+zero_status zero_progress_start(zero_comm *comm, double period_seconds);
 
 /* The same for works: polls often, and needs level SERIALIZED only (else
  * ZERO_ERR_UNSUPPORTED). Does nothing if there is a thread. Any thread may call it. */
-ZERO_NODISCARD zero_status zero_thread_need(zero_comm *comm);
+zero_status zero_thread_need(zero_comm *comm);
 
 /* Local; accepts a group without a thread. */
 void zero_progress_stop(zero_comm *comm);
@@ -49,4 +49,4 @@ void zero_thread_waits(const zero_comm *comm, int one);
 void zero_thread_fail(const zero_comm *comm, zero_status st);
 
 /* That failure, if any: it also ended the thread. The caller holds the lock. */
-ZERO_NODISCARD zero_status zero_thread_failure(const zero_comm *comm);
+zero_status zero_thread_failure(const zero_comm *comm);

@@ -114,7 +114,7 @@ static const char *find_fault(const zero_stalled_job *g, int class)
                            (g->all[q].state >= ZERO_WATCH_COMPARING &&
                             g->all[class].state >= ZERO_WATCH_COMPARING &&
                             g->all[q].sequence == g->all[class].sequence &&
-                            strcmp(g->all[q].group, g->all[class].group) == 0);
+                            zero_same_text(g->all[q].group, g->all[class].group));
             if (differs && (count(g, q) > mine || (count(g, q) == mine && q < class)))
                 more++;
             idle += g->all[q].state == ZERO_WATCH_COMPUTING;

@@ -19,27 +19,26 @@ typedef struct {
 } zero_awaited;
 
 /* *ended: false if the limit of time came first. A caller that holds the lock keeps it. */
-ZERO_NODISCARD zero_status zero_wait_until(zero_comm *comm, zero_watch_state state,
-                                           const zero_operation *what,
-                                           const zero_awaited *awaited, bool *ended);
+zero_status zero_wait_until(zero_comm *comm, zero_watch_state state,
+                            const zero_operation *what, const zero_awaited *awaited,
+                            bool *ended);
 
 /* Waits until the collective has ended. */
-ZERO_NODISCARD zero_status zero_wait_collective(zero_collective *op);
+zero_status zero_wait_collective(zero_collective *op);
 
 /* Waits until the request, posted for `what`, has ended. */
-ZERO_NODISCARD zero_status zero_wait_request(zero_comm *comm, zero_watch_state state,
-                                             const zero_operation *what,
-                                             MPI_Request *request);
+zero_status zero_wait_request(zero_comm *comm, zero_watch_state state,
+                              const zero_operation *what, MPI_Request *request);
 /* The same for a message from one rank that arrives on the caller's stack or heap. After a
  * failure it is taken back: late, it would be written where that memory was. */
-ZERO_NODISCARD zero_status zero_wait_message(zero_comm *comm, const zero_operation *what,
-                                             MPI_Request *request);
+zero_status zero_wait_message(zero_comm *comm, const zero_operation *what,
+                              MPI_Request *request);
 
 #define ZERO_WAIT_TAG 0 /* no two functions send from rank to rank at once */
 
 /* Sends or receives a small message, as a part of the operation that began last, which is
  * of this kind. */
-ZERO_NODISCARD zero_status zero_wait_send(zero_comm *comm, zero_operation_kind kind, int to,
-                                          const void *data, size_t bytes);
-ZERO_NODISCARD zero_status zero_wait_receive(zero_comm *comm, zero_operation_kind kind,
-                                             int from, void *data, size_t bytes);
+zero_status zero_wait_send(zero_comm *comm, zero_operation_kind kind, int to,
+                           const void *data, size_t bytes);
+zero_status zero_wait_receive(zero_comm *comm, zero_operation_kind kind, int from,
+                              void *data, size_t bytes);

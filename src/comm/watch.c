@@ -1,7 +1,6 @@
 #include "comm/watch.h"
 
 #include "base/clock.h"
-#include "base/grow.h"
 #include "base/waiting.h"
 #include "comm/control.h"
 #include "comm/deadline.h"
@@ -329,12 +328,7 @@ zero_status zero_watch_turn(zero_comm *comm)
 void zero_watch_free(struct zero_watch *w)
 {
     if (!w) return;
-    free(w->answers);
-    free(w->asked_of);
-    free(w->out);
-    free(w->requests);
-    free(w->class_of);
-    free(w);
+    zero_free(w->answers, w->asked_of, w->out, w->requests, w->class_of, w);
 }
 
 void zero_watch_set_limit(zero_comm *comm, double seconds)
@@ -367,8 +361,8 @@ zero_status zero_watch_start(zero_comm *comm, double seconds)
 {
     const zero_operation none = {.kind = ZERO_OPERATION_NONE, .unit = ZERO_NO_UNIT};
     ZERO_TRY(zero_family_check_whole(comm, "a watchdog"));
-    ZERO_FAIL_IF(!(seconds >= 0.0) || comm->watch, ZERO_ERR_INVALID,
-                 "a watchdog of %g s: expected 0 or more, and one per group", seconds);
+    ZERO_INVALID_IF(!(seconds >= 0.0) || comm->watch,
+                    "a watchdog of %g s: expected 0 or more, and one per group", seconds);
     if (seconds <= 0.0 || comm->size <= 1) return ZERO_OK;
     struct zero_watch *w;
     zero_status st = zero_agree(comm, make(comm->size, &w));

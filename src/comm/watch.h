@@ -31,11 +31,11 @@
  * group of one rank or if `seconds` is 0. ZERO_ERR_INVALID if it is negative, or comm is
  * watched already or is a part (divide.h), whose whole is watched. The limit should be
  * longer than the launcher's keepalive: an abort into a network that is cut hangs. */
-ZERO_NODISCARD zero_status zero_watch_start(zero_comm *comm, double seconds);
+zero_status zero_watch_start(zero_comm *comm, double seconds);
 
 /* Collective over comm; waits for all ranks, under the watchdog. Does nothing where none
  * runs. */
-ZERO_NODISCARD zero_status zero_watch_stop(zero_comm *comm);
+zero_status zero_watch_stop(zero_comm *comm);
 
 /* From now on this rank computes "`what` `number`" (`what` borrowed), such as step 17;
  * NULL: no more. It moves when it says so, and while it waits under the watchdog; a
@@ -57,11 +57,11 @@ void zero_watch_work(zero_comm *comm, const char *what, int64_t number);
 void zero_watch_note(zero_comm *comm, zero_watch_state state, const zero_operation *op);
 
 /* Answers the other ranks, at most every 10 ms. Never blocks. */
-ZERO_NODISCARD zero_status zero_watch_look(zero_comm *comm);
+zero_status zero_watch_look(zero_comm *comm);
 
 /* One turn of a wait, after a look: ZERO_ERR_STALLED once the wait has stalled for too
  * long. */
-ZERO_NODISCARD zero_status zero_watch_turn(zero_comm *comm);
+zero_status zero_watch_turn(zero_comm *comm);
 
 void zero_watch_set_limit(zero_comm *comm, double seconds); /* more than 0 */
 

@@ -8,7 +8,6 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "base/grow.h"
 #include "comm/control.h"
 #include "comm/deadline.h"
 #include "comm/family.h"
@@ -32,10 +31,11 @@ static zero_status lay_out(zero_window *w, int n, const size_t bytes[])
     w->n_arrays = n;
     for (int i = 0; i < n; i++) {
         size_t ranks = (size_t)w->local_size;
-        ZERO_FAIL_IF(bytes[i] > MAX_BYTES / ranks || w->bytes > MAX_BYTES, ZERO_ERR_INVALID,
-                     "a window of arrays up to %zu bytes for each of %zu ranks: expected "
-                     "no more than 2^46 in all",
-                     bytes[i], ranks);
+        ZERO_INVALID_IF(
+            bytes[i] > MAX_BYTES / ranks || w->bytes > MAX_BYTES,
+            "a window of arrays up to %zu bytes for each of %zu ranks: expected "
+            "no more than 2^46 in all",
+            bytes[i], ranks);
         w->offset[i] = w->bytes;
         w->bytes += zero_round_up_size(bytes[i] * ranks, page);
     }

@@ -30,8 +30,8 @@ typedef struct zero_window {
  * rank. The group's first window brings its signals (signal.h) along. The same verdict
  * everywhere: ZERO_ERR_ENV if a node cannot share that much memory, with the reason;
  * ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status zero_window_init(zero_window *window, zero_comm *comm, int n,
-                                            const size_t bytes[]);
+zero_status zero_window_init(zero_window *window, zero_comm *comm, int n,
+                             const size_t bytes[]);
 
 /* Unmaps it here; the memory is freed when the node's last rank has done so, or has died.
  * Accepts a zeroed window. */

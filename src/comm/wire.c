@@ -1,7 +1,6 @@
 #include "comm/wire.h"
 
 #include "base/clock.h"
-#include "base/grow.h"
 #include "comm/comm.h"
 #include "comm/mpi_error.h"
 #include "comm/wait.h"

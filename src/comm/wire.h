@@ -13,7 +13,7 @@
  * next node's, all at the same time: as much as takes 2 ms, 1 MiB at most. On one node, or
  * with ranks that are threads: zeros. Collective over the group, a whole; blocks for about
  * 10 ms, and longer on links below 1 Gbit/s. ZERO_ERR_NOMEM on all ranks. */
-ZERO_NODISCARD zero_status zero_wire_try(zero_comm *comm);
+zero_status zero_wire_try(zero_comm *comm);
 
 /* Bytes of a message, for zero_collective_spec.message; 0 on fast links, and before a trial.
  * So many that those in flight fill the link twice, and at least as many as TCP sends

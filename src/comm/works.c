@@ -1,7 +1,6 @@
 #include "comm/works.h"
 
 #include "base/clock.h"
-#include "base/grow.h"
 #include "comm/collective.h"
 #include "comm/comm.h"
 #include "comm/family.h"
@@ -156,7 +155,7 @@ zero_status zero_works_start(zero_comm *comm)
 
 zero_status zero_works_make(zero_comm *comm, zero_work **place, zero_work **work)
 {
-    ZERO_FAIL_IF(!place, ZERO_ERR_INVALID, "an operation without a place for its work");
+    ZERO_INVALID_IF(!place, "an operation without a place for its work");
     ZERO_TRY(zero_works_start(comm));
     ZERO_TRY(zero_new(work, 1, "an operation"));
     (*work)->comm = comm;
@@ -245,8 +244,8 @@ static zero_status begin(zero_comm *comm, const zero_collective_spec *spec, cons
                          void *out, zero_work **work)
 {
     zero_work *w;
-    ZERO_FAIL_IF(spec->count + spec->tail > 0 && (!in || !out), ZERO_ERR_INVALID,
-                 "a %s of data at NULL", zero_collective_kind_name(spec->kind));
+    ZERO_INVALID_IF(spec->count + spec->tail > 0 && (!in || !out), "a %s of data at NULL",
+                    zero_collective_kind_name(spec->kind));
     ZERO_TRY(zero_works_make(comm, work, &w));
     w->spec = *spec;
     if (comm->layout.n_nodes > 1)

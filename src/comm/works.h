@@ -19,26 +19,25 @@ struct zero_work {
 };
 
 /* A work of the group for *place. Takes the lock, which zero_works_begun() gives back. */
-ZERO_NODISCARD zero_status zero_works_make(zero_comm *comm, zero_work **place,
-                                           zero_work **work);
+zero_status zero_works_make(zero_comm *comm, zero_work **place, zero_work **work);
 
 /* *place = the work, or frees one that did not begin. What MPI may still write to stays, and
  * so does the failure. Returns st. */
-ZERO_NODISCARD zero_status zero_works_begun(zero_comm *comm, zero_status st, zero_work *w,
-                                            zero_work **place);
+zero_status zero_works_begun(zero_comm *comm, zero_status st, zero_work *w,
+                             zero_work **place);
 
 /* Makes the group one that works can use: starts the family's thread (thread.h), and names
  * the group, if need be. Local. */
-ZERO_NODISCARD zero_status zero_works_start(zero_comm *comm);
+zero_status zero_works_start(zero_comm *comm);
 
 /* Begins the collectives of which all ranks have said by now where their data lie. The
  * caller holds the lock. */
-ZERO_NODISCARD zero_status zero_works_decide(zero_comm *comm);
+zero_status zero_works_decide(zero_comm *comm);
 
 /* Waits until nothing is in flight on the groups of its family. The caller holds the
  * lock. */
-ZERO_NODISCARD zero_status zero_works_drain(zero_comm *comm);
+zero_status zero_works_drain(zero_comm *comm);
 
 /* Waits for all that is in flight on the family, and frees what the group's works kept.
  * Frees nothing after a failure: then an abort follows. Accepts a group without works. */
-ZERO_NODISCARD zero_status zero_works_end(zero_comm *comm);
+zero_status zero_works_end(zero_comm *comm);

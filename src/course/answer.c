@@ -78,10 +78,10 @@ static bool drop_own(char *text, const char *unit)
 {
     char singular[ZERO_ANSWER_BYTES];
     size_t n = strlen(unit);
-    if (strcmp(unit, "s") == 0)
+    if (zero_same_text(unit, "s"))
         return ends_in(text, "seconds") || ends_in(text, "second") || ends_in(text, "sec");
     if (n < 2) return false;
-    snprintf(singular, sizeof singular, "%.*s", (int)n - (unit[n - 1] == 's'), unit);
+    zero_print(singular, "%.*s", (int)n - (unit[n - 1] == 's'), unit);
     return ends_in(text, unit) || ends_in(text, singular);
 }
 
@@ -93,7 +93,7 @@ static double drop_unit(char *text, const char *unit)
                                         "ranks", "rank", "messages", "x"};
     size_t n = strlen(text);
     if (ends_in(text, "%") || ends_in(text, "percent"))
-        return strcmp(unit, "percent") == 0 ? 1.0 : 0.01;
+        return zero_same_text(unit, "percent") ? 1.0 : 0.01;
     if (n > 1 && isdigit((unsigned char)text[n - 2]) && ends_in(text, "b")) return 1.0;
     if (drop_own(text, unit)) return 1.0;
     for (int k = 0; k < ZERO_COUNT(units); k++)
@@ -206,7 +206,7 @@ zero_answer_kind zero_question_kind(const json_t *question)
     static const char *const kinds[] = {"whole", "real", "fine", "seconds"};
     const char *kind = zero_said(question, "kind");
     int k = 0;
-    while (k < ZERO_ANSWER_WORD && kind && strcmp(kind, kinds[k]) != 0) k++;
+    while (k < ZERO_ANSWER_WORD && kind && !zero_same_text(kind, kinds[k])) k++;
     return (zero_answer_kind)k;
 }
 

@@ -40,7 +40,7 @@ static int questions_of(const class_state *c, int lesson)
 static const json_t *answer_to(const student *s, int lesson, int question)
 {
     char place[32];
-    snprintf(place, sizeof place, "%d.%d", lesson, question);
+    zero_print(place, "%d.%d", lesson, question);
     return json_object_get(s->answers, place);
 }
 
@@ -95,7 +95,7 @@ static zero_status grade_lesson(class_state *c, const student *s,
         const char *text = json_string_value(given);
         zero_answer_line line = {.is_whole = !json_is_null(given)};
         zero_graded graded = {.grade = ZERO_GRADE_MISSING};
-        snprintf(line.text, sizeof line.text, "%s", text ? text : "");
+        zero_print(line.text, "%s", text ? text : "");
         if (given) graded = zero_grade_answer(json_array_get(questions, (size_t)k), &line);
         *answered += graded.grade != ZERO_GRADE_MISSING;
         *right += graded.grade == ZERO_GRADE_RIGHT;
@@ -105,7 +105,7 @@ static zero_status grade_lesson(class_state *c, const student *s,
             continue;
         }
         char place[32];
-        snprintf(place, sizeof place, "%d.%d", n, k + 1);
+        zero_print(place, "%d.%d", n, k + 1);
         fprintf(out, "%-5s %-16.40s %s\n", place, ZERO_SHOWN(line.text),
                 words[graded.grade]);
         if (graded.why) zero_say(graded.why, 6, out);
@@ -218,7 +218,7 @@ static zero_status read_lines(class_state *c, student *s, FILE *in)
                         return refuse(c, s,
                                       "two files meet in this line, since the first does "
                                       "not end with a newline; awk 1 *.txt adds it");
-            snprintf(place, sizeof place, "%ld.%ld", lesson, question);
+            zero_print(place, "%ld.%ld", lesson, question);
             json_object_set_new(s->answers, place,
                                 line.is_whole ? json_stringn_nocheck(end, strlen(end))
                                               : json_null());
@@ -226,8 +226,8 @@ static zero_status read_lines(class_state *c, student *s, FILE *in)
     }
     ZERO_FAIL_IF(ferror(in), ZERO_ERR_IO, "%.200s: %s", c->grading->path, strerror(errno));
     ZERO_TRY(grade_student(c, s));
-    ZERO_FAIL_IF(c->students <= 0, ZERO_ERR_FORMAT,
-                 "%.200s has no answers; they look like 1.2 = 4800", c->grading->path);
+    ZERO_FORMAT_IF(c->students <= 0, "%.200s has no answers; they look like 1.2 = 4800",
+                   c->grading->path);
     return ZERO_OK;
 }
 
@@ -273,7 +273,7 @@ zero_status zero_grade_file(const zero_grading *grading)
 {
     class_state *c = calloc(1, sizeof *c);
     student s = {.answers = json_object()};
-    bool is_stdin = strcmp(grading->path, "-") == 0;
+    bool is_stdin = zero_same_text(grading->path, "-");
     ZERO_FAIL_IF(!c, ZERO_ERR_NOMEM, "no memory for the grades");
     c->grading = grading;
     FILE *in = is_stdin ? stdin : fopen(grading->path, "rb");

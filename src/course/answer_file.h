@@ -26,4 +26,4 @@ typedef struct {
 /* Prints the grades. ZERO_ERR_DIFFERENT if something is wrong; ZERO_ERR_IO for a file that
  * cannot be read; ZERO_ERR_FORMAT, with the line, for one that is not as above or has no
  * answers. */
-ZERO_NODISCARD zero_status zero_grade_file(const zero_grading *grading);
+zero_status zero_grade_file(const zero_grading *grading);

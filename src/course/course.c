@@ -114,7 +114,7 @@ static zero_status put_value(const filling *f, const json_t *entry, const char *
     bool is_word = zero_question_kind(f->question) == ZERO_ANSWER_WORD;
     zero_answer chosen = {.value = NAN};
     ZERO_TRY(evaluate(f, entry, expression, &fact));
-    snprintf(word, sizeof word, "%.*s", (int)fact.length, fact.text ? fact.text : "");
+    zero_print(word, "%.*s", (int)fact.length, fact.text ? fact.text : "");
     if (is_word ? !zero_answer_parse(ZERO_ANSWER_WORD, zero_said(f->question, "unit"), word,
                                      &chosen)
                 : fact.kind != ZERO_FACT_NUMBER)
@@ -164,7 +164,8 @@ static zero_status set_steps(filling *f, const json_t *entry)
 static zero_status add_made(filling *f, const json_t *entry)
 {
     const char *kind = zero_said(entry, "word"), *name = zero_said(entry, "name");
-    bool is_plan = strcmp(kind, "plan") == 0, is_first = !json_object_get(f->facts, kind);
+    bool is_plan = zero_same_text(kind, "plan"),
+         is_first = !json_object_get(f->facts, kind);
     char *text = NULL;
     json_t *fact, *made = json_object();
     json_object_set_new(json_object_get(f->held, "made"), name, made);
@@ -225,7 +226,7 @@ static zero_status put_answer(filling *f, const json_t *entry)
     json_object_set_new(f->facts, "answer",
                         zero_question_kind(q) == ZERO_ANSWER_WORD ? json_string(said)
                                                                   : json_real(answer));
-    if (strcmp(zero_said(q, "unit"), "bytes") != 0 ||
+    if (!zero_same_text(zero_said(q, "unit"), "bytes") ||
         zero_question_kind(q) != ZERO_ANSWER_WHOLE)
         return ZERO_OK;
     f->mistakes = "common";
@@ -292,8 +293,8 @@ static zero_status do_entries(filling *f, const json_t *entries, const char *onl
     {
         const char *word = zero_said(entry, "word");
         size_t k = 0;
-        if (only && strcmp(word, only) != 0) continue;
-        while (strcmp(keywords[k].word, word) != 0) k++;
+        if (only && !zero_same_text(word, only)) continue;
+        while (!zero_same_text(keywords[k].word, word)) k++;
         if (!only && keywords[k].is_question && !f->question)
             return blame(f, entry, "belongs to a question");
         if (!only && !keywords[k].is_question && f->question &&
@@ -370,7 +371,7 @@ zero_status zero_course_read(json_t **lessons)
     json_auto_t *all = json_array();
     for (const zero_embedded *e = zero_lesson_texts; e->name; e++) {
         json_t *lesson;
-        if (strcmp(e->name, COMMON) == 0) continue;
+        if (zero_same_text(e->name, COMMON)) continue;
         ZERO_TRY(zero_course_parse(e->name, e->text, &lesson));
         json_array_append_new(all, lesson);
     }

@@ -68,10 +68,9 @@ typedef struct {
 } zero_course_planner;
 
 /* The lessons as they are in their files, in order: a new array. */
-ZERO_NODISCARD zero_status zero_course_read(json_t **lessons);
+zero_status zero_course_read(json_t **lessons);
 /* The same of one file; `name` is for messages. */
-ZERO_NODISCARD zero_status zero_course_parse(const char *name, const char *text,
-                                             json_t **lesson);
+zero_status zero_course_parse(const char *name, const char *text, json_t **lesson);
 
 /* A new lesson whose expressions are numbers and whose texts are full:
  *
@@ -84,10 +83,8 @@ ZERO_NODISCARD zero_status zero_course_parse(const char *name, const char *text,
  * with what a question leaves out missing. A word's number is its place in `unit`; the
  * value of a mistake that cannot happen with these numbers is missing. Fails as its plans
  * and runs do, and with ZERO_ERR_FORMAT for a wrong lesson. */
-ZERO_NODISCARD zero_status zero_course_fill(const json_t *lesson,
-                                            const zero_course_numbers *numbers,
-                                            const zero_course_planner *planner,
-                                            json_t **held);
+zero_status zero_course_fill(const json_t *lesson, const zero_course_numbers *numbers,
+                             const zero_course_planner *planner, json_t **held);
 
 /* How many questions a lesson has that was read. */
 int zero_course_questions(const json_t *lesson);

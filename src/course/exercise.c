@@ -1,6 +1,5 @@
 #include "course/exercise.h"
 
-#include "base/grow.h"
 #include "base/number.h"
 #include "base/rng.h"
 #include "facts/facts.h"
@@ -46,7 +45,7 @@ static const char *const fills[ZERO_FILLS] = {"nan", "sum", "digits", "random", 
 static int place_of(const char *word, int n, const char *const *words)
 {
     int i = 0;
-    while (i < n && strcmp(words[i], word) != 0) i++;
+    while (i < n && !zero_same_text(words[i], word)) i++;
     return i;
 }
 
@@ -63,9 +62,9 @@ zero_status zero_exercise_buffers(const json_t *exercise,
         const int r = is_read ? place_of(role, ZERO_COUNT(roles), roles) : 0;
         b.fill = is_read ? (zero_fill)place_of(fill, ZERO_FILLS, fills) : ZERO_FILLS;
         b.is_result = r >= 2;
-        ZERO_FAIL_IF(b.fill == ZERO_FILLS || r == ZERO_COUNT(roles), ZERO_ERR_FORMAT,
-                     "exercise %s, buffers: '%s': expected NAME ROLE FILL LENGTH",
-                     zero_section(exercise, "name"), line);
+        ZERO_FORMAT_IF(b.fill == ZERO_FILLS || r == ZERO_COUNT(roles),
+                       "exercise %s, buffers: '%s': expected NAME ROLE FILL LENGTH",
+                       zero_section(exercise, "name"), line);
         buffers[*n] = b;
     }
     return ZERO_OK;
@@ -106,16 +105,16 @@ zero_status zero_exercise_call(const json_t *exercise, int64_t seed, int size,
     json_object_foreach((json_t *)numbers, key, value)
     {
         const int64_t number = json_integer_value(value);
-        if (strcmp(key, "per_node") == 0) call->per_node = (int)number;
+        if (zero_same_text(key, "per_node")) call->per_node = (int)number;
         call->numbers[call->n_numbers++] = number;
     }
     for (int r = 0; r < size; r++) {
         json_auto_t *scope = zero_exercise_scope(size, numbers, r);
         for (int b = 0; b < call->n_buffers; b++) {
             const double length = zero_fact_number(scope, buffers[b].length);
-            ZERO_FAIL_IF(!(length >= 0.0 && length < LONGEST), ZERO_ERR_FORMAT,
-                         "exercise %s, buffers: the length %s",
-                         zero_section(exercise, "name"), buffers[b].length);
+            ZERO_FORMAT_IF(!(length >= 0.0 && length < LONGEST),
+                           "exercise %s, buffers: the length %s",
+                           zero_section(exercise, "name"), buffers[b].length);
             const int64_t n = call->lengths[r][b] = (int64_t)length;
             ZERO_TRY(zero_new(&call->buffers[r][b], n + 1, "a buffer"));
             fill(&buffers[b], seed, b, r, n, call->buffers[r][b]);

@@ -31,9 +31,8 @@ const char *zero_section(const json_t *exercise, const char *name);
 bool zero_next_line(const char **text, char *line, size_t size);
 
 /* Its *n buffers. ZERO_ERR_FORMAT names a wrong line. */
-ZERO_NODISCARD zero_status zero_exercise_buffers(const json_t *exercise,
-                                                 zero_buffer buffers[ZERO_JUDGE_BUFFERS],
-                                                 int *n);
+zero_status zero_exercise_buffers(const json_t *exercise,
+                                  zero_buffer buffers[ZERO_JUDGE_BUFFERS], int *n);
 
 /* Case `i` of all, on *size ranks: its numbers, new. False after the last. */
 bool zero_exercise_case(const json_t *exercise, int i, int *size, json_t **numbers);
@@ -42,6 +41,5 @@ bool zero_exercise_case(const json_t *exercise, int i, int *size, json_t **numbe
 json_t *zero_exercise_scope(int size, const json_t *numbers, int rank);
 
 /* The call of a case, with filled buffers. */
-ZERO_NODISCARD zero_status zero_exercise_call(const json_t *exercise, int64_t seed,
-                                              int size, const json_t *numbers,
-                                              zero_judge_call *call);
+zero_status zero_exercise_call(const json_t *exercise, int64_t seed, int size,
+                               const json_t *numbers, zero_judge_call *call);

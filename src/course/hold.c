@@ -70,7 +70,7 @@ static bool find_line(const char *text, const char *wanted, found_line *found)
     while (*text) {
         size_t length = strcspn(text, "\n");
         plan_line *row = &found->row;
-        snprintf(row->raw, sizeof row->raw, "%.*s", (int)length, text);
+        zero_print(row->raw, "%.*s", (int)length, text);
         squeeze(text, length, row->line);
         text += length + (text[length] == '\n');
         bool is_row = row->raw[0] == ' ';
@@ -214,12 +214,12 @@ static zero_status say_answer(const hour *h, const json_t *q, const char *words)
     size_t length = strlen(unit);
     bool has_unit = zero_question_kind(q) != ZERO_ANSWER_WORD && unit[0];
     /* "1 byte"; but "1 times as many" */
-    bool is_singular =
-        right == 1.0 && length > 1 && unit[length - 1] == 's' && strcmp(unit, "times") != 0;
+    bool is_singular = right == 1.0 && length > 1 && unit[length - 1] == 's' &&
+                       !zero_same_text(unit, "times");
     zero_course_answer(q, right, value);
     fprintf(h->out, "  %s %s", words, value);
     if (has_unit) fprintf(h->out, " %.*s", (int)length - is_singular, unit);
-    if (has_unit && strcmp(unit, "bytes") == 0 && right >= 1024.0) {
+    if (has_unit && zero_same_text(unit, "bytes") && right >= 1024.0) {
         zero_unit_write(&(zero_fact){.kind = ZERO_FACT_NUMBER, .number = right}, "bytes",
                         bytes, sizeof bytes);
         fprintf(h->out, " (%s)", bytes);
@@ -234,7 +234,7 @@ static zero_status say_answer(const hour *h, const json_t *q, const char *words)
     while (command && *command) {
         size_t n = strcspn(command, "\n"), word = strcspn(command, " \n");
         char program[20];
-        snprintf(program, sizeof program, "%.*s", (int)word, command);
+        zero_print(program, "%.*s", (int)word, command);
         if (word < n) say_command(program, command + word + 1, n - word - 1, h->out);
         command += n + (command[n] == '\n');
     }
@@ -245,7 +245,7 @@ static zero_status say_answer(const hour *h, const json_t *q, const char *words)
 
 static bool is_command(const zero_answer_line *line, const char *a, const char *b)
 {
-    return strcmp(line->text, a) == 0 || strcmp(line->text, b) == 0;
+    return zero_same_text(line->text, a) || zero_same_text(line->text, b);
 }
 
 /* Asks question k up to as many times as the options say. *goes_on: more can be asked. */
@@ -320,7 +320,7 @@ static zero_status hold_question(hour *h, int k, int n, bool *goes_on)
     char place[32];
     int column =
         fprintf(h->out, "---- lesson %d: %s ", h->number, zero_said(h->lesson, "title"));
-    int length = snprintf(place, sizeof place, " %d of %d ----", k + 1, n);
+    int length = zero_print(place, " %d of %d ----", k + 1, n);
     for (; column + length < COLUMNS; column++) fputc('-', h->out);
     fprintf(h->out, "%s\n", place);
     zero_say_screen(q, h->out);
@@ -343,7 +343,7 @@ static zero_status hold_question(hour *h, int k, int n, bool *goes_on)
             zero_answer wrong = {.value = json_number_value(number)};
             if (!number || zero_grade_is(q, zero_question_answer(q), &wrong)) continue;
             zero_course_answer(q, wrong.value, value);
-            if (strcmp(value, before) != 0)
+            if (!zero_same_text(value, before))
                 fprintf(h->out, "  If the answer is %s:\n", value);
             memcpy(before, value, sizeof before);
             zero_say(zero_said(mistake, "why"), 6, h->out);

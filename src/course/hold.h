@@ -25,9 +25,8 @@ typedef struct {
 
 /* Holds lesson `number`, as zero_course_fill() made it. The tally counts its questions,
  * also those that were not reached. */
-ZERO_NODISCARD zero_status zero_course_hold(int number, const json_t *lesson,
-                                            const zero_course_options *options,
-                                            zero_course_tally *tally);
+zero_status zero_course_hold(int number, const json_t *lesson,
+                             const zero_course_options *options, zero_course_tally *tally);
 
 /* A text's lines from column `indent` on, in 78 columns. Lines that begin with two blanks
  * stay as they are, and continue four columns further in if they are too long; others are

@@ -29,7 +29,7 @@ zero_status zero_homework_read(json_t **exercises)
 {
     json_t *all = json_array();
     for (const zero_embedded *e = zero_homework_texts; e->name; e++)
-        if (strcmp(e->name, COMMON) != 0)
+        if (!zero_same_text(e->name, COMMON))
             json_array_append_new(all, zero_exercise_sections(e->name, e->text));
     *exercises = all;
     return zero_allocated(all, "no memory for exercises");
@@ -252,8 +252,8 @@ static zero_status run_cases(zero_homework *h, zero_judged ranks[ZERO_JUDGE_RANK
             json_object_set_new(facts, "limits", held);
             json_object_foreach((json_t *)most, key, limit)
             {
-                const bool is_pythons = strcmp(key, "python") == 0;
-                if (is_python ? strcmp(key, "memory") == 0 : is_pythons) continue;
+                const bool is_pythons = zero_same_text(key, "python");
+                if (is_python ? zero_same_text(key, "memory") : is_pythons) continue;
                 const char *name = is_pythons ? "memory" : key;
                 const double used = zero_get_number(facts, name);
                 json_t *row = json_pack("{s:s, s:f, s:f}", "limit", name, "used", used,
@@ -276,7 +276,7 @@ static zero_status run_program(zero_homework *h, const zero_jail *jail, const ch
     zero_judged ranks[ZERO_JUDGE_RANKS] = {0};
     char path_of[LINE], *words[WORDS];
     const char *dot = strrchr(path, '.');
-    const bool is_c = !dot || strcmp(dot, ".py") != 0;
+    const bool is_c = !dot || !zero_same_text(dot, ".py");
     bool is_made;
     json_t *runs = json_array(), *failed = NULL;
     json_object_set_new(verdict, "runs", runs);
@@ -346,9 +346,9 @@ zero_status zero_homework_start(const json_t *exercise, const char *dir)
     char path[ZERO_STORAGE_FILE_PATH];
     ZERO_TRY(zero_storage_open_or_make_public(dir, &place));
     for (int i = 0; i < ZERO_COUNT(files); i++) {
-        ZERO_FAIL_IF(zero_storage_has(&place, files[i].name), ZERO_ERR_INVALID,
-                     "%s: has a file %s already; name another directory", ZERO_SHOWN(dir),
-                     files[i].name);
+        ZERO_INVALID_IF(zero_storage_has(&place, files[i].name),
+                        "%s: has a file %s already; name another directory",
+                        ZERO_SHOWN(dir), files[i].name);
     }
     for (int i = 0; i < ZERO_COUNT(files); i++) {
         zero_storage_path(&place, files[i].name, path);

@@ -32,7 +32,7 @@
 #include "course/exercise.h"
 
 /* All exercises, in order: [{name, title, text, ...}], with the sections as texts. */
-ZERO_NODISCARD zero_status zero_homework_read(json_t **exercises);
+zero_status zero_homework_read(json_t **exercises);
 
 #define ZERO_HOMEWORK_CASES 32 /* over all world sizes */
 
@@ -47,15 +47,14 @@ typedef struct {
 } zero_homework;
 
 /* Runs the reference. ZERO_ERR_ENV without a compiler. */
-ZERO_NODISCARD zero_status zero_homework_open(zero_homework *h);
+zero_status zero_homework_open(zero_homework *h);
 void zero_homework_close(zero_homework *h);
 
 /* Checks a student's file, C or Python by its ending: *verdict, new, is {file, passed, runs:
  * [facts of each call]} and, unless it passed, why, a sentence, and said, what the compiler
  * or the program has printed. A failure is ours, not the student's. */
-ZERO_NODISCARD zero_status zero_homework_check(zero_homework *h, const char *path,
-                                               json_t **verdict);
+zero_status zero_homework_check(zero_homework *h, const char *path, json_t **verdict);
 
 /* Writes the exercise's skeletons and text into a directory, which is made; no file that is
  * there is replaced. */
-ZERO_NODISCARD zero_status zero_homework_start(const json_t *exercise, const char *dir);
+zero_status zero_homework_start(const json_t *exercise, const char *dir);

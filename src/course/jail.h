@@ -21,21 +21,20 @@ typedef struct {
     pid_t keeper; /* removes the directory when we end, however that happens */
 } zero_jail;
 
-ZERO_NODISCARD zero_status zero_jail_open(zero_jail *jail);
+zero_status zero_jail_open(zero_jail *jail);
 void zero_jail_close(zero_jail *jail); /* accepts a zeroed one */
 
 /* Writes a file into its directory. */
-ZERO_NODISCARD zero_status zero_jail_write(const zero_jail *jail, const char *name,
-                                           const char *text);
+zero_status zero_jail_write(const zero_jail *jail, const char *name, const char *text);
 /* The last 2000 bytes that its processes have printed since the last call; free() them. */
 char *zero_jail_take_said(const zero_jail *jail);
 
 /* Runs a command that is not closed, such as a compiler, to its end, for at most `seconds`.
  * ZERO_ERR_ENV if it cannot be started; *code: its exit code, -1: a signal or the time has
  * ended it. */
-ZERO_NODISCARD zero_status zero_jail_run(const zero_jail *jail, char *const words[],
-                                         double seconds, int *code);
+zero_status zero_jail_run(const zero_jail *jail, char *const words[], double seconds,
+                          int *code);
 
 /* Starts a closed command with a socket at descriptor 3, whose other end is *socket. */
-ZERO_NODISCARD zero_status zero_jail_start(const zero_jail *jail, char *const words[],
-                                           pid_t *pid, int *socket);
+zero_status zero_jail_start(const zero_jail *jail, char *const words[], pid_t *pid,
+                            int *socket);

@@ -34,13 +34,13 @@ typedef struct {
 void zero_judge_call_destroy(zero_judge_call *call);
 
 /* Starts the program as ZERO_JUDGE_RANKS ranks. */
-ZERO_NODISCARD zero_status zero_judge_start(const zero_jail *jail, char *const words[],
-                                            zero_judged ranks[ZERO_JUDGE_RANKS]);
+zero_status zero_judge_start(const zero_jail *jail, char *const words[],
+                             zero_judged ranks[ZERO_JUDGE_RANKS]);
 void zero_judge_end(zero_judged ranks[ZERO_JUDGE_RANKS]); /* accepts zeroed ones */
 
 /* Lets them do one call. *facts, new, tells what they did: bytes, busiest (bytes of the rank
  * that sends most), messages, rounds, memory (bytes of the rank with most), left (not
  * freed), crossing (bytes between nodes), read, and how often which collective was called;
  * where it went wrong also `fault`, a word, with `text`, and the rank. */
-ZERO_NODISCARD zero_status zero_judge_run(zero_judged ranks[ZERO_JUDGE_RANKS],
-                                          zero_judge_call *call, json_t **facts);
+zero_status zero_judge_run(zero_judged ranks[ZERO_JUDGE_RANKS], zero_judge_call *call,
+                           json_t **facts);

@@ -1,6 +1,5 @@
 #include "course/machine.h"
 
-#include "base/grow.h"
 #include "comm/divide.h"
 #include "comm/local.h"
 #include "course/narrate.h"
@@ -140,15 +139,15 @@ static int program_length(const member *rank)
 zero_status zero_lesson_open(const zero_config *config, int n_ranks,
                              zero_lesson_machine **machine)
 {
-    ZERO_FAIL_IF(n_ranks < 1 || n_ranks > ZERO_TOLD_RANKS, ZERO_ERR_INVALID,
-                 "a lesson with %d ranks: expected 1 to %d", n_ranks, ZERO_TOLD_RANKS);
+    ZERO_INVALID_IF(n_ranks < 1 || n_ranks > ZERO_TOLD_RANKS,
+                    "a lesson with %d ranks: expected 1 to %d", n_ranks, ZERO_TOLD_RANKS);
     ZERO_AT_END(zero_lesson_close) zero_lesson_machine *m = NULL;
     ZERO_TRY(zero_new(&m, 1, "a lesson"));
     m->shown.config = *config;
     m->n_ranks = n_ranks;
     ZERO_TRY(zero_config_check(&m->shown.config));
-    const bool is_p2p = strcmp(m->shown.config.collectives, "auto") == 0 ||
-                        strcmp(m->shown.config.collectives, "p2p") == 0;
+    const bool is_p2p = zero_same_text(m->shown.config.collectives, "auto") ||
+                        zero_same_text(m->shown.config.collectives, "p2p");
     const struct {
         bool is_refused;
         const char *option, *instead;
@@ -243,17 +242,18 @@ static zero_status take_step(member *rank)
 
 static zero_status check_state(const zero_lesson_machine *m)
 {
-    ZERO_FAIL_IF(m->has_failed, ZERO_ERR_INVALID,
-                 "the lesson has failed in step %" PRId64 ": begin it again", m->step + 1);
+    ZERO_INVALID_IF(m->has_failed,
+                    "the lesson has failed in step %" PRId64 ": begin it again",
+                    m->step + 1);
     return ZERO_OK;
 }
 
 zero_status zero_lesson_walk(zero_lesson_machine *m, zero_lesson_step *result)
 {
     ZERO_TRY(check_state(m));
-    ZERO_FAIL_IF(m->step >= m->shown.config.steps, ZERO_ERR_INVALID,
-                 "step %" PRId64 " of a run of %" PRId64 ": give more --steps", m->step + 1,
-                 m->shown.config.steps);
+    ZERO_INVALID_IF(m->step >= m->shown.config.steps,
+                    "step %" PRId64 " of a run of %" PRId64 ": give more --steps",
+                    m->step + 1, m->shown.config.steps);
     double scale = (double)m->ranks[0].engine.loss_scale.scale;
     ZERO_TRY(run_all(m, take_step));
     for (int r = 0; r < m->n_ranks; r++)

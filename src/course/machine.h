@@ -31,19 +31,18 @@ typedef struct {
  * ZERO_ERR_UNSUPPORTED, with the option, for what a lesson cannot run: devices, imported
  * weights, checkpoints to resume, replicas, windows. Strings of the configuration are
  * borrowed. */
-ZERO_NODISCARD zero_status zero_lesson_open(const zero_config *config, int n_ranks,
-                                            zero_lesson_machine **machine);
+zero_status zero_lesson_open(const zero_config *config, int n_ranks,
+                             zero_lesson_machine **machine);
 void zero_lesson_close(zero_lesson_machine **machine); /* accepts a pointer to NULL */
 
 /* Walks all ranks through the next training step. *result and the tale are valid until the
  * next one. ZERO_ERR_DIVERGED if a gradient is not finite and no smaller loss scale can
  * help. */
-ZERO_NODISCARD zero_status zero_lesson_walk(zero_lesson_machine *machine,
-                                            zero_lesson_step *result);
+zero_status zero_lesson_walk(zero_lesson_machine *machine, zero_lesson_step *result);
 
 /* The digest of all ranks' parameters and moments, as `zero train` prints it. Ends what
  * the last step left in flight. */
-ZERO_NODISCARD zero_status zero_lesson_digest(zero_lesson_machine *machine, char hex[33]);
+zero_status zero_lesson_digest(zero_lesson_machine *machine, char hex[33]);
 
 /* What it is made of. The tale is the last step, as each rank tells it, instruction by
  * instruction. */

@@ -81,8 +81,8 @@ static json_t *tokens_tree(const zero_tokenizer *tok, const zero_told *t)
         if (c >= ' ' && c < 0x7f)
             at += snprintf(text + at, sizeof text - (size_t)at, "%c", c);
         else
-            at += snprintf(text + at, sizeof text - (size_t)at, "%s%" PRId32,
-                           k > 0 ? " " : "", token);
+            at += snprintf(text + at, sizeof text - (size_t)at, "%s%d", k > 0 ? " " : "",
+                           token);
     }
     return json_string(text);
 }

@@ -14,7 +14,7 @@
 
 /* ZERO_ERR_UNSUPPORTED, with the numbers, for a model or a number of ranks that is too
  * large. */
-ZERO_NODISCARD zero_status zero_narrate_check(const zero_model *model, int n_ranks);
+zero_status zero_narrate_check(const zero_model *model, int n_ranks);
 
 /* Copies the events of a rank, whose program has n instructions, at most as many as the
  * tale. */
@@ -51,9 +51,9 @@ typedef struct {
 json_t *zero_narrate_tree(const zero_narrator *n, const zero_tale *tale);
 
 /* Writes an instruction of the tree: one line, and below it lines with numbers. */
-ZERO_NODISCARD zero_status zero_narrate_instruction(const json_t *instruction, FILE *out);
+zero_status zero_narrate_instruction(const json_t *instruction, FILE *out);
 /* All of them, after a line that names the step. */
-ZERO_NODISCARD zero_status zero_narrate_step(const json_t *step, FILE *out);
+zero_status zero_narrate_step(const json_t *step, FILE *out);
 
 /* Prints words, which blanks and newlines part, from `column` on. A line has at most
  * `width` columns, and the next one begins at `indent`. The byte 1 is a blank at which no

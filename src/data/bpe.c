@@ -1,7 +1,6 @@
 #include "data/bpe.h"
 
 #include "base/hash.h"
-#include <xxhash.h>
 
 #include "data/cuts.h"
 #include "data/heap.h"
@@ -44,13 +43,8 @@ typedef struct {
 
 static void destroy(trainer *t)
 {
-    free(t->heap.keys);
-    free(t->nodes);
-    free(t->pair_table);
-    free(t->pairs);
-    free(t->ids);
-    free(t->word_table);
-    free(t->words);
+    zero_free(t->heap.keys, t->nodes, t->pair_table, t->pairs, t->ids, t->word_table,
+              t->words);
 }
 
 static zero_status no_memory(int64_t n, const char *what)

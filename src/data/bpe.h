@@ -18,6 +18,5 @@ typedef struct {
 /* Fills merges[n_wanted] and sets *n_found, which is smaller if the pairs ran out.
  * `threads` threads count the pieces of a long text (cuts.h); merges do not depend on
  * them. */
-ZERO_NODISCARD zero_status zero_bpe_train(const unsigned char *text, size_t len,
-                                          int threads, int32_t n_wanted, zero_merge *merges,
-                                          int32_t *n_found);
+zero_status zero_bpe_train(const unsigned char *text, size_t len, int threads,
+                           int32_t n_wanted, zero_merge *merges, int32_t *n_found);

@@ -6,8 +6,8 @@
 
 bool zero_corpus_is_files(const char *spec)
 {
-    return !zero_opening_is_stories(spec) && strcmp(spec, "lesson") != 0 &&
-           strcmp(spec, "self") != 0;
+    return !zero_opening_is_stories(spec) && !zero_same_text(spec, "lesson") &&
+           !zero_same_text(spec, "self");
 }
 
 static void close_opening(zero_opening *o)
@@ -23,18 +23,17 @@ zero_status zero_corpus_open(const zero_corpus_source *from, zero_corpus *corpus
     ZERO_AT_END(close_opening) zero_opening o = {.from = from};
     /* Finds mistakes before gigabytes are read. */
     int32_t ignored;
-    ZERO_FAIL_IF(from->vocab < 0 || from->vocab > INT32_MAX, ZERO_ERR_INVALID,
-                 "--vocab %" PRId64 ": expected 1 to %" PRId32, from->vocab, INT32_MAX);
+    ZERO_INVALID_IF(from->vocab < 0 || from->vocab > INT32_MAX,
+                    "--vocab %" PRId64 ": expected 1 to %d", from->vocab, INT32_MAX);
     ZERO_TRY(zero_tokens_check_bytes(from->token_bytes));
-    ZERO_FAIL_IF(
-        from->token_bytes > 0 && !zero_corpus_is_files(from->data), ZERO_ERR_INVALID,
+    ZERO_INVALID_IF(
+        from->token_bytes > 0 && !zero_corpus_is_files(from->data),
         "--token-bytes %d is for files of tokens, and --data %s is text; leave it out",
         from->token_bytes, from->data);
-    ZERO_FAIL_IF(from->validation && zero_opening_is_stories(from->validation),
-                 ZERO_ERR_INVALID,
-                 "--val-data %s: the stories of one seed are one text, so these may be "
-                 "among the training data; give files, or leave it out",
-                 from->validation);
+    ZERO_INVALID_IF(from->validation && zero_opening_is_stories(from->validation),
+                    "--val-data %s: the stories of one seed are one text, so these may be "
+                    "among the training data; give files, or leave it out",
+                    from->validation);
     if (from->tokenizer)
         ZERO_TRY(zero_tokenizer_is_name(from->tokenizer)
                      ? zero_tokenizer_parse(from->tokenizer, &ignored)
@@ -54,7 +53,7 @@ zero_status zero_corpus_expect_vocab(const char *spec, const char *tokenizer,
 {
     zero_tokenizer opened = {.vocab = 0};
     const bool stories = zero_opening_is_stories(spec);
-    if (!tokenizer && strcmp(spec, "lesson") == 0) {
+    if (!tokenizer && zero_same_text(spec, "lesson")) {
         *vocab = ZERO_LESSON_LETTERS;
         *why = "the lesson's letters";
         return ZERO_OK;

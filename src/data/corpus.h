@@ -51,15 +51,14 @@ typedef struct {
 /* ZERO_ERR_INVALID if the vocabulary is too small for the tokenizer, ZERO_ERR_FORMAT if a
  * token of a file is not below it, ZERO_ERR_NOMEM if the room is too small. Not
  * collective. */
-ZERO_NODISCARD zero_status zero_corpus_open(const zero_corpus_source *from,
-                                            zero_corpus *corpus);
+zero_status zero_corpus_open(const zero_corpus_source *from, zero_corpus *corpus);
 /* True if a SPEC stands for files. */
 bool zero_corpus_is_files(const char *spec);
 /* The vocabulary that the names alone imply, 0 for char; *why says in words where it comes
  * from. No file but a tokenizer's is opened, so files count as text, whose default is
  * byte's. ZERO_ERR_INVALID if there is no such tokenizer. */
-ZERO_NODISCARD zero_status zero_corpus_expect_vocab(const char *spec, const char *tokenizer,
-                                                    int64_t *vocab, const char **why);
+zero_status zero_corpus_expect_vocab(const char *spec, const char *tokenizer,
+                                     int64_t *vocab, const char **why);
 void zero_corpus_close(zero_corpus *corpus);
 
 /* A hash of all tokens and their texts: equal on all ranks that opened the same corpus. */

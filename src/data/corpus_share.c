@@ -1,6 +1,5 @@
 #include "data/corpus_share.h"
 
-#include "base/grow.h"
 #include "base/number.h"
 #include "data/tokenizer_file.h"
 

@@ -34,7 +34,7 @@ static zero_status begin(zero_opening *o, uint64_t bytes, const char *fallback,
             "give it as --tokenizer FILE, or give token files%s",
             o->from->data, named);
     }
-    return zero_opening_begin(o, text, bytes, strcmp(*name, "byte") == 0);
+    return zero_opening_begin(o, text, bytes, zero_same_text(*name, "byte"));
 }
 
 /* No token crosses the border between training and validation. */
@@ -100,7 +100,7 @@ static zero_status finish(zero_opening *o, const char *name, zero_corpus *corpus
 
 bool zero_opening_is_stories(const char *spec)
 {
-    return strcmp(spec, "stories") == 0 || strncmp(spec, "stories:", 8) == 0;
+    return zero_same_text(spec, "stories") || strncmp(spec, "stories:", 8) == 0;
 }
 
 /* ---- the others ---- */
@@ -123,16 +123,16 @@ static zero_status read_files(zero_opening *o)
 {
     const zero_files *files = &o->data.files;
     ZERO_TRY(zero_material_read(&o->read, &o->data, 0, files->n, (zero_tokens_limit){0}));
-    ZERO_FAIL_IF(!(o->read.all.len > 0), ZERO_ERR_FORMAT,
-                 "%s: nothing to train on: %s empty", o->from->data,
-                 files->n == 1 ? "the file is" : "all of its files are");
+    ZERO_FORMAT_IF(o->read.all.len == 0, "%s: nothing to train on: %s empty", o->from->data,
+                   files->n == 1 ? "the file is" : "all of its files are");
     return ZERO_OK;
 }
 
 zero_status zero_opening_take_text(zero_opening *o, zero_corpus *corpus)
 {
     const char *data = o->from->data, *name;
-    const bool is_lesson = strcmp(data, "lesson") == 0, is_self = strcmp(data, "self") == 0;
+    const bool is_lesson = zero_same_text(data, "lesson"),
+               is_self = zero_same_text(data, "self");
     const uint64_t lesson = ZERO_LESSON_LETTERS * LESSON_WORD * LESSON_TIMES;
     zero_bytes *all = &o->read.all;
     if (zero_opening_is_stories(data)) {
@@ -140,12 +140,11 @@ zero_status zero_opening_take_text(zero_opening *o, zero_corpus *corpus)
         int64_t size = STORIES_DEFAULT, n_stories;
         double cost;
         ZERO_AT_END(zero_stories_destroy) zero_stories stories = {0};
-        ZERO_FAIL_IF(colon && (!zero_quantity_whole(colon + 1, &size) || size < 1 ||
-                               size > STORIES_MOST),
-                     ZERO_ERR_INVALID,
-                     "--data %s: expected stories:SIZE with a size in bytes from 1 to "
-                     "1000G, as in stories:4M or stories:4MiB",
-                     data);
+        ZERO_INVALID_IF(colon && (!zero_quantity_whole(colon + 1, &size) || size < 1 ||
+                                  size > STORIES_MOST),
+                        "--data %s: expected stories:SIZE with a size in bytes from 1 to "
+                        "1000G, as in stories:4M or stories:4MiB",
+                        data);
         ZERO_TRY(zero_stories_init(&stories, o->from->seed));
         ZERO_TRY(begin(o, (size_t)size, ZERO_STORIES_TOKENIZER, &name));
         ZERO_TRY(

@@ -14,7 +14,7 @@ static bool is_for(const char *path, const char *word)
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     size_t len = strlen(name), n_word = strlen(word), digits = 0;
-    if (len < 4 || strcmp(name + len - 4, ".bin") != 0) return false;
+    if (len < 4 || !zero_same_text(name + len - 4, ".bin")) return false;
     len -= 4;
     while (digits < len && strchr("0123456789", name[len - 1 - digits])) digits++;
     if (digits > 0 && digits < len && name[len - 1 - digits] == '_') len -= digits + 1;
@@ -65,10 +65,11 @@ static zero_status keep_tokenizer(zero_opening *o, zero_corpus *corpus)
     const zero_corpus_source *r = o->from;
     const char *name = r->tokenizer ? r->tokenizer : r->imported;
     if (!name || !name[0]) return ZERO_OK;
-    ZERO_FAIL_IF(zero_tokenizer_is_name(name), ZERO_ERR_INVALID,
-                 "%.400s: this %s file holds tokens already, so --tokenizer %s cannot be "
-                 "honoured; leave it out, or give the tokens' own as --tokenizer PATH",
-                 o->data.files.paths[0], zero_tokens_name(o->data.format), name);
+    ZERO_INVALID_IF(
+        zero_tokenizer_is_name(name),
+        "%.400s: this %s file holds tokens already, so --tokenizer %s cannot be "
+        "honoured; leave it out, or give the tokens' own as --tokenizer PATH",
+        o->data.files.paths[0], zero_tokens_name(o->data.format), name);
     zero_status st = zero_opening_learn(o, name, corpus);
     if (!r->tokenizer && st == ZERO_ERR_UNSUPPORTED) {
         leave_out_tokenizer(o, name, corpus, zero_last_error());
@@ -93,10 +94,11 @@ zero_status zero_opening_take_tokens(zero_opening *o, zero_corpus *corpus)
     zero_files *files = &o->data.files;
     n_train = part_files(files);
     o->read.is_split = n_train < files->n;
-    ZERO_FAIL_IF(o->read.is_split && o->from->validation, ZERO_ERR_INVALID,
-                 "--data %s has validation files by their names, as %s, and --val-data is "
-                 "given; leave --val-data out, or name the training files alone",
-                 o->from->data, files->paths[n_train]);
+    ZERO_INVALID_IF(
+        o->read.is_split && o->from->validation,
+        "--data %s has validation files by their names, as %s, and --val-data is "
+        "given; leave --val-data out, or name the training files alone",
+        o->from->data, files->paths[n_train]);
     ZERO_TRY(zero_opening_begin(o, format, o->data.bytes, true));
     ZERO_TRY(keep_tokenizer(o, corpus));
     const zero_tokenizer *tok = corpus->tokenizer;
@@ -110,9 +112,9 @@ zero_status zero_opening_take_tokens(zero_opening *o, zero_corpus *corpus)
     zero_material *m = &o->read;
     ZERO_TRY(zero_material_read(m, &o->data, 0, n_train, limit));
     m->n_train = m->all.len;
-    ZERO_FAIL_IF(m->n_train == 0, ZERO_ERR_FORMAT,
-                 "%s: nothing to train on: no tokens in %" PRId64 " file(s)", o->from->data,
-                 n_train);
+    ZERO_FORMAT_IF(m->n_train == 0,
+                   "%s: nothing to train on: no tokens in %" PRId64 " file(s)",
+                   o->from->data, n_train);
     ZERO_TRY(zero_material_read(m, &o->data, n_train, o->data.files.n, limit));
     ZERO_TRY(zero_opening_read_validation(o, limit));
     zero_opening_adopt(o, &o->read, zero_tokens_width(format), corpus);

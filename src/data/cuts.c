@@ -2,7 +2,6 @@
 
 #include <stdatomic.h>
 
-#include "base/grow.h"
 #include "data/ascii.h"
 #include "math/threads.h"
 

@@ -24,5 +24,5 @@ typedef void zero_part_work(void *arg, int64_t i, const unsigned char *text, siz
 /* Has `threads` threads of the rank (math/threads.h) work on n parts of about equal length,
  * in any order; a text with few borders has empty ones. ZERO_ERR_NOMEM: no work was
  * done. */
-ZERO_NODISCARD zero_status zero_cut_run(const unsigned char *text, size_t len, int64_t n,
-                                        int threads, zero_part_work *work, void *arg);
+zero_status zero_cut_run(const unsigned char *text, size_t len, int64_t n, int threads,
+                         zero_part_work *work, void *arg);

@@ -10,9 +10,8 @@ int zero_encode_width(const zero_tokenizer *tok);
  * which `threads` threads encode (cuts.h), if that cannot change a token; the tokens are
  * those of one thread. ZERO_ERR_INVALID, with the place, if a character or a byte is not in
  * the vocabulary; other errors are zero_tokenizer_encode()'s. */
-ZERO_NODISCARD zero_status zero_encode_text(const zero_tokenizer *tok,
-                                            const zero_bytes *text, int threads,
-                                            zero_bytes *tokens);
+zero_status zero_encode_text(const zero_tokenizer *tok, const zero_bytes *text, int threads,
+                             zero_bytes *tokens);
 
 /* Whether the parts of any text, encoded by themselves, have the tokens of the whole. Not
  * with other patterns than those of pattern_known.h, which may see past a border, and not

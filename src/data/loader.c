@@ -13,10 +13,10 @@ static zero_status check_split(const zero_corpus *corpus, const char *name, int6
                                int64_t T)
 {
     if (n > T) return ZERO_OK;
-    ZERO_FAIL_IF(corpus->has_validation, ZERO_ERR_INVALID,
-                 "the %s data have %" PRId64 " tokens, but one sample of --seq %" PRId64
-                 " needs %" PRId64 ": give more data or a smaller --seq",
-                 name, n, T, T + 1);
+    ZERO_INVALID_IF(corpus->has_validation,
+                    "the %s data have %" PRId64 " tokens, but one sample of --seq %" PRId64
+                    " needs %" PRId64 ": give more data or a smaller --seq",
+                    name, n, T, T + 1);
     return zero_fail(
         ZERO_ERR_INVALID,
         "the %s split has %" PRId64 " tokens, but one sample of --seq %" PRId64
@@ -29,11 +29,11 @@ static zero_status check_split(const zero_corpus *corpus, const char *name, int6
 zero_status zero_loader_init(zero_loader *loader, const zero_corpus *corpus, int64_t T,
                              int64_t B, uint64_t seed, bool shuffle)
 {
-    ZERO_FAIL_IF(T < 1 || T > INT32_MAX || B < 1, ZERO_ERR_INVALID,
-                 "samples of %" PRId64 " tokens, %" PRId64
-                 " per global batch: expected at least one of each (and at most %" PRId32
-                 " tokens)",
-                 T, B, INT32_MAX);
+    ZERO_INVALID_IF(
+        T < 1 || T > INT32_MAX || B < 1,
+        "samples of %" PRId64 " tokens, %" PRId64
+        " per global batch: expected at least one of each (and at most %d tokens)",
+        T, B, INT32_MAX);
     ZERO_TRY(check_split(corpus, "training", corpus->n_train, T));
     ZERO_TRY(check_split(corpus, "validation", n_validation(corpus), T));
     *loader =

@@ -37,9 +37,8 @@ typedef struct {
 } zero_loader;
 
 /* ZERO_ERR_INVALID unless T, B >= 1 and both splits of the corpus hold T + 1 tokens. */
-ZERO_NODISCARD zero_status zero_loader_init(zero_loader *loader, const zero_corpus *corpus,
-                                            int64_t T, int64_t B, uint64_t seed,
-                                            bool shuffle);
+zero_status zero_loader_init(zero_loader *loader, const zero_corpus *corpus, int64_t T,
+                             int64_t B, uint64_t seed, bool shuffle);
 
 /* Makes `samples` the first sample of step `step`, whatever B was before. */
 void zero_loader_resume(zero_loader *loader, int64_t step, int64_t samples);

@@ -24,8 +24,8 @@ zero_status zero_material_list(const char *option, const char *others, const cha
         f->paths[n] = path;
         if (is_binary) continue;
         if (n == 0) l.format = format;
-        ZERO_FAIL_IF(
-            format.kind != l.format.kind || format.bytes != l.format.bytes, ZERO_ERR_FORMAT,
+        ZERO_FORMAT_IF(
+            format.kind != l.format.kind || format.bytes != l.format.bytes,
             "%.400s is %s data, but %.400s is %s data; one corpus takes files of one kind",
             l.files.paths[0], zero_tokens_name(l.format), path, zero_tokens_name(format));
         l.format.is_assumed = l.format.is_assumed || format.is_assumed;

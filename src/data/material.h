@@ -22,13 +22,11 @@ typedef struct {
 /* Lists the files that `spec` names, as zero_files_list(), and looks into each: errors are
  * zero_tokens_detect()'s, ZERO_ERR_FORMAT for files of several formats, and for one that is
  * not text. In a directory such a file is left out, and the listener hears of it. */
-ZERO_NODISCARD zero_status zero_material_list(const char *option, const char *others,
-                                              const char *spec, int token_bytes,
-                                              const zero_listener *listener,
-                                              zero_listed *listed);
+zero_status zero_material_list(const char *option, const char *others, const char *spec,
+                               int token_bytes, const zero_listener *listener,
+                               zero_listed *listed);
 void zero_listed_close(zero_listed *listed); /* accepts a zeroed one */
 
 /* Appends files begin to end - 1. The byte order mark of a text is left out. */
-ZERO_NODISCARD zero_status zero_material_read(zero_material *m, const zero_listed *listed,
-                                              int64_t begin, int64_t end,
-                                              zero_tokens_limit limit);
+zero_status zero_material_read(zero_material *m, const zero_listed *listed, int64_t begin,
+                               int64_t end, zero_tokens_limit limit);

@@ -12,12 +12,12 @@ typedef struct {
     uint32_t mask;
 } zero_merges;
 
-ZERO_NODISCARD zero_status zero_merges_init(zero_merges *merges, int32_t n);
+zero_status zero_merges_init(zero_merges *merges, int32_t n);
 void zero_merges_destroy(zero_merges *merges);
 
 /* Merge number `rank` makes `token`. False if an earlier merge joins the same pair. */
 bool zero_merges_add(zero_merges *merges, zero_merge pair, int32_t rank, int32_t token);
 
 /* Joins the n tokens in place and sets *left to the number that is left. ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status zero_merges_apply(const zero_merges *merges, int64_t n,
-                                             int32_t *ids, int64_t *left);
+zero_status zero_merges_apply(const zero_merges *merges, int64_t n, int32_t *ids,
+                              int64_t *left);

@@ -18,6 +18,5 @@ size_t zero_normal_unmark(const unsigned char *text, size_t len, unsigned char *
 /* What a tokenizer's normalizer makes of a text (`early`), or its pre-tokenizer. `begins`:
  * no part of the same text is before it. If it changes the text, that is made in `made`,
  * which the caller destroys, and *text borrows from there. */
-ZERO_NODISCARD zero_status zero_normal_form(const zero_tokenizer *tok, bool early,
-                                            bool begins, zero_bytes *text,
-                                            zero_bytes *made);
+zero_status zero_normal_form(const zero_tokenizer *tok, bool early, bool begins,
+                             zero_bytes *text, zero_bytes *made);

@@ -11,13 +11,12 @@ zero_status zero_opening_begin(zero_opening *o, zero_tokens_format format, uint6
         ZERO_TRY(zero_material_list("--val-data", "", r->validation, r->token_bytes,
                                     &r->listener, &o->validation));
     const zero_tokens_format own = o->validation.format;
-    ZERO_FAIL_IF(o->from->validation &&
-                     !(own.kind == format.kind && own.bytes == format.bytes),
-                 ZERO_ERR_FORMAT,
-                 "--val-data: %.400s is %s data, but --data %.400s is %s data; both take "
-                 "files of one kind",
-                 o->validation.files.paths[0], zero_tokens_name(own), o->from->data,
-                 zero_tokens_name(format));
+    ZERO_FORMAT_IF(o->from->validation &&
+                       !(own.kind == format.kind && own.bytes == format.bytes),
+                   "--val-data: %.400s is %s data, but --data %.400s is %s data; both take "
+                   "files of one kind",
+                   o->validation.files.paths[0], zero_tokens_name(own), o->from->data,
+                   zero_tokens_name(format));
     /* A system whose memory ends kills a process without a word, so sizes are compared
      * before the first read. Tokens that ranks share are copied once. How many tokens a
      * text has is not known yet: reading and encoding go no further than the room. */
@@ -40,7 +39,7 @@ zero_status zero_opening_learn(const zero_opening *o, const char *name, zero_cor
     const zero_material *text = &o->read;
     size_t len = text->is_split ? text->n_train : text->all.len - text->all.len / 10;
     /* Characters of validation data need tokens, too. */
-    if (strcmp(name, "char") == 0) len = text->all.len;
+    if (zero_same_text(name, "char")) len = text->all.len;
     ZERO_TRY(zero_new(&corpus->tokenizer, 1, "a tokenizer"));
     ZERO_TRY(zero_tokenizer_is_name(name)
                  ? zero_tokenizer_init(o->from->threads, corpus->tokenizer, name,
@@ -75,9 +74,9 @@ zero_status zero_opening_read_validation(zero_opening *o, zero_tokens_limit limi
     if (!o->from->validation) return ZERO_OK;
     m->is_split = true;
     ZERO_TRY(zero_material_read(m, &o->validation, 0, files->n, limit));
-    ZERO_FAIL_IF(!(m->all.len > m->n_train), ZERO_ERR_FORMAT,
-                 "--val-data %s: nothing to validate on: %s empty", o->from->validation,
-                 files->n == 1 ? "the file is" : "all of its files are");
+    ZERO_FORMAT_IF(m->all.len <= m->n_train,
+                   "--val-data %s: nothing to validate on: %s empty", o->from->validation,
+                   files->n == 1 ? "the file is" : "all of its files are");
     return ZERO_OK;
 }
 

@@ -23,27 +23,26 @@ typedef struct {
 /* Call it before --data is read or made. `bytes` is what it takes in memory, as text or,
  * with are_tokens, as the corpus' tokens. ZERO_ERR_NOMEM if the room is too small for it
  * and --val-data, which must be of the same format. */
-ZERO_NODISCARD zero_status zero_opening_begin(zero_opening *o, zero_tokens_format format,
-                                              uint64_t bytes, bool are_tokens);
+zero_status zero_opening_begin(zero_opening *o, zero_tokens_format format, uint64_t bytes,
+                               bool are_tokens);
 
 /* The corpus' tokenizer, learnt from what was read or from a file; its vocabulary is the
  * corpus'. */
-ZERO_NODISCARD zero_status zero_opening_learn(const zero_opening *o, const char *name,
-                                              zero_corpus *corpus);
+zero_status zero_opening_learn(const zero_opening *o, const char *name,
+                               zero_corpus *corpus);
 
 /* The model's vocabulary may be larger than the tokenizer's: the rest is never used. */
-ZERO_NODISCARD zero_status zero_opening_widen(const zero_opening *o, zero_corpus *corpus);
+zero_status zero_opening_widen(const zero_opening *o, zero_corpus *corpus);
 
-ZERO_NODISCARD zero_status zero_opening_read_validation(zero_opening *o,
-                                                        zero_tokens_limit limit);
+zero_status zero_opening_read_validation(zero_opening *o, zero_tokens_limit limit);
 
 /* The corpus takes the tokens, of `width` bytes each. */
 void zero_opening_adopt(const zero_opening *o, zero_material *tokens, int width,
                         zero_corpus *corpus);
 
 /* corpus_text.c: stories, lesson, self and text files. corpus_tokens.c: token files. */
-ZERO_NODISCARD zero_status zero_opening_take_text(zero_opening *o, zero_corpus *corpus);
-ZERO_NODISCARD zero_status zero_opening_take_tokens(zero_opening *o, zero_corpus *corpus);
+zero_status zero_opening_take_text(zero_opening *o, zero_corpus *corpus);
+zero_status zero_opening_take_tokens(zero_opening *o, zero_corpus *corpus);
 
 /* "stories" and "stories:SIZE". */
 bool zero_opening_is_stories(const char *spec);

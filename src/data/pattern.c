@@ -248,8 +248,8 @@ zero_status zero_pattern_compile(const char *where, const char *regex,
         "%s: the pre-tokenizer's pattern matches the empty text, which makes no piece",
         where);
     p->known = zero_known_pattern_find(regex);
-    p->is_digits = strcmp(regex, ZERO_PATTERN_DIGIT) == 0 ||
-                   strcmp(regex, ZERO_PATTERN_DIGIT "+") == 0;
+    p->is_digits = zero_same_text(regex, ZERO_PATTERN_DIGIT) ||
+                   zero_same_text(regex, ZERO_PATTERN_DIGIT "+");
     ZERO_GIVE(pattern, p);
     return ZERO_OK;
 }

@@ -19,8 +19,8 @@ enum { ZERO_PATTERN_FEW = 1000, ZERO_PATTERN_EACH = 64, ZERO_PATTERN_MOST = 5000
 
 /* `where` begins messages. ZERO_ERR_UNSUPPORTED, with the place, for syntax that is not
  * accepted or a pattern that matches nothing at all (the empty text). */
-ZERO_NODISCARD zero_status zero_pattern_compile(const char *where, const char *regex,
-                                                zero_pattern **pattern);
+zero_status zero_pattern_compile(const char *where, const char *regex,
+                                 zero_pattern **pattern);
 void zero_pattern_destroy(zero_pattern *pattern); /* accepts NULL */
 
 /* Whether it is one of pattern_known.h, none of which sees past a border of cuts.h. */
@@ -31,6 +31,6 @@ typedef zero_status (*zero_piece_visit)(void *arg, const unsigned char *piece, s
 /* Calls `visit` with each piece of the text, in order. A byte that is not UTF-8 is a piece
  * of its own. The first failure ends the walk. ZERO_ERR_UNSUPPORTED if matches take too
  * many steps. */
-ZERO_NODISCARD zero_status zero_pattern_split(zero_pattern *const *patterns, int n,
-                                              const unsigned char *text, size_t len,
-                                              zero_piece_visit visit, void *arg);
+zero_status zero_pattern_split(zero_pattern *const *patterns, int n,
+                               const unsigned char *text, size_t len,
+                               zero_piece_visit visit, void *arg);

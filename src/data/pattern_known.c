@@ -1,8 +1,6 @@
 #include "data/pattern_known.h"
 
-#include <stdbool.h>
-#include <string.h>
-
+#include "base/fail.h"
 #include "data/ascii.h"
 
 typedef zero_ascii_class class;
@@ -113,7 +111,7 @@ static size_t qwen_end(const unsigned char *text, size_t len, size_t at)
 
 zero_known_pattern *zero_known_pattern_find(const char *regex)
 {
-    if (strcmp(regex, ZERO_PATTERN_GPT2) == 0) return gpt2_end;
-    if (strcmp(regex, ZERO_PATTERN_QWEN) == 0) return qwen_end;
-    return strcmp(regex, ZERO_PATTERN_LLAMA3) == 0 ? llama3_end : NULL;
+    if (zero_same_text(regex, ZERO_PATTERN_GPT2)) return gpt2_end;
+    if (zero_same_text(regex, ZERO_PATTERN_QWEN)) return qwen_end;
+    return zero_same_text(regex, ZERO_PATTERN_LLAMA3) ? llama3_end : NULL;
 }

@@ -35,7 +35,7 @@ typedef struct {
     double nats_per_story, tokens_per_story, nats_per_token;
 } zero_stories_entropy;
 
-ZERO_NODISCARD zero_status zero_stories_init(zero_stories *stories, uint64_t seed);
+zero_status zero_stories_init(zero_stories *stories, uint64_t seed);
 void zero_stories_destroy(zero_stories *stories);
 
 /* Writes story k with its empty line and without a final zero; returns its bytes. *cost is
@@ -45,9 +45,8 @@ int zero_stories_tell(const zero_stories *stories, int64_t k, char text[ZERO_STO
 
 /* Appends stories 0, 1, ... until they have at least `bytes`; the last one is whole. So the
  * text of a larger size begins with the text of a smaller one. */
-ZERO_NODISCARD zero_status zero_stories_fill(const zero_stories *stories, size_t bytes,
-                                             zero_bytes *text, int64_t *n_stories,
-                                             double *cost);
+zero_status zero_stories_fill(const zero_stories *stories, size_t bytes, zero_bytes *text,
+                              int64_t *n_stories, double *cost);
 
 /* The exact expectations, for stories cut into tokens by `tok`. */
 zero_stories_entropy zero_stories_measure(const zero_stories *stories,

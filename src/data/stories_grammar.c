@@ -84,7 +84,7 @@ zero_status zero_grammar_create(zero_grammar **grammar)
         next = line + strcspn(line, "\n");
         if (*next) *next++ = '\0';
         const char *at = line + strspn(line, " "), *end;
-        if (strcmp(at, "[lines]") == 0) g->n_cast = g->n;
+        if (zero_same_text(at, "[lines]")) g->n_cast = g->n;
         if (strchr("#[", *at)) continue; /* an empty line, too */
         if (at == line) {
             /* "name[ < parent]: form|form|...[ = other]" */

@@ -45,7 +45,7 @@ typedef struct {
 } zero_slot;
 
 /* *grammar is owned by the caller, who frees it with free(). */
-ZERO_NODISCARD zero_status zero_grammar_create(zero_grammar **grammar);
+zero_status zero_grammar_create(zero_grammar **grammar);
 
 /* The probability of `option` of `variable` given its parent's option (-1 if it has none).
  */

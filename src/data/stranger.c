@@ -44,8 +44,8 @@ zero_status zero_stranger_check(const char *path, const unsigned char *bytes, si
             memcmp(bytes + s->at, s->bytes, s->n) == 0)
             found = s;
     }
-    ZERO_FAIL_IF(found, ZERO_ERR_FORMAT, "%.500s: this is %s, not %s: %s", path,
-                 found->what, expected, found->remedy);
+    ZERO_FORMAT_IF(found, "%.500s: this is %s, not %s: %s", path, found->what, expected,
+                   found->remedy);
     return ZERO_OK;
 }
 

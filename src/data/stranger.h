@@ -12,16 +12,15 @@
 /* ZERO_ERR_FORMAT if a file that begins with bytes[len] is one of them. `expected` is for
  * the message, as in "text". With is_text only the marks of files that are not text count,
  * too: a file of numbers may begin with these by chance. */
-ZERO_NODISCARD zero_status zero_stranger_check(const char *path, const unsigned char *bytes,
-                                               size_t len, bool is_text,
-                                               const char *expected);
+zero_status zero_stranger_check(const char *path, const unsigned char *bytes, size_t len,
+                                bool is_text, const char *expected);
 
 /* True if these first bytes of a file are not a text's: more than one in a thousand is
  * zero. Of compressed data one in 256 is. */
 bool zero_stranger_is_binary(const unsigned char *bytes, size_t len);
 
 /* The refusal of such a file. */
-ZERO_NODISCARD zero_status zero_stranger_refuse_binary(const char *path);
+zero_status zero_stranger_refuse_binary(const char *path);
 
 /* Bytes of UTF-8's byte order mark: 3 or 0. Some editors begin a text with it. It is not a
  * part of the text. */

@@ -5,31 +5,31 @@
 
 bool zero_tokenizer_is_name(const char *spec)
 {
-    return strcmp(spec, "byte") == 0 || strcmp(spec, "char") == 0 ||
+    return zero_same_text(spec, "byte") || zero_same_text(spec, "char") ||
            strncmp(spec, "bpe:", 4) == 0;
 }
 
 zero_status zero_tokenizer_parse(const char *spec, int32_t *vocab)
 {
-    if (strcmp(spec, "byte") == 0) {
+    if (zero_same_text(spec, "byte")) {
         *vocab = ZERO_VOCAB_BYTES;
         return ZERO_OK;
     }
-    if (strcmp(spec, "char") == 0) {
+    if (zero_same_text(spec, "char")) {
         *vocab = 0;
         return ZERO_OK;
     }
     const char *digits = strncmp(spec, "bpe:", 4) == 0 ? spec + 4 : "";
     size_t n_digits = strspn(digits, "0123456789");
-    ZERO_FAIL_IF(n_digits == 0 || digits[n_digits] != '\0', ZERO_ERR_INVALID,
-                 "unknown tokenizer '%s': expected byte, char or bpe:N, as in "
-                 "bpe:512, or the path of a tokenizer.json or its folder",
-                 spec);
+    ZERO_INVALID_IF(n_digits == 0 || digits[n_digits] != '\0',
+                    "unknown tokenizer '%s': expected byte, char or bpe:N, as in "
+                    "bpe:512, or the path of a tokenizer.json or its folder",
+                    spec);
     long n = n_digits > 6 ? ZERO_VOCAB_MAX + 1L : strtol(digits, NULL, 10);
-    ZERO_FAIL_IF(n <= ZERO_VOCAB_BYTES || n > ZERO_VOCAB_MAX, ZERO_ERR_INVALID,
-                 "tokenizer '%s': the vocabulary must have %d to %d tokens (the "
-                 "256 bytes are among them)",
-                 spec, ZERO_VOCAB_BYTES + 1, ZERO_VOCAB_MAX);
+    ZERO_INVALID_IF(n <= ZERO_VOCAB_BYTES || n > ZERO_VOCAB_MAX,
+                    "tokenizer '%s': the vocabulary must have %d to %d tokens (the "
+                    "256 bytes are among them)",
+                    spec, ZERO_VOCAB_BYTES + 1, ZERO_VOCAB_MAX);
     *vocab = (int32_t)n;
     return ZERO_OK;
 }
@@ -42,13 +42,13 @@ static uint32_t token_length(const zero_tokenizer *tok, int32_t token)
 zero_status zero_tokenizer_from_merges(zero_tokenizer *tok, const zero_merge *merges,
                                        int32_t n)
 {
-    ZERO_FAIL_IF(n < 0 || n > ZERO_VOCAB_MAX - ZERO_VOCAB_BYTES, ZERO_ERR_FORMAT,
-                 "a tokenizer has 0 to %d merges, not %" PRId32,
-                 ZERO_VOCAB_MAX - ZERO_VOCAB_BYTES, n);
+    ZERO_FORMAT_IF(n < 0 || n > ZERO_VOCAB_MAX - ZERO_VOCAB_BYTES,
+                   "a tokenizer has 0 to %d merges, not %d",
+                   ZERO_VOCAB_MAX - ZERO_VOCAB_BYTES, n);
     ZERO_AT_END(zero_tokenizer_destroy)
     zero_tokenizer made = {.vocab = ZERO_VOCAB_BYTES + n, .end_of_text = -1};
     for (int i = 0; i < ZERO_VOCAB_BYTES; i++) made.byte_ids[i] = i;
-    snprintf(made.name, sizeof made.name, n > 0 ? "bpe:%" PRId32 : "byte", made.vocab);
+    zero_print(made.name, n > 0 ? "bpe:%d" : "byte", made.vocab);
     ZERO_TRY(zero_merges_init(&made.table, n));
     ZERO_TRY(zero_new(&made.merges, n, "merges"));
     ZERO_TRY(zero_new(&made.starts, made.vocab + 1, "tokens"));
@@ -57,22 +57,19 @@ zero_status zero_tokenizer_from_merges(zero_tokenizer *tok, const zero_merge *me
     for (int32_t i = 0; i < n; i++) {
         zero_merge pair = made.merges[i];
         int32_t token = ZERO_VOCAB_BYTES + i;
-        ZERO_FAIL_IF(pair.left < 0 || pair.left >= token || pair.right < 0 ||
-                         pair.right >= token,
-                     ZERO_ERR_FORMAT,
-                     "merge %" PRId32 " of the tokenizer joins tokens %" PRId32
-                     " and %" PRId32 ", but only 0 to %" PRId32 " exist before it",
-                     i, pair.left, pair.right, token - 1);
+        ZERO_FORMAT_IF(pair.left < 0 || pair.left >= token || pair.right < 0 ||
+                           pair.right >= token,
+                       "merge %d of the tokenizer joins tokens %d and %d, but only 0 to %d "
+                       "exist before it",
+                       i, pair.left, pair.right, token - 1);
         uint32_t left = token_length(&made, pair.left),
                  right = token_length(&made, pair.right);
         bool is_long = left + right > ZERO_PIECE_MAX;
-        ZERO_FAIL_IF(is_long || !zero_merges_add(&made.table, pair, i, token),
-                     ZERO_ERR_FORMAT,
-                     "merge %" PRId32 " of the tokenizer joins tokens %" PRId32
-                     " and %" PRId32 ", %s",
-                     i, pair.left, pair.right,
-                     is_long ? "which is longer than any piece of text"
-                             : "which an earlier merge already joins");
+        ZERO_FORMAT_IF(is_long || !zero_merges_add(&made.table, pair, i, token),
+                       "merge %d of the tokenizer joins tokens %d and %d, %s", i, pair.left,
+                       pair.right,
+                       is_long ? "which is longer than any piece of text"
+                               : "which an earlier merge already joins");
         made.starts[token + 1] = made.starts[token] + left + right;
     }
     ZERO_TRY(zero_new(&made.bytes, made.starts[made.vocab], "bytes of tokens"));
@@ -106,14 +103,14 @@ zero_status zero_tokenizer_init(int threads, zero_tokenizer *tok, const char *sp
     ZERO_FREED zero_merge *merges = NULL;
     ZERO_TRY(zero_new(&merges, n_wanted, "merges"));
     ZERO_TRY(zero_bpe_train(text, len, threads, n_wanted, merges, &n_found));
-    ZERO_FAIL_IF(n_found == 0, ZERO_ERR_INVALID,
-                 "tokenizer '%s': the text of %zu bytes has no pair to merge; give "
-                 "more text, or use byte",
-                 spec, len);
-    ZERO_FAIL_IF(n_found < n_wanted, ZERO_ERR_INVALID,
-                 "tokenizer '%s': the text of %zu bytes yields only %" PRId32
-                 " merges; give more text, or ask for at most bpe:%" PRId32,
-                 spec, len, n_found, ZERO_VOCAB_BYTES + n_found);
+    ZERO_INVALID_IF(n_found == 0,
+                    "tokenizer '%s': the text of %zu bytes has no pair to merge; give "
+                    "more text, or use byte",
+                    spec, len);
+    ZERO_INVALID_IF(n_found < n_wanted,
+                    "tokenizer '%s': the text of %zu bytes yields only %d merges; give "
+                    "more text, or ask for at most bpe:%d",
+                    spec, len, n_found, ZERO_VOCAB_BYTES + n_found);
     return zero_tokenizer_from_merges(tok, merges, n_found);
 }
 
@@ -126,10 +123,7 @@ void zero_tokenizer_destroy(zero_tokenizer *tok)
         free(tok->added[k].tokens);
     }
     zero_bytes_destroy(&tok->file);
-    free(tok->texts);
-    free(tok->starts);
-    free(tok->bytes);
-    free(tok->merges);
+    zero_free(tok->texts, tok->starts, tok->bytes, tok->merges);
     *tok = (zero_tokenizer){0};
 }
 

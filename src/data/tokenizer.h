@@ -87,21 +87,20 @@ bool zero_tokenizer_is_name(const char *spec);
 
 /* The vocabulary that "byte" or "bpe:N" asks for; 0 for "char", whose text decides it.
  * ZERO_ERR_INVALID if it is none of them. */
-ZERO_NODISCARD zero_status zero_tokenizer_parse(const char *spec, int32_t *vocab);
+zero_status zero_tokenizer_parse(const char *spec, int32_t *vocab);
 
 /* The tokenizer `spec`; bpe:N learns its merges from the text, and "char" its characters;
  * "byte" does not read it. `threads` threads of the rank change nothing but its time.
  * ZERO_ERR_INVALID if the text does not yield enough merges, ZERO_ERR_FORMAT for characters
  * that are not UTF-8. */
-ZERO_NODISCARD zero_status zero_tokenizer_init(int threads, zero_tokenizer *tok,
-                                               const char *spec, const unsigned char *text,
-                                               size_t len);
+zero_status zero_tokenizer_init(int threads, zero_tokenizer *tok, const char *spec,
+                                const unsigned char *text, size_t len);
 
 /* The tokenizer with these merges, which are copied; without any it is "byte".
  * ZERO_ERR_FORMAT unless each merge joins earlier tokens into at most ZERO_PIECE_MAX bytes,
  * no two join the same pair, and no two make the same text. */
-ZERO_NODISCARD zero_status zero_tokenizer_from_merges(zero_tokenizer *tok,
-                                                      const zero_merge *merges, int32_t n);
+zero_status zero_tokenizer_from_merges(zero_tokenizer *tok, const zero_merge *merges,
+                                       int32_t n);
 
 void zero_tokenizer_destroy(zero_tokenizer *tok);
 
@@ -116,34 +115,31 @@ size_t zero_tokenizer_most(const zero_tokenizer *tok, size_t len);
  * between two pieces encodes to the same tokens as the whole. Where the vocabulary lacks a
  * character the token is -1, and where it lacks a byte, which our own never do, -1 - byte.
  * ZERO_ERR_NOMEM; ZERO_ERR_UNSUPPORTED if a pattern gives up. */
-ZERO_NODISCARD zero_status zero_tokenizer_encode(const zero_tokenizer *tok,
-                                                 const unsigned char *text, size_t len,
-                                                 int32_t *tokens, int64_t *n);
+zero_status zero_tokenizer_encode(const zero_tokenizer *tok, const unsigned char *text,
+                                  size_t len, int32_t *tokens, int64_t *n);
 
 /* The same, in parts: `take` gets the tokens of each piece. is_rest: the text is the rest
  * of one that was cut at a border (cuts.h). */
 typedef zero_status (*zero_token_sink)(void *arg, int64_t n, const int32_t *tokens);
-ZERO_NODISCARD zero_status zero_tokenizer_encode_to(const zero_tokenizer *tok, bool is_rest,
-                                                    const unsigned char *text, size_t len,
-                                                    zero_token_sink take, void *arg);
+zero_status zero_tokenizer_encode_to(const zero_tokenizer *tok, bool is_rest,
+                                     const unsigned char *text, size_t len,
+                                     zero_token_sink take, void *arg);
 
 /* Bytes of a text that n tokens stand for, where one below 0 stands for one byte. */
 size_t zero_tokenizer_span(const zero_tokenizer *tok, int64_t n, const int32_t *tokens);
 
 /* ZERO_ERR_INVALID: the tokenizer lacks this byte, at byte `at` of `where`, as in
  * "--prompt". */
-ZERO_NODISCARD zero_status zero_tokenizer_refuse_byte(const zero_tokenizer *tok,
-                                                      const char *where, unsigned char byte,
-                                                      size_t at);
+zero_status zero_tokenizer_refuse_byte(const zero_tokenizer *tok, const char *where,
+                                       unsigned char byte, size_t at);
 
 /* The bytes of a token, borrowed from the tokenizer. 0 <= token < vocab. */
 const unsigned char *zero_tokenizer_decode(const zero_tokenizer *tok, int32_t token,
                                            size_t *len);
 
 /* Appends the text of n tokens, none of them below 0. */
-ZERO_NODISCARD zero_status zero_tokenizer_decode_all(const zero_tokenizer *tok, int64_t n,
-                                                     const int32_t *tokens,
-                                                     zero_bytes *text);
+zero_status zero_tokenizer_decode_all(const zero_tokenizer *tok, int64_t n,
+                                      const int32_t *tokens, zero_bytes *text);
 
 /* True if both have the same tokens. Otherwise *token is the first that has other texts. */
 bool zero_tokenizer_same_texts(const zero_tokenizer *a, const zero_tokenizer *b,
@@ -153,11 +149,9 @@ bool zero_tokenizer_same_texts(const zero_tokenizer *a, const zero_tokenizer *b,
 
 /* tokenizer_encode.c: makes `texts` of the tokens for which has_text[vocab] is true; NULL:
  * of all. ZERO_ERR_FORMAT if two of them have the same text. */
-ZERO_NODISCARD zero_status zero_tokenizer_index_texts(zero_tokenizer *tok,
-                                                      const bool *has_text);
+zero_status zero_tokenizer_index_texts(zero_tokenizer *tok, const bool *has_text);
 
 /* tokenizer_char.c: the tokenizer of a text's characters. ZERO_ERR_FORMAT if it is not
  * UTF-8, has a NUL, or too many characters. */
-ZERO_NODISCARD zero_status zero_tokenizer_learn_characters(zero_tokenizer *tok,
-                                                           const unsigned char *text,
-                                                           size_t len);
+zero_status zero_tokenizer_learn_characters(zero_tokenizer *tok, const unsigned char *text,
+                                            size_t len);

@@ -42,10 +42,10 @@ static zero_status add(adder *a, const saying *s, bool replaces)
                        : word ? json_integer_value(word)
                               : a->next;
     if (s->text[0] == '\0') return ZERO_OK;
-    ZERO_FAIL_IF(s->id >= 0 && s->id != id, ZERO_ERR_FORMAT,
-                 "%.500s: \"%s\" has the id %" PRId64 ": expected %" PRId64
-                 ", which it has in the tokenizer, or as the next token after it",
-                 s->path, ZERO_SHOWN_SHORT(s->text), s->id, id);
+    ZERO_FORMAT_IF(s->id >= 0 && s->id != id,
+                   "%.500s: \"%s\" has the id %" PRId64 ": expected %" PRId64
+                   ", which it has in the tokenizer, or as the next token after it",
+                   s->path, ZERO_SHOWN_SHORT(s->text), s->id, id);
     if (known && !replaces) return ZERO_OK;
     /* A special token is looked for before texts are normalized, unless its flags say
      * something else. */
@@ -92,7 +92,7 @@ static const char *text_of(const json_t *value)
 static bool is_text(const json_t *value, const char *text)
 {
     const char *own = text_of(value);
-    return own && strcmp(own, text) == 0;
+    return own && zero_same_text(own, text);
 }
 
 /* The value of a key in the file that counts; *path is that file's. */
@@ -146,7 +146,7 @@ static zero_status add_own_names(adder *a, zero_beside_file f)
     {
         bool is_own = strlen(key) > 6 && zero_ends_in(key, "_token") && text_of(value);
         for (int i = 0; i < N_SPECIAL; i++)
-            is_own = is_own && strcmp(key, special_names[i]) != 0;
+            is_own = is_own && !zero_same_text(key, special_names[i]);
         if (is_own) ZERO_TRY(add_special(a, path, key, value));
     }
     return ZERO_OK;
@@ -228,10 +228,11 @@ static bool does(const json_t *root, const char *flag)
     char around[ZERO_TOKENIZER_AROUND] = "";
     size_t i;
     zero_tokenizer_find_around(json_object_get(root, "post_processor"), around);
-    if (strcmp(flag, "add_prefix_space") != 0) return around[0] != '\0';
+    if (!zero_same_text(flag, "add_prefix_space")) return around[0] != '\0';
     json_array_foreach(json_object_get(normalizer, "normalizers"), i,
                        step) if (json_object_get(step, "prepend")) return true;
-    return json_object_get(pre, "replacement") && (!scheme || strcmp(scheme, "never") != 0);
+    return json_object_get(pre, "replacement") &&
+           (!scheme || !zero_same_text(scheme, "never"));
 }
 
 static zero_status check_config(const adder *a, const json_t *root)
@@ -254,7 +255,7 @@ static zero_status check_config(const adder *a, const json_t *root)
                      path, flags[i]);
     if (!a->beside->is_pair || !class) return ZERO_OK;
     for (int i = 0; i < ZERO_COUNT(classes); i++)
-        if (strcmp(class, classes[i]) == 0) return ZERO_OK;
+        if (zero_same_text(class, classes[i])) return ZERO_OK;
     return zero_fail(
         ZERO_ERR_UNSUPPORTED,
         "%.500s: \"tokenizer_class\": %s is not supported with two files, which do not say "
@@ -290,8 +291,7 @@ zero_status zero_tokenizer_add_beside(const zero_beside *beside, json_t *root,
             const zero_bytes *text = &a.beside->files[i].text;
             if (!a.beside->files[i].exists) continue;
             ZERO_TRY(zero_json_parse_wide(path, text->bytes, text->len, &a.files[i]));
-            ZERO_FAIL_IF(!json_is_object(a.files[i]), ZERO_ERR_FORMAT,
-                         "%.500s: expected an object", path);
+            ZERO_FORMAT_IF(!json_is_object(a.files[i]), "%.500s: expected an object", path);
         }
         ZERO_TRY(check_config(&a, root));
         /* The tokens that the tokenizer.json has added itself. */
@@ -310,9 +310,9 @@ zero_status zero_tokenizer_add_beside(const zero_beside *beside, json_t *root,
         json_t *decoder =
             json_object_get(a.files[ZERO_BESIDE_CONFIG], "added_tokens_decoder");
         a.has_decoder = json_is_object(decoder);
-        ZERO_FAIL_IF(decoder && !a.has_decoder, ZERO_ERR_FORMAT,
-                     "%.500s: \"added_tokens_decoder\": expected an object",
-                     a.beside->files[ZERO_BESIDE_CONFIG].path);
+        ZERO_FORMAT_IF(decoder && !a.has_decoder,
+                       "%.500s: \"added_tokens_decoder\": expected an object",
+                       a.beside->files[ZERO_BESIDE_CONFIG].path);
         /* In the order of ids, as transformers adds them. */
         json_t *object = a.has_decoder ? decoder : a.files[ZERO_BESIDE_ADDED];
         const char *key;

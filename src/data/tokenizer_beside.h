@@ -38,7 +38,7 @@ typedef struct {
 /* Adds their tokens to "added_tokens" of a tokenizer.json, and sets *changed if that
  * changed it. ZERO_ERR_FORMAT if they are not such files, or give a token another id than
  * it has. */
-ZERO_NODISCARD zero_status zero_tokenizer_add_beside(const zero_beside *beside,
-                                                     json_t *root, bool *changed);
+zero_status zero_tokenizer_add_beside(const zero_beside *beside, json_t *root,
+                                      bool *changed);
 
 void zero_beside_destroy(zero_beside *beside); /* accepts a zeroed one */

@@ -42,24 +42,22 @@ zero_status zero_tokenizer_learn_characters(zero_tokenizer *tok, const unsigned 
     for (size_t place = 0, bytes; place < len; place += bytes) {
         uint32_t c = 0;
         bytes = zero_utf8_read(text + place, len - place, &c);
-        ZERO_FAIL_IF(bytes == 0, ZERO_ERR_FORMAT,
-                     "--tokenizer char: the text is not UTF-8 at byte %zu (0x%02x); "
-                     "--tokenizer byte takes any bytes",
-                     place, text[place]);
-        ZERO_FAIL_IF(c == 0, ZERO_ERR_FORMAT,
-                     "--tokenizer char: the text has a NUL at byte %zu, which the "
-                     "tokenizer's file cannot hold; --tokenizer byte takes any bytes",
-                     place);
+        ZERO_FORMAT_IF(bytes == 0,
+                       "--tokenizer char: the text is not UTF-8 at byte %zu (0x%02x); "
+                       "--tokenizer byte takes any bytes",
+                       place, text[place]);
+        ZERO_FORMAT_IF(c == 0,
+                       "--tokenizer char: the text has a NUL at byte %zu, which the "
+                       "tokenizer's file cannot hold; --tokenizer byte takes any bytes",
+                       place);
         n += !occurs[c];
         occurs[c] = true;
     }
-    ZERO_FAIL_IF(n > ZERO_VOCAB_MAX, ZERO_ERR_FORMAT,
-                 "--tokenizer char: the text has %" PRId32
-                 " different characters, more than %" PRId32
-                 "; use --tokenizer byte or bpe:N",
-                 n, ZERO_VOCAB_MAX);
-    ZERO_FAIL_IF(n == 0, ZERO_ERR_FORMAT, "a tokenizer has 1 to %d characters, not 0",
-                 ZERO_VOCAB_MAX);
+    ZERO_FORMAT_IF(n > ZERO_VOCAB_MAX,
+                   "--tokenizer char: the text has %d different characters, more than %d; "
+                   "use --tokenizer byte or bpe:N",
+                   n, ZERO_VOCAB_MAX);
+    ZERO_FORMAT_IF(n == 0, "a tokenizer has 1 to %d characters, not 0", ZERO_VOCAB_MAX);
     ZERO_TRY(zero_new(&list, n, "characters"));
     for (uint32_t c = 0; c < CODE_POINTS; c++)
         if (occurs[c]) list[at++] = c;
@@ -71,7 +69,7 @@ zero_status zero_tokenizer_learn_characters(zero_tokenizer *tok, const unsigned 
 bool zero_tokenizer_has_characters(const json_t *root)
 {
     const char *type = zero_get_string(json_object_get(root, "model"), "type");
-    return type && strcmp(type, "WordLevel") == 0;
+    return type && zero_same_text(type, "WordLevel");
 }
 
 zero_status zero_tokenizer_take_characters(const char *path, const json_t *root,
@@ -90,9 +88,9 @@ zero_status zero_tokenizer_take_characters(const char *path, const json_t *root,
                  "characters that this program writes",
                  path);
     const size_t n = json_object_size(vocab);
-    ZERO_FAIL_IF(n < 1 || n > ZERO_VOCAB_MAX, ZERO_ERR_FORMAT,
-                 "%.500s: \"vocab\": expected 1 to %d characters, found %zu", path,
-                 ZERO_VOCAB_MAX, n);
+    ZERO_FORMAT_IF(n < 1 || n > ZERO_VOCAB_MAX,
+                   "%.500s: \"vocab\": expected 1 to %d characters, found %zu", path,
+                   ZERO_VOCAB_MAX, n);
     ZERO_TRY(zero_new(&list, n, "characters"));
     /* Lists the characters by their ids. */
     const char *text, *wrong = NULL;
@@ -115,9 +113,10 @@ zero_status zero_tokenizer_take_characters(const char *path, const json_t *root,
         zero_utf8_write(list[i], (unsigned char *)last);
         wrong = last;
     }
-    ZERO_FAIL_IF(wrong, ZERO_ERR_FORMAT,
-                 "%.500s: \"vocab\": expected characters in ascending order with the ids 0 "
-                 "to %zu, each once: \"%s\" does not fit",
-                 path, n - 1, ZERO_SHOWN_SHORT(wrong));
+    ZERO_FORMAT_IF(
+        wrong,
+        "%.500s: \"vocab\": expected characters in ascending order with the ids 0 "
+        "to %zu, each once: \"%s\" does not fit",
+        path, n - 1, ZERO_SHOWN_SHORT(wrong));
     return make(out, list, (int32_t)n);
 }

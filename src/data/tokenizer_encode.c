@@ -1,7 +1,5 @@
 /* Text to tokens: added tokens, normal forms, pieces, merges; and back. */
 
-#include <xxhash.h>
-
 #include "base/grow.h"
 #include "base/hash.h"
 #include "base/utf8.h"
@@ -58,10 +56,9 @@ zero_status zero_tokenizer_index_texts(zero_tokenizer *tok, const bool *has_text
         if (has_text && !has_text[i]) continue;
         const unsigned char *text = zero_tokenizer_decode(tok, i, &len);
         struct zero_text_slot *slot = text_slot(tok, text, len);
-        ZERO_FAIL_IF(slot->after != 0, ZERO_ERR_FORMAT,
-                     "tokens %" PRId32 " and %" PRId32
-                     " of the tokenizer have the same text",
-                     slot->after - 1, i);
+        ZERO_FORMAT_IF(slot->after != 0,
+                       "tokens %d and %d of the tokenizer have the same text",
+                       slot->after - 1, i);
         slot->after = i + 1;
     }
     return ZERO_OK;

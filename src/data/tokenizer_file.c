@@ -29,7 +29,7 @@ static zero_status append_text(const zero_tokenizer *tok, int32_t token, zero_by
 
 static zero_status no_memory(const zero_tokenizer *tok)
 {
-    return zero_fail(ZERO_ERR_NOMEM, "no memory to write a tokenizer of %" PRId32 " tokens",
+    return zero_fail(ZERO_ERR_NOMEM, "no memory to write a tokenizer of %d tokens",
                      tok->vocab);
 }
 
@@ -80,24 +80,23 @@ static zero_status take_list(const char *path, const json_t *root, size_t n,
     const json_t *list = NULL;
     if (n == 0 && !json_object_get(root, "merges")) return ZERO_OK;
     ZERO_TRY(zero_json_array(path, root, "merges", &list));
-    ZERO_FAIL_IF(json_array_size(list) != n, ZERO_ERR_FORMAT,
-                 "%s: \"merges\": a tokenizer of this name has %zu, found %zu", path, n,
-                 json_array_size(list));
+    ZERO_FORMAT_IF(json_array_size(list) != n,
+                   "%s: \"merges\": a tokenizer of this name has %zu, found %zu", path, n,
+                   json_array_size(list));
     for (size_t i = 0; i < n; i++) {
         const json_t *pair = json_array_get(list, i);
         zero_merge *merge = &merges[i];
         const json_t *left = json_array_get(pair, 0), *right = json_array_get(pair, 1);
-        ZERO_FAIL_IF(
+        ZERO_FORMAT_IF(
             json_array_size(pair) != 2 || !json_is_integer(left) || !json_is_integer(right),
-            ZERO_ERR_FORMAT,
             "%s: \"merges\": expected lists of two whole numbers, but [%zu] is not one",
             path, i);
         int64_t l = json_integer_value(left), r = json_integer_value(right);
         int64_t most = ZERO_VOCAB_BYTES + (int64_t)i - 1;
-        ZERO_FAIL_IF(l < 0 || l > most || r < 0 || r > most, ZERO_ERR_FORMAT,
-                     "%s: \"merges\": expected tokens from 0 to %" PRId64
-                     ", which exist before it, in [%zu], found %" PRId64 " and %" PRId64,
-                     path, most, i, l, r);
+        ZERO_FORMAT_IF(l < 0 || l > most || r < 0 || r > most,
+                       "%s: \"merges\": expected tokens from 0 to %" PRId64
+                       ", which exist before it, in [%zu], found %" PRId64 " and %" PRId64,
+                       path, most, i, l, r);
         *merge = (zero_merge){(int32_t)l, (int32_t)r};
     }
     return ZERO_OK;
@@ -124,19 +123,19 @@ zero_status zero_tokenizer_from_root(const char *path, json_t *taken, const void
         const char *format = NULL;
         int64_t version = 0;
         ZERO_TRY(zero_json_text(path, root, "format", &format));
-        ZERO_FAIL_IF(strcmp(format, FORMAT) != 0, ZERO_ERR_FORMAT,
-                     "%s: expected \"format\": \"" FORMAT "\", found \"%s\"", path,
-                     ZERO_SHOWN_SHORT(format));
+        ZERO_FORMAT_IF(!zero_same_text(format, FORMAT),
+                       "%s: expected \"format\": \"" FORMAT "\", found \"%s\"", path,
+                       ZERO_SHOWN_SHORT(format));
         ZERO_TRY(zero_json_whole(path, root, "version", 1, INT64_MAX, &version));
-        ZERO_FAIL_IF(version > VERSION, ZERO_ERR_FORMAT,
-                     "%s: this tokenizer file has version %" PRId64
-                     ", but this program knows versions up to %d; read it with a newer one",
-                     path, version, VERSION);
+        ZERO_FORMAT_IF(
+            version > VERSION,
+            "%s: this tokenizer file has version %" PRId64
+            ", but this program knows versions up to %d; read it with a newer one",
+            path, version, VERSION);
         ZERO_TRY(zero_json_only(path, root, 4, keys));
         ZERO_TRY(zero_json_text(path, root, "name", &name));
-        ZERO_FAIL_IF(
+        ZERO_FORMAT_IF(
             zero_tokenizer_parse(name, &vocab) != ZERO_OK || vocab < ZERO_VOCAB_BYTES,
-            ZERO_ERR_FORMAT,
             "%s: \"name\": expected byte, or bpe:N with %d to %d tokens, found \"%s\"",
             path, ZERO_VOCAB_BYTES + 1, ZERO_VOCAB_MAX, ZERO_SHOWN_SHORT(name));
         const int32_t n = vocab - ZERO_VOCAB_BYTES;
@@ -156,9 +155,9 @@ zero_status zero_tokenizer_parse_beside(const char *path, const void *bytes, siz
                                         const zero_beside *beside, zero_tokenizer *out)
 {
     json_t *root = NULL;
-    ZERO_FAIL_IF(len > ZERO_TOKENIZER_FILE_MAX, ZERO_ERR_FORMAT,
-                 "%s: expected a tokenizer file of at most %zu bytes, found %zu", path,
-                 ZERO_TOKENIZER_FILE_MAX, len);
+    ZERO_FORMAT_IF(len > ZERO_TOKENIZER_FILE_MAX,
+                   "%s: expected a tokenizer file of at most %zu bytes, found %zu", path,
+                   ZERO_TOKENIZER_FILE_MAX, len);
     ZERO_TRY(zero_json_parse(path, bytes, len, &root));
     return zero_tokenizer_from_root(path, root, bytes, len, beside, out);
 }

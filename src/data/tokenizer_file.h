@@ -13,17 +13,15 @@
 #define ZERO_TOKENIZER_FILE_MAX ((size_t)64 << 20)
 
 /* Appends the file's bytes. On failure `out` is as long as before. */
-ZERO_NODISCARD zero_status zero_tokenizer_write(const zero_tokenizer *tok, zero_bytes *out);
+zero_status zero_tokenizer_write(const zero_tokenizer *tok, zero_bytes *out);
 
 /* The tokenizer in such a file: it encodes and decodes as the one written. `path` is for
  * messages. ZERO_ERR_FORMAT if it is not a tokenizer, is newer, or contradicts itself;
  * ZERO_ERR_UNSUPPORTED as in tokenizer_json.h. */
-ZERO_NODISCARD zero_status zero_tokenizer_parse_file(const char *path, const void *bytes,
-                                                     size_t len, zero_tokenizer *out);
+zero_status zero_tokenizer_parse_file(const char *path, const void *bytes, size_t len,
+                                      zero_tokenizer *out);
 
 /* The same with what lies beside it: tokens that this adds are in the file as it is written
  * again. */
-ZERO_NODISCARD zero_status zero_tokenizer_parse_beside(const char *path, const void *bytes,
-                                                       size_t len,
-                                                       const zero_beside *beside,
-                                                       zero_tokenizer *out);
+zero_status zero_tokenizer_parse_beside(const char *path, const void *bytes, size_t len,
+                                        const zero_beside *beside, zero_tokenizer *out);

@@ -76,10 +76,11 @@ void zero_tokenizer_name_stranger(const char *path, char named[ZERO_TOKENIZER_NA
 zero_status zero_tokenizer_check_path(const char *path)
 {
     ZERO_TRY(zero_storage_check_length(path, ZERO_STORAGE_PATH - 32));
-    ZERO_FAIL_IF(zero_path_look(path) == ZERO_PATH_OF_NOTHING, ZERO_ERR_INVALID,
-                 "unknown tokenizer '%s': expected byte, char or bpe:N, as in bpe:512, or "
-                 "the path of " ZERO_TOKENIZER_FILES ", and there is no such path",
-                 path);
+    ZERO_INVALID_IF(
+        zero_path_look(path) == ZERO_PATH_OF_NOTHING,
+        "unknown tokenizer '%s': expected byte, char or bpe:N, as in bpe:512, or "
+        "the path of " ZERO_TOKENIZER_FILES ", and there is no such path",
+        path);
     return ZERO_OK;
 }
 
@@ -101,8 +102,8 @@ zero_status zero_tokenizer_open(const char *path, zero_tokenizer *out)
     }
     const char *slash = strrchr(file, '/'), *name = slash ? slash + 1 : file;
     int pair = N_PAIRS - 1; /* that the file belongs to; -1: none */
-    while (pair >= 0 && strcmp(name, pairs[pair].vocab) != 0 &&
-           strcmp(name, pairs[pair].merges) != 0)
+    while (pair >= 0 && !zero_same_text(name, pairs[pair].vocab) &&
+           !zero_same_text(name, pairs[pair].merges))
         pair--;
     ZERO_AT_END(zero_beside_destroy) zero_beside b = {.is_pair = pair >= 0};
     static const char *const names[ZERO_BESIDE_FILES] = {

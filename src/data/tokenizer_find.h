@@ -13,10 +13,10 @@
     "tokenizer.json, vocab.json with merges.txt, or encoder.json with vocab.bpe"
 
 /* ZERO_ERR_INVALID if there is no such file; errors of a file are tokenizer_file.h's. */
-ZERO_NODISCARD zero_status zero_tokenizer_open(const char *path, zero_tokenizer *out);
+zero_status zero_tokenizer_open(const char *path, zero_tokenizer *out);
 
 /* The part of it that takes no time: ZERO_ERR_INVALID if there is no such path. */
-ZERO_NODISCARD zero_status zero_tokenizer_check_path(const char *path);
+zero_status zero_tokenizer_check_path(const char *path);
 
 /* Names a file that lies in the place of a tokenizer: "; DIR/tokenizer.model: this is a
  * SentencePiece model, ...", or "" if there is none that is known. */

@@ -17,8 +17,8 @@ zero_status zero_tokenizer_from_gpt2(const char *vocab_path, const zero_bytes *v
     zero_print(both, "%.500s and %.60s", vocab_path, slash ? slash + 1 : merges_path);
     json_auto_t *words = NULL, *list = json_array();
     ZERO_TRY(zero_json_parse(vocab_path, vocab->bytes, vocab->len, &words));
-    ZERO_FAIL_IF(!json_is_object(words), ZERO_ERR_FORMAT,
-                 "%.500s: expected an object of tokens and ids", vocab_path);
+    ZERO_FORMAT_IF(!json_is_object(words), "%.500s: expected an object of tokens and ids",
+                   vocab_path);
     if (!list) return no_memory(merges_path);
     const char *at = (const char *)merges->bytes, *end = at + merges->len;
     for (const char *stop; at < end; at = stop + 1) {
@@ -28,9 +28,8 @@ zero_status zero_tokenizer_from_gpt2(const char *vocab_path, const zero_bytes *v
         if (len > 0 && at[len - 1] == '\r') len--;
         if (len >= 8 && memcmp(at, "#version", 8) == 0) continue; /* it is not a merge */
         json_t *text = memchr(at, '\0', len) ? NULL : json_stringn(at, len);
-        ZERO_FAIL_IF(!text, ZERO_ERR_FORMAT,
-                     "%.500s: merge %zu: expected two tokens in UTF-8", merges_path,
-                     json_array_size(list));
+        ZERO_FORMAT_IF(!text, "%.500s: merge %zu: expected two tokens in UTF-8",
+                       merges_path, json_array_size(list));
         if (json_array_append_new(list, text) != 0) return no_memory(merges_path);
     }
     json_t *root =

@@ -47,10 +47,10 @@ static zero_status take_added(reader *r, const json_t *token)
     const json_t *known = json_object_get(r->vocab, text);
     int64_t expected = known ? json_integer_value(known) : r->n_ids;
     ZERO_TRY(zero_json_whole(r->path, token, "id", 0, INT32_MAX, &id));
-    ZERO_FAIL_IF(id != expected || text[0] == '\0' || r->is_added[id], ZERO_ERR_FORMAT,
-                 "%.500s: \"added_tokens\": \"%s\" has the id %" PRId64
-                 ": expected a text that occurs once, and the id %" PRId64,
-                 r->path, ZERO_SHOWN_SHORT(text), id, expected);
+    ZERO_FORMAT_IF(id != expected || text[0] == '\0' || r->is_added[id],
+                   "%.500s: \"added_tokens\": \"%s\" has the id %" PRId64
+                   ": expected a text that occurs once, and the id %" PRId64,
+                   r->path, ZERO_SHOWN_SHORT(text), id, expected);
     r->texts[id] = text;
     r->is_added[id] = true;
     r->n_ids += !known;
@@ -69,11 +69,11 @@ static zero_status take_ids(reader *r)
     json_object_foreach((json_t *)r->vocab, text, value)
     {
         json_int_t id = json_is_integer(value) ? json_integer_value(value) : -1;
-        ZERO_FAIL_IF(id < 0 || id >= n_vocab || r->texts[id], ZERO_ERR_FORMAT,
-                     "%.500s: \"vocab\": expected the ids 0 to %" PRId64
-                     ", each once: that of \"%s\" is %s",
-                     r->path, n_vocab - 1, ZERO_SHOWN_SHORT(text),
-                     id < 0 || id >= n_vocab ? "not one" : "taken");
+        ZERO_FORMAT_IF(id < 0 || id >= n_vocab || r->texts[id],
+                       "%.500s: \"vocab\": expected the ids 0 to %" PRId64
+                       ", each once: that of \"%s\" is %s",
+                       r->path, n_vocab - 1, ZERO_SHOWN_SHORT(text),
+                       id < 0 || id >= n_vocab ? "not one" : "taken");
         r->texts[id] = text;
     }
     r->n_ids = n_vocab;
@@ -91,7 +91,7 @@ static void take_bytes(reader *r, zero_tokenizer *tok)
     char name[8];
     r->is_own = tok->cuts_as_own;
     for (int byte = 0; byte < ZERO_VOCAB_BYTES; byte++) {
-        snprintf(name, sizeof name, "<0x%02X>", byte);
+        zero_print(name, "<0x%02X>", byte);
         if (!tok->has_marks) zero_alphabet_letter((unsigned char)byte, name);
         const json_t *id = json_object_get(r->vocab, name);
         tok->byte_ids[byte] = id ? (int32_t)json_integer_value(id) : -1 - byte;
@@ -180,17 +180,15 @@ static zero_status find(const reader *r, const char *text, size_t i, int32_t *id
 {
     const json_t *found = json_object_get(r->vocab, text);
     *id = (int32_t)json_integer_value(found);
-    ZERO_FAIL_IF(!found, ZERO_ERR_FORMAT,
-                 "%.500s: \"merges\"[%zu]: \"%s\" is not in the vocabulary", r->path, i,
-                 ZERO_SHOWN_SHORT(text));
+    ZERO_FORMAT_IF(!found, "%.500s: \"merges\"[%zu]: \"%s\" is not in the vocabulary",
+                   r->path, i, ZERO_SHOWN_SHORT(text));
     return ZERO_OK;
 }
 
 static zero_status take_merges(reader *r, zero_tokenizer *tok)
 {
     const size_t n = json_array_size(r->merges);
-    ZERO_FAIL_IF(n >= INT32_MAX / 4, ZERO_ERR_FORMAT, "%.500s: %zu merges are too many",
-                 r->path, n);
+    ZERO_FORMAT_IF(n >= INT32_MAX / 4, "%.500s: %zu merges are too many", r->path, n);
     ZERO_TRY(zero_merges_init(&tok->table, (int32_t)n));
     ZERO_TRY(zero_new(&tok->merges, n, "merges"));
     for (size_t i = 0; i < n; i++) {
@@ -209,8 +207,8 @@ static zero_status take_merges(reader *r, zero_tokenizer *tok)
         tok->joins_lines =
             tok->joins_lines ||
             (*next == '\n' && zero_ascii_class_of(end[-1]) == ZERO_ASCII_LETTER);
-        ZERO_FAIL_IF(
-            !zero_merges_add(&tok->table, pair, (int32_t)i, token), ZERO_ERR_FORMAT,
+        ZERO_FORMAT_IF(
+            !zero_merges_add(&tok->table, pair, (int32_t)i, token),
             "%.500s: \"merges\"[%zu] joins two tokens that an earlier merge already joins",
             r->path, i);
     }
@@ -251,7 +249,7 @@ static zero_status add_tokens(reader *r, zero_tokenizer *tok)
         zero_bytes text = {.bytes = (unsigned char *)r->texts[id],
                            .len = strlen(r->texts[id])};
         const bool is_one = zero_utf8_length(text.bytes, text.len) == text.len;
-        if (strcmp(r->texts[id], ZERO_END_OF_TEXT) == 0) tok->end_of_text = id;
+        if (zero_same_text(r->texts[id], ZERO_END_OF_TEXT)) tok->end_of_text = id;
         if (a == &tok->added[1]) ZERO_TRY(zero_normal_form(tok, true, true, &text, &made));
         /* A token of at least one byte, which is copied. */
         char *copy = calloc(text.len + 1, 1);
@@ -293,9 +291,7 @@ static zero_status take_back(const reader *r, zero_tokenizer *tok)
 
 static void destroy_reader(reader *r)
 {
-    free(r->texts);
-    free(r->is_added);
-    free(r->has_text);
+    zero_free(r->texts, r->is_added, r->has_text);
     zero_bytes_destroy(&r->merge);
 }
 
@@ -306,7 +302,7 @@ zero_status zero_tokenizer_from_json(const char *path, const json_t *root,
     ZERO_AT_END(zero_tokenizer_destroy)
     zero_tokenizer made = {.is_foreign = true, .end_of_text = -1};
     const char *slash = strrchr(path, '/');
-    snprintf(made.name, sizeof made.name, "%s", slash ? slash + 1 : path);
+    zero_print(made.name, "%s", slash ? slash + 1 : path);
     ZERO_TRY(zero_tokenizer_take_parts(r.path, r.root, &made));
     ZERO_TRY(zero_json_object(r.path, r.root, "model", &r.model));
     ZERO_TRY(zero_json_object(r.path, r.model, "vocab", &r.vocab));

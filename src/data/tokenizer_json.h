@@ -25,23 +25,21 @@
 /* The tokenizer that the JSON of a tokenizer.json describes, whose bytes become tok->file.
  * `path` is for messages. ZERO_ERR_FORMAT if it is not a tokenizer or contradicts
  * itself. */
-ZERO_NODISCARD zero_status zero_tokenizer_from_json(const char *path, const json_t *root,
-                                                    const void *bytes, size_t len,
-                                                    zero_tokenizer *out);
+zero_status zero_tokenizer_from_json(const char *path, const json_t *root,
+                                     const void *bytes, size_t len, zero_tokenizer *out);
 
 /* The same from GPT-2's two files, and from what lies beside them. */
-ZERO_NODISCARD zero_status zero_tokenizer_from_gpt2(
-    const char *vocab_path, const zero_bytes *vocab, const char *merges_path,
-    const zero_bytes *merges, const zero_beside *beside, zero_tokenizer *out);
+zero_status zero_tokenizer_from_gpt2(const char *vocab_path, const zero_bytes *vocab,
+                                     const char *merges_path, const zero_bytes *merges,
+                                     const zero_beside *beside, zero_tokenizer *out);
 
 /* ---- for the files of this folder ---- */
 
 /* tokenizer_file.c: the tokenizer of a file's JSON, whose reference it takes, with what
  * lies beside it (NULL: nothing). bytes[len]: the file as it is; NULL: it was made here. */
-ZERO_NODISCARD zero_status zero_tokenizer_from_root(const char *path, json_t *root,
-                                                    const void *bytes, size_t len,
-                                                    const zero_beside *beside,
-                                                    zero_tokenizer *out);
+zero_status zero_tokenizer_from_root(const char *path, json_t *root, const void *bytes,
+                                     size_t len, const zero_beside *beside,
+                                     zero_tokenizer *out);
 
 #define ZERO_END_OF_TEXT "<|endoftext|>"
 
@@ -54,13 +52,12 @@ json_t *zero_tokenizer_describe(zero_tokenizer_form form, json_t *vocab, json_t 
 
 /* tokenizer_json.c: ZERO_ERR_UNSUPPORTED for an added token that is not found in texts as
  * it is. */
-ZERO_NODISCARD zero_status zero_tokenizer_check_added(const char *path,
-                                                      const json_t *token);
+zero_status zero_tokenizer_check_added(const char *path, const json_t *token);
 
 /* tokenizer_json_parts.c: all but the vocabulary, the merges and the added tokens. Checks
  * that nothing changes tokens in a way that is not supported. */
-ZERO_NODISCARD zero_status zero_tokenizer_take_parts(const char *path, const json_t *root,
-                                                     zero_tokenizer *tok);
+zero_status zero_tokenizer_take_parts(const char *path, const json_t *root,
+                                      zero_tokenizer *tok);
 /* The first token that a post-processor adds around a text, or its kind; a text that is
  * empty stays so if it adds none. */
 void zero_tokenizer_find_around(const json_t *processor,
@@ -69,6 +66,5 @@ void zero_tokenizer_find_around(const json_t *processor,
 /* tokenizer_char.c: the file of a tokenizer of characters, read: it must be as it was
  * written. */
 bool zero_tokenizer_has_characters(const json_t *root);
-ZERO_NODISCARD zero_status zero_tokenizer_take_characters(const char *path,
-                                                          const json_t *root,
-                                                          zero_tokenizer *out);
+zero_status zero_tokenizer_take_characters(const char *path, const json_t *root,
+                                           zero_tokenizer *out);

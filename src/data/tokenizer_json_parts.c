@@ -72,7 +72,7 @@ static zero_status take_normalizer(const char *path, const json_t *whole,
     const char *type = NULL;
     const json_t *list = json_object_get(whole, "normalizers"), *step;
     ZERO_TRY(type_of(path, whole, "normalizer", &type));
-    const size_t n = strcmp(type, "none") == 0 ? 0 : list ? json_array_size(list) : 1;
+    const size_t n = zero_same_text(type, "none") ? 0 : list ? json_array_size(list) : 1;
     for (size_t i = 0; i < n; i++) {
         step = list ? json_array_get(list, i) : whole;
         ZERO_TRY(type_of(path, step, "normalizer", &type));
@@ -160,7 +160,7 @@ static zero_status take_step(const char *path, const json_t *step, bool is_last,
 {
     const char *type = NULL;
     ZERO_TRY(type_of(path, step, "pre_tokenizer", &type));
-    if (is_last && strcmp(type, "ByteLevel") == 0) {
+    if (is_last && zero_same_text(type, "ByteLevel")) {
         static const char *const keys[] = {"type", "add_prefix_space", "trim_offsets",
                                            "use_regex"};
         bool uses_regex = true;
@@ -169,10 +169,10 @@ static zero_status take_step(const char *path, const json_t *step, bool is_last,
         ZERO_TRY(take_flag(path, step, "use_regex", &uses_regex));
         return uses_regex ? add_pattern(path, ZERO_PATTERN_GPT2, tok) : ZERO_OK;
     }
-    if (is_last || strcmp(type, "ByteLevel") == 0)
+    if (is_last || zero_same_text(type, "ByteLevel"))
         return unsupported(path, "pre_tokenizer",
                            "a list that does not end with ByteLevel");
-    if (strcmp(type, "Digits") == 0) {
+    if (zero_same_text(type, "Digits")) {
         static const char *const keys[] = {"type", "individual_digits"};
         bool individual = false;
         ZERO_TRY(zero_json_only(path, step, 2, keys));
@@ -180,7 +180,7 @@ static zero_status take_step(const char *path, const json_t *step, bool is_last,
         return add_pattern(path, individual ? ZERO_PATTERN_DIGIT : ZERO_PATTERN_DIGIT "+",
                            tok);
     }
-    if (strcmp(type, "Split") == 0) {
+    if (zero_same_text(type, "Split")) {
         static const char *const keys[] = {"type", "pattern", "behavior", "invert"};
         const json_t *pattern = NULL;
         const char *behavior = NULL, *regex = NULL;
@@ -188,7 +188,7 @@ static zero_status take_step(const char *path, const json_t *step, bool is_last,
         ZERO_TRY(zero_json_object(path, step, "pattern", &pattern));
         ZERO_TRY(zero_json_text(path, step, "behavior", &behavior));
         ZERO_TRY(expect_flag(path, step, "invert", false, false));
-        if (strcmp(behavior, "Isolated") != 0)
+        if (!zero_same_text(behavior, "Isolated"))
             return unsupported(path, "behavior", behavior);
         if (!json_object_get(pattern, "Regex"))
             return unsupported(path, "pattern", "a Split by anything but a Regex");
@@ -210,8 +210,8 @@ static zero_status take_pre_tokenizer(const char *path, const json_t *whole,
                                            "add_prefix_space"};
         const char *mark = NULL, *scheme = "always";
         bool adds = true;
-        if (tok->marks_early && strcmp(type, "none") == 0) return ZERO_OK;
-        if (tok->marks_early || strcmp(type, "Metaspace") != 0)
+        if (tok->marks_early && zero_same_text(type, "none")) return ZERO_OK;
+        if (tok->marks_early || !zero_same_text(type, "Metaspace"))
             return unsupported(path, "byte_fallback",
                                tok->marks_early ? "a pre_tokenizer after Replace"
                                                 : "byte_fallback true without Metaspace");
@@ -222,11 +222,11 @@ static zero_status take_pre_tokenizer(const char *path, const json_t *whole,
         ZERO_TRY(take_flag(path, whole, "add_prefix_space", &adds));
         tok->cuts_at_blanks = true;
         ZERO_TRY(take_flag(path, whole, "split", &tok->cuts_at_blanks));
-        tok->blank = strcmp(scheme, "first") == 0    ? ZERO_BLANK_FIRST
-                     : strcmp(scheme, "always") == 0 ? ZERO_BLANK_EACH
-                                                     : ZERO_BLANK_NEVER;
-        if (strcmp(mark, MARK) != 0) return unsupported(path, "replacement", mark);
-        if (tok->blank == ZERO_BLANK_NEVER && strcmp(scheme, "never") != 0)
+        tok->blank = zero_same_text(scheme, "first")    ? ZERO_BLANK_FIRST
+                     : zero_same_text(scheme, "always") ? ZERO_BLANK_EACH
+                                                        : ZERO_BLANK_NEVER;
+        if (!zero_same_text(mark, MARK)) return unsupported(path, "replacement", mark);
+        if (tok->blank == ZERO_BLANK_NEVER && !zero_same_text(scheme, "never"))
             return unsupported(path, "prepend_scheme", scheme);
         if (!adds && json_object_get(whole, "prepend_scheme") &&
             tok->blank != ZERO_BLANK_NEVER)
@@ -236,8 +236,8 @@ static zero_status take_pre_tokenizer(const char *path, const json_t *whole,
     }
     tok->cuts_as_own = is(whole, OWN_STEPS);
     if (tok->cuts_as_own) return ZERO_OK;
-    if (strcmp(type, "ByteLevel") == 0) return take_step(path, whole, true, tok);
-    if (strcmp(type, "Sequence") != 0) return unsupported(path, "pre_tokenizer", type);
+    if (zero_same_text(type, "ByteLevel")) return take_step(path, whole, true, tok);
+    if (!zero_same_text(type, "Sequence")) return unsupported(path, "pre_tokenizer", type);
     ZERO_TRY(zero_json_array(path, whole, "pretokenizers", &list));
     size_t n = json_array_size(list);
     for (size_t i = 0; i < n; i++)
@@ -254,7 +254,7 @@ void zero_tokenizer_find_around(const json_t *processor, char around[ZERO_TOKENI
     const json_t *steps = json_object_get(processor, "processors"), *step;
     const json_t *single = json_object_get(processor, "single");
     size_t i;
-    if (!type || strcmp(type, "ByteLevel") == 0) return;
+    if (!type || zero_same_text(type, "ByteLevel")) return;
     json_array_foreach(steps, i, step) zero_tokenizer_find_around(step, around);
     json_array_foreach(single, i, step)
     {
@@ -279,7 +279,7 @@ static zero_status take_model(const char *path, const json_t *model, zero_tokeni
     /* The oldest files do not name the type. */
     if (json_object_get(model, "type"))
         ZERO_TRY(zero_json_text(path, model, "type", &type));
-    if (strcmp(type, "BPE") != 0) return unsupported(path, "model", type);
+    if (!zero_same_text(type, "BPE")) return unsupported(path, "model", type);
     if (!is_absent(model, "dropout")) return unsupported(path, "model", "dropout");
     ZERO_TRY(take_flag(path, model, "byte_fallback", &tok->has_marks));
     ZERO_TRY(take_flag(path, model, "ignore_merges", &tok->ignores_merges));
@@ -310,9 +310,9 @@ zero_status zero_tokenizer_take_parts(const char *path, const json_t *root,
     const char *type = NULL;
     ZERO_TRY(type_of(path, decoder, "decoder", &type));
     tok->strips_blank = is(decoder, strip);
-    const bool is_known = tok->has_marks
-                              ? tok->strips_blank || is(decoder, DECODERS(""))
-                              : strcmp(type, "none") == 0 || strcmp(type, "ByteLevel") == 0;
+    const bool is_known =
+        tok->has_marks ? tok->strips_blank || is(decoder, DECODERS(""))
+                       : zero_same_text(type, "none") || zero_same_text(type, "ByteLevel");
     if (!is_known) ZERO_TRY(unsupported(path, "decoder", type));
     ZERO_TRY(take_pre_tokenizer(path, json_object_get(root, "pre_tokenizer"), tok));
     zero_tokenizer_find_around(json_object_get(root, "post_processor"), tok->around);

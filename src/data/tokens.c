@@ -30,8 +30,8 @@ int zero_tokens_width(zero_tokens_format format)
 
 zero_status zero_tokens_check_bytes(int64_t n)
 {
-    ZERO_FAIL_IF(n != 0 && n != 1 && n != 2 && n != 4 && n != 8, ZERO_ERR_INVALID,
-                 "--token-bytes %" PRId64 ": expected 1, 2, 4 or 8", n);
+    ZERO_INVALID_IF(n != 0 && n != 1 && n != 2 && n != 4 && n != 8,
+                    "--token-bytes %" PRId64 ": expected 1, 2, 4 or 8", n);
     return ZERO_OK;
 }
 
@@ -124,14 +124,14 @@ zero_status zero_tokens_detect(const zero_file *file, int token_bytes,
 zero_status zero_tokens_vocab(zero_tokens_format f, const char *path, int64_t given,
                               int64_t *vocab)
 {
-    ZERO_FAIL_IF(
-        given == 0 && f.kind == ZERO_TOKENS_RAW && f.bytes > 1, ZERO_ERR_INVALID,
+    ZERO_INVALID_IF(
+        given == 0 && f.kind == ZERO_TOKENS_RAW && f.bytes > 1,
         "%.500s: a file of raw tokens, such as nanoGPT's, does not say how many words its "
         "vocabulary has; pass --vocab N (50257 for GPT-2's, 65 for nanoGPT's Shakespeare "
         "in characters), or the tokens' tokenizer as --tokenizer PATH",
         path);
-    ZERO_FAIL_IF(
-        f.is_assumed && given > MOST_ASSUMED, ZERO_ERR_INVALID,
+    ZERO_INVALID_IF(
+        f.is_assumed && given > MOST_ASSUMED,
         "%.500s: tokens of 2 bytes, as in nanoGPT's files, reach %d, and the vocabulary "
         "has %" PRId64
         " words; give --token-bytes 4 if that is what these have, or --token-bytes 2",
@@ -248,19 +248,20 @@ static zero_status check_assumed(const char *path, zero_tokens_format f,
 {
     int width = f.bytes;
     if (!f.is_assumed) return ZERO_OK;
-    ZERO_FAIL_IF(looks_like_text(bytes, size), ZERO_ERR_FORMAT,
-                 "%.500s: this is text, and a file named .bin is read as tokens of 2 "
-                 "bytes; give it another name, or --token-bytes 2 if these are tokens",
-                 path);
+    ZERO_FORMAT_IF(looks_like_text(bytes, size),
+                   "%.500s: this is text, and a file named .bin is read as tokens of 2 "
+                   "bytes; give it another name, or --token-bytes 2 if these are tokens",
+                   path);
     const parity found = count_parity(bytes, width, size);
     for (parity p = found; width < 8 && 2 * p.odd < p.even;)
         p = count_parity(bytes, width *= 2, size);
-    ZERO_FAIL_IF(width != f.bytes, ZERO_ERR_FORMAT,
-                 "%.500s: of its %zu numbers of %d bytes %zu at even places and %zu at odd "
-                 "ones are not 0: these seem to be tokens of %d bytes; give --token-bytes "
-                 "%d, or --token-bytes %d if they are not",
-                 path, size / (size_t)f.bytes, f.bytes, found.even, found.odd, width, width,
-                 f.bytes);
+    ZERO_FORMAT_IF(
+        width != f.bytes,
+        "%.500s: of its %zu numbers of %d bytes %zu at even places and %zu at odd "
+        "ones are not 0: these seem to be tokens of %d bytes; give --token-bytes "
+        "%d, or --token-bytes %d if they are not",
+        path, size / (size_t)f.bytes, f.bytes, found.even, found.odd, width, width,
+        f.bytes);
     return ZERO_OK;
 }
 
@@ -275,27 +276,27 @@ zero_status zero_tokens_take(const char *path, zero_tokens_format f,
     zero_tokens_format now;
     const bool is_raw = f.kind == ZERO_TOKENS_RAW;
     ZERO_TRY(zero_tokens_recognise(path, file, size, is_raw ? f.bytes : 0, &now));
-    ZERO_FAIL_IF(
-        now.kind != f.kind, ZERO_ERR_FORMAT,
+    ZERO_FORMAT_IF(
+        now.kind != f.kind,
         "%s: at byte 0: expected a file of %s, found %s: the file changed while being read",
         path, zero_tokens_name(f), zero_tokens_name(now));
     if (f.kind != ZERO_TOKENS_RAW) {
-        ZERO_FAIL_IF(size < HEADER_BYTES, ZERO_ERR_FORMAT,
-                     "%s: the header of %d bytes is cut off: the file has only %zu", path,
-                     HEADER_BYTES, size);
+        ZERO_FORMAT_IF(size < HEADER_BYTES,
+                       "%s: the header of %d bytes is cut off: the file has only %zu", path,
+                       HEADER_BYTES, size);
         uint64_t version = zero_little_endian(file + 4, 4);
         uint64_t n = zero_little_endian(file + 8, 4);
         uint64_t known = f.kind == ZERO_TOKENS_LLMC ? 1 : 7;
-        ZERO_FAIL_IF(version != known, ZERO_ERR_FORMAT,
-                     "%s: at byte 4: expected version %" PRIu64
-                     " of a %s token file, found %" PRIu64,
-                     path, known, zero_tokens_name(f), version);
+        ZERO_FORMAT_IF(version != known,
+                       "%s: at byte 4: expected version %" PRIu64
+                       " of a %s token file, found %" PRIu64,
+                       path, known, zero_tokens_name(f), version);
         uint64_t expected = HEADER_BYTES + (uint64_t)f.bytes * n;
-        ZERO_FAIL_IF(expected != size, ZERO_ERR_FORMAT,
-                     "%s: the header (at byte 8) promises %" PRIu64
-                     " tokens of %d bytes, which makes a file of %" PRIu64
-                     " bytes, but it has %zu",
-                     path, n, f.bytes, expected, size);
+        ZERO_FORMAT_IF(expected != size,
+                       "%s: the header (at byte 8) promises %" PRIu64
+                       " tokens of %d bytes, which makes a file of %" PRIu64
+                       " bytes, but it has %zu",
+                       path, n, f.bytes, expected, size);
         size -= HEADER_BYTES;
         memmove(file, file + HEADER_BYTES, size);
     } else if (size % (size_t)f.bytes != 0) {

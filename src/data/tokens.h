@@ -42,39 +42,35 @@ const char *zero_tokens_name(zero_tokens_format format);
 int zero_tokens_width(zero_tokens_format format);
 
 /* ZERO_ERR_INVALID unless it is 0, for not given, or the bytes that a token may have. */
-ZERO_NODISCARD zero_status zero_tokens_check_bytes(int64_t token_bytes);
+zero_status zero_tokens_check_bytes(int64_t token_bytes);
 
 /* The format of an open file; *is_binary if it would be text, but is not. token_bytes are
  * those of the option, 0: not given. ZERO_ERR_FORMAT for a stranger, and where option,
  * index and magic number contradict each other. */
-ZERO_NODISCARD zero_status zero_tokens_detect(const zero_file *file, int token_bytes,
-                                              zero_tokens_format *format, bool *is_binary);
+zero_status zero_tokens_detect(const zero_file *file, int token_bytes,
+                               zero_tokens_format *format, bool *is_binary);
 
 /* The same for a file that begins with bytes[len], without looking for its index. */
-ZERO_NODISCARD zero_status zero_tokens_recognise(const char *path,
-                                                 const unsigned char *bytes, size_t len,
-                                                 int token_bytes,
-                                                 zero_tokens_format *format);
+zero_status zero_tokens_recognise(const char *path, const unsigned char *bytes, size_t len,
+                                  int token_bytes, zero_tokens_format *format);
 
 /* The bytes of a token that an index of Megatron's says, which begins with bytes[len]. */
-ZERO_NODISCARD zero_status zero_tokens_read_index(const char *path,
-                                                  const unsigned char *bytes, size_t len,
-                                                  int *token_bytes);
+zero_status zero_tokens_read_index(const char *path, const unsigned char *bytes, size_t len,
+                                   int *token_bytes);
 
 /* The vocabulary of such tokens: `given`, or if that is 0, their makers' (llm.c 50257,
  * Llama-3 128256; a byte's 256). Other raw tokens may have any, so for them 0 is
  * ZERO_ERR_INVALID; so is more than assumed bytes reach. */
-ZERO_NODISCARD zero_status zero_tokens_vocab(zero_tokens_format format, const char *path,
-                                             int64_t given, int64_t *vocab);
+zero_status zero_tokens_vocab(zero_tokens_format format, const char *path, int64_t given,
+                              int64_t *vocab);
 
 /* Appends a file's tokens, zero_tokens_width() bytes each, in this machine's byte order. On
  * failure `tokens` is as long as before. ZERO_ERR_FORMAT, naming file and place, if the
  * file's length or header is wrong, a token is not below the limit, or its bytes were
  * assumed and are others. */
-ZERO_NODISCARD zero_status zero_tokens_read(const char *path, zero_tokens_format format,
-                                            zero_tokens_limit limit, zero_bytes *tokens);
+zero_status zero_tokens_read(const char *path, zero_tokens_format format,
+                             zero_tokens_limit limit, zero_bytes *tokens);
 
 /* Turns a whole file, at tokens->bytes from `begin` on, into its tokens. */
-ZERO_NODISCARD zero_status zero_tokens_take(const char *path, zero_tokens_format format,
-                                            zero_tokens_limit limit, size_t begin,
-                                            zero_bytes *tokens);
+zero_status zero_tokens_take(const char *path, zero_tokens_format format,
+                             zero_tokens_limit limit, size_t begin, zero_bytes *tokens);

@@ -61,8 +61,7 @@ zero_plan_input zero_engine_place(zero_plan_input plan, const zero_model *model,
 /* Compiles, allocates, and initialises the weights, each rank those that it holds. The
  * model and comm are borrowed. The engine must stay where it is: callbacks hold its
  * address. */
-ZERO_NODISCARD zero_status zero_engine_init(zero_engine *e, const zero_engine_spec *spec,
-                                            zero_comm *comm);
+zero_status zero_engine_init(zero_engine *e, const zero_engine_spec *spec, zero_comm *comm);
 void zero_engine_destroy(zero_engine *e); /* accepts a zeroed engine */
 
 /* From here on steps are recorded in the trace (borrowed), between its _step_begin() and
@@ -76,27 +75,24 @@ void zero_engine_record(zero_engine *e, zero_trace *trace);
  * types, it is ZERO_ERR_DIVERGED: nothing is updated, and the message names the step, unit,
  * tensor and rank where the first such number came up. ZERO_ERR_CORRUPTED if a check that
  * is due finds a flipped bit; nothing is updated then. */
-ZERO_NODISCARD zero_status zero_engine_step(zero_engine *e, const zero_source *source,
-                                            const zero_step_input *in,
-                                            zero_run_output *out);
+zero_status zero_engine_step(zero_engine *e, const zero_source *source,
+                             const zero_step_input *in, zero_run_output *out);
 
 /* The same step without its update: parameters, moments, Adam's count and the loss scale
  * stay. With fp16 an overflow is no error (out->overflow). */
-ZERO_NODISCARD zero_status zero_engine_compute(zero_engine *e, const zero_source *source,
-                                               const zero_step_input *in,
-                                               zero_run_output *out);
+zero_status zero_engine_compute(zero_engine *e, const zero_source *source,
+                                const zero_step_input *in, zero_run_output *out);
 
 /* In place of zero_engine_step() or zero_engine_compute() on a rank that was called with
  * wrong arguments, for which `why` is the last failure: the others wait for this rank's
  * messages. No rank updates anything, and all get `why`. */
-ZERO_NODISCARD zero_status zero_engine_refuse(zero_engine *e, zero_status why);
+zero_status zero_engine_refuse(zero_engine *e, zero_status why);
 
 /* The microbatches, of all ranks, that one evaluation averages over. Local. */
 int64_t zero_engine_eval_microbatches(const zero_engine *e);
 
 /* Mean loss, nats per token, over samples 0, 1, ... of the source's step 0. */
-ZERO_NODISCARD zero_status zero_engine_evaluate(zero_engine *e, const zero_source *source,
-                                                double *loss);
+zero_status zero_engine_evaluate(zero_engine *e, const zero_source *source, double *loss);
 
 /* A text in the making: n_known > 0 tokens, and room for those that are drawn. */
 typedef struct {
@@ -112,50 +108,47 @@ typedef struct {
  * most the last T tokens of a text. A plan with `texts` computes that number of texts at
  * one time, and each token once, until a text is longer than T. Each text is the same as
  * alone. ZERO_ERR_DIVERGED if logits are not finite. generate.c */
-ZERO_NODISCARD zero_status zero_engine_generate_texts(zero_engine *e,
-                                                      const zero_sampling *how, int64_t n,
-                                                      zero_text *texts, int64_t n_texts);
+zero_status zero_engine_generate_texts(zero_engine *e, const zero_sampling *how, int64_t n,
+                                       zero_text *texts, int64_t n_texts);
 
 /* Around programs that update nothing: before, so that they read the parameters after the
  * last step's update; and after, for there was no vote, and wrong parameters may have been
  * read. */
-ZERO_NODISCARD zero_status zero_engine_settle_update(zero_engine *e);
-ZERO_NODISCARD zero_status zero_engine_check_parameters(zero_engine *e);
+zero_status zero_engine_settle_update(zero_engine *e);
+zero_status zero_engine_check_parameters(zero_engine *e);
 
 /* Waits for the gathers that the last step left in flight, and makes the update that a
  * `lazy` plan left to the next step. All ranks get the first failure of any rank's scratch
  * file. */
-ZERO_NODISCARD zero_status zero_engine_settle(zero_engine *e);
+zero_status zero_engine_settle(zero_engine *e);
 
 /* Makes the update that a `lazy` or `delayed` plan left to the next step, so that states
  * are those after the last step. Does nothing with other plans. */
-ZERO_NODISCARD zero_status zero_engine_finish_update(zero_engine *e);
+zero_status zero_engine_finish_update(zero_engine *e);
 
 /* Looks for flipped bits, as the plan's check_replicas and check_memory say (checks.h);
  * ZERO_ERR_CORRUPTED names rank, tensor and elements. Does nothing if both are 0. */
-ZERO_NODISCARD zero_status zero_engine_check(zero_engine *e);
+zero_status zero_engine_check(zero_engine *e);
 /* The same but for copies, which are compared beside the next step
  * (zero_replicas_sum_copies()). */
-ZERO_NODISCARD zero_status zero_engine_check_own(zero_engine *e);
+zero_status zero_engine_check_own(zero_engine *e);
 
 /* The digest of parameters and moments, after zero_engine_check(): a state with flipped
  * bits has none, so no checkpoint has it either. */
-ZERO_NODISCARD zero_status zero_engine_digest(zero_engine *e, char hex[33]);
+zero_status zero_engine_digest(zero_engine *e, char hex[33]);
 
 /* out[] = elements `range`, which this rank holds, of a group's gradient, summed over ranks
  * and microbatches; if e->has_gradient, until the next step. Local; the status of
  * zero_inspect(). */
-ZERO_NODISCARD zero_status zero_engine_gradient(zero_engine *e, int group, zero_range range,
-                                                float *out);
+zero_status zero_engine_gradient(zero_engine *e, int group, zero_range range, float *out);
 
 /* Fills all parameters anew, each rank those that it holds, and publishes them. Moments
  * stay as they are. The status of the first rank that cannot fill its part. */
-ZERO_NODISCARD zero_status zero_engine_set_weights(zero_engine *e,
-                                                   const zero_weights *weights);
+zero_status zero_engine_set_weights(zero_engine *e, const zero_weights *weights);
 
 /* Copies the masters to the parameters that the forward pass reads, on all ranks. To be
  * called after masters were written. */
-ZERO_NODISCARD zero_status zero_engine_publish(zero_engine *e);
+zero_status zero_engine_publish(zero_engine *e);
 
 /* The communication ledger of REDUCE, ALL_REDUCE, GATHER, JOIN or COLLECT on this rank: the
  * bytes and messages planned for all programs walked so far, and those that their

@@ -1,6 +1,5 @@
 /* Opening and closing an engine. */
 
-#include "base/grow.h"
 #include "comm/divide.h"
 #include "comm/mpi_error.h"
 #include "engine/engine.h"
@@ -64,25 +63,24 @@ static zero_status init_local(zero_engine *e, const zero_engine_spec *spec, zero
 {
     const zero_comm *data = zero_comm_data(comm), *tp = zero_comm_tp(comm);
     const zero_share *share = &spec->plan.model->share;
-    ZERO_FAIL_IF(spec->plan.n_ranks != data->size || spec->plan.rank != data->rank,
-                 ZERO_ERR_INVALID, "a plan for rank %d of %d cannot run on rank %d of %d",
-                 spec->plan.rank, spec->plan.n_ranks, data->rank, data->size);
-    ZERO_FAIL_IF(share->ranks != (tp ? tp->size : 1) || share->rank != (tp ? tp->rank : 0),
-                 ZERO_ERR_INVALID,
-                 "part %d of %d of a model cannot run on rank %d of a TP group of %d",
-                 share->rank, share->ranks, tp ? tp->rank : 0, tp ? tp->size : 1);
+    ZERO_INVALID_IF(spec->plan.n_ranks != data->size || spec->plan.rank != data->rank,
+                    "a plan for rank %d of %d cannot run on rank %d of %d", spec->plan.rank,
+                    spec->plan.n_ranks, data->rank, data->size);
+    ZERO_INVALID_IF(share->ranks != (tp ? tp->size : 1) ||
+                        share->rank != (tp ? tp->rank : 0),
+                    "part %d of %d of a model cannot run on rank %d of a TP group of %d",
+                    share->rank, share->ranks, tp ? tp->rank : 0, tp ? tp->size : 1);
     const zero_comm *pipe = zero_comm_pipe(comm);
     const int stages = pipe ? pipe->size : 1, stage = pipe ? pipe->rank : 0;
-    ZERO_FAIL_IF(zero_plan_stages(&spec->plan) != stages || spec->plan.pp_stage != stage,
-                 ZERO_ERR_INVALID,
-                 "a plan of pipeline stage %d of %d cannot run on stage %d of %d",
-                 spec->plan.pp_stage, zero_plan_stages(&spec->plan), stage, stages);
+    ZERO_INVALID_IF(zero_plan_stages(&spec->plan) != stages || spec->plan.pp_stage != stage,
+                    "a plan of pipeline stage %d of %d cannot run on stage %d of %d",
+                    spec->plan.pp_stage, zero_plan_stages(&spec->plan), stage, stages);
     /* The plan's shard groups must be those into which `comm` was divided. */
     const zero_comm *shard = zero_comm_shard(comm);
     int ranks = spec->plan.shard_ranks > 0 ? spec->plan.shard_ranks : spec->plan.n_ranks;
-    ZERO_FAIL_IF(ranks != shard->size, ZERO_ERR_INVALID,
-                 "a plan that shards over %d ranks cannot run on shard groups of %d", ranks,
-                 shard->size);
+    ZERO_INVALID_IF(ranks != shard->size,
+                    "a plan that shards over %d ranks cannot run on shard groups of %d",
+                    ranks, shard->size);
     e->spec = *spec;
     e->loss_scale = zero_loss_scale_init(spec->plan.type);
     /* A plan of millions of instructions takes minutes to compile: if its model

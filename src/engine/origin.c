@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include "base/grow.h"
 #include "base/hash.h"
 #include "nn/mark.h"
 #include "sharding/checks.h"

@@ -50,10 +50,8 @@ void zero_origin_look_at_sum(zero_runner *r, const zero_instruction *i, zero_typ
 
 /* Says in words where ranks met their first such number; `mine` is this rank's. Collective:
  * ZERO_ERR_NOMEM on all ranks. */
-ZERO_NODISCARD zero_status zero_origin_describe(zero_comm *comm,
-                                                const zero_plan_input *plan,
-                                                const zero_origin *mine,
-                                                char text[ZERO_ORIGIN_TEXT]);
+zero_status zero_origin_describe(zero_comm *comm, const zero_plan_input *plan,
+                                 const zero_origin *mine, char text[ZERO_ORIGIN_TEXT]);
 
 /* Around a unit's call in the first step. The second notes what is still undefined.
  * Local. */
@@ -63,8 +61,7 @@ void zero_undefined_after(zero_runner *r, const zero_instruction *i, const zero_
                           zero_origin *first);
 
 /* ZERO_ERR_INVALID, saying what is undefined; ZERO_OK if nothing is. */
-ZERO_NODISCARD zero_status zero_undefined_tell(const zero_model *model,
-                                               const zero_origin *first);
+zero_status zero_undefined_tell(const zero_model *model, const zero_origin *first);
 
 /* Around the two runs of a pass with --check-compute: keeps what BACKWARD changes, or puts
  * it `back`. */
@@ -75,5 +72,4 @@ void zero_twice_hash(zero_runner *r, const zero_instruction *i, const zero_call 
                      zero_origin *first);
 /* ZERO_ERR_CORRUPTED, saying what differed on this rank in this step, from 0; ZERO_OK if
  * nothing did. Local. */
-ZERO_NODISCARD zero_status zero_twice_tell(const zero_runner *r, int64_t step,
-                                           const zero_origin *first);
+zero_status zero_twice_tell(const zero_runner *r, int64_t step, const zero_origin *first);

@@ -1,6 +1,5 @@
 #include "engine/ranks.h"
 
-#include "base/grow.h"
 #include "sharding/schedule_peers.h"
 
 /* The groups in which ranks exchange data, each once. */

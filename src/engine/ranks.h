@@ -16,8 +16,7 @@ typedef struct {
 
 /* Collective over the engine's ranks. ZERO_ERR_NOMEM on all of them. Release with
  * _destroy. */
-ZERO_NODISCARD zero_status zero_rank_bytes_gather(const zero_engine *e,
-                                                  zero_rank_bytes *bytes);
+zero_status zero_rank_bytes_gather(const zero_engine *e, zero_rank_bytes *bytes);
 void zero_rank_bytes_destroy(zero_rank_bytes *bytes); /* accepts a zeroed one */
 
 /* ---- seconds ---- */
@@ -46,6 +45,5 @@ typedef struct {
 
 /* Collective over the engine's ranks. ZERO_ERR_NOMEM on all of them. Release with
  * _destroy. */
-ZERO_NODISCARD zero_status zero_rank_seconds_gather(const zero_engine *e,
-                                                    zero_rank_seconds *seconds);
+zero_status zero_rank_seconds_gather(const zero_engine *e, zero_rank_seconds *seconds);
 void zero_rank_seconds_destroy(zero_rank_seconds *seconds); /* accepts a zeroed one */

@@ -1,6 +1,5 @@
 #include "engine/walk.h"
 
-#include "base/grow.h"
 #include "comm/divide.h"
 #include "comm/launch.h"
 #include "comm/watch.h"
@@ -123,8 +122,8 @@ static zero_status check_messages(const zero_runner *r)
 static zero_status init_local(zero_runner *r, const char *directory)
 {
     bool has_device = r->backend->memory != NULL;
-    ZERO_FAIL_IF(
-        has_device != (r->schedule->input.device != 0), ZERO_ERR_INVALID,
+    ZERO_INVALID_IF(
+        has_device != (r->schedule->input.device != 0),
         "a plan %s a device cannot run on the backend '%s', which has %s of its own",
         has_device ? "without" : "with", r->backend->name,
         has_device ? "memory" : "no memory");
@@ -229,11 +228,7 @@ void zero_runner_destroy(zero_runner *r)
         for (int k = 0; k < x[i].n; k++) zero_collective_destroy(&x[i].ops[k]);
         free(x[i].ops);
     }
-    free(x);
-    free(r->loss_copies);
-    free(r->losses);
-    free(r->squares);
-    free(r->touched);
+    zero_free(x, r->loss_copies, r->losses, r->squares, r->touched);
     zero_device_times_destroy(&r->times);
     zero_profile_destroy(&r->profile);
     zero_tier_close(&r->tier); /* ends transfers from and to the arena */

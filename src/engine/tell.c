@@ -1,6 +1,5 @@
 #include "engine/tell.h"
 
-#include "base/grow.h"
 #include "nn/share.h"
 #include "sharding/schedule_exchange.h"
 #include "sharding/schedule_peers.h"

@@ -97,7 +97,7 @@ zero_execute zero_run_transfer, zero_run_transfer_wait; /* run_offload.c */
 zero_execute zero_run_fetch_grad, zero_run_store_param;
 
 /* Puts the step's number before the message of ZERO_ERR_CORRUPTED. */
-ZERO_NODISCARD zero_status zero_name_step(int64_t step, zero_status st);
+zero_status zero_name_step(int64_t step, zero_status st);
 
 /* The update of a step whose gradient is finite and has this norm. */
 zero_pending_update zero_run_agreed_update(const zero_run_input *in, double norm);
@@ -156,27 +156,27 @@ static inline void *zero_use_range(const zero_walk *w, const zero_instruction *i
 
 /* Begins the first collective of c->chain. It reads `in`, which may be c->whole. Collective
  * over the chain's group; does not block. */
-ZERO_NODISCARD zero_status zero_chain_begin(zero_chained *c, const void *in);
+zero_status zero_chain_begin(zero_chained *c, const void *in);
 
 /* Begins the second collective if the first has ended. Does nothing if no chain is in
  * flight. Local; does not block. */
-ZERO_NODISCARD zero_status zero_chain_continue(zero_chained *c);
+zero_status zero_chain_continue(zero_chained *c);
 
 /* Returns when c->whole has the result of the chain in flight, or with the status of an
  * earlier poll that failed. Collective over the chain's group; blocks. */
-ZERO_NODISCARD zero_status zero_chain_wait(const zero_runner *r, zero_chained *c);
+zero_status zero_chain_wait(const zero_runner *r, zero_chained *c);
 
 /* Walks one program. Collective over the runner's ranks. */
-ZERO_NODISCARD zero_status zero_runner_run(zero_runner *r, const zero_run_input *input,
-                                           zero_run_output *output);
+zero_status zero_runner_run(zero_runner *r, const zero_run_input *input,
+                            zero_run_output *output);
 
 /* ---- run_setup.c: memory, tables, collectives ---- */
 
 /* The windows for the schedule's shared spaces: of the shard group, and of the TP group if
  * there is one; zeroed if nothing is shared. Collective over `comm`, one verdict: the
  * status of zero_window_init(). After a failure the caller destroys both. */
-ZERO_NODISCARD zero_status zero_runner_share(const zero_schedule *schedule, zero_comm *comm,
-                                             zero_window *window, zero_window *tp_window);
+zero_status zero_runner_share(const zero_schedule *schedule, zero_comm *comm,
+                              zero_window *window, zero_window *tp_window);
 
 /* Where a runner computes and keeps its file. */
 typedef struct {
@@ -192,7 +192,6 @@ typedef struct {
  * reach each other, or device_messages and MPI does not reach the device; ZERO_ERR_NOMEM;
  * ZERO_ERR_ENV if the backend cannot compute with the plan's type; or the status of the
  * backend's open() or of zero_tier_open(). */
-ZERO_NODISCARD zero_status zero_runner_init(zero_runner *r, const zero_schedule *schedule,
-                                            const zero_runner_place *place,
-                                            zero_comm *comm);
+zero_status zero_runner_init(zero_runner *r, const zero_schedule *schedule,
+                             const zero_runner_place *place, zero_comm *comm);
 void zero_runner_destroy(zero_runner *r); /* accepts a zeroed runner */

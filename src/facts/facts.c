@@ -64,8 +64,8 @@ static const json_t *child(const json_t *node, const char *name, size_t n,
     key[n] = '\0';
     if (key[0] == '@' && scope) {
         zero_fact named = look_up(scope, name + 1, name + n);
-        snprintf(key, sizeof key, "%.*s", (int)named.length, named.text ? named.text : "");
-        if (!named.text) snprintf(key, sizeof key, "%.0f", named.number);
+        zero_print(key, "%.*s", (int)named.length, named.text ? named.text : "");
+        if (!named.text) zero_print(key, "%.0f", named.number);
     }
     if (json_is_array(node) && isdigit((unsigned char)key[0]))
         return json_array_get(node, strtoul(key, NULL, 10));
@@ -147,7 +147,7 @@ static void expect(reader *r, const char *word)
 {
     char what[40];
     if (take(r, word)) return;
-    snprintf(what, sizeof what, "expected %s", word);
+    zero_print(what, "expected %s", word);
     complain(r, what);
 }
 
@@ -267,7 +267,7 @@ static zero_fact read_call(reader *r, const char *name, size_t n)
                         : json_is_number(a.node) ? a.number
                                                  : NAN);
     else if (is_name(name, n, "at")) {
-        snprintf(key, sizeof key, "%.*s", (int)b.length, b.text ? b.text : "");
+        zero_print(key, "%.*s", (int)b.length, b.text ? b.text : "");
         a = node_fact(json_object_get(a.node, key));
     } else if (a.kind == ZERO_FACT_MISSING)
         a = b;
@@ -305,7 +305,7 @@ static zero_fact read_atom(reader *r)
     }
     if (r->at < r->end && (isdigit((unsigned char)*r->at) || *r->at == '-')) {
         char digits[KEY_BYTES], *end;
-        snprintf(digits, sizeof digits, "%.*s", (int)(r->end - r->at), r->at);
+        zero_print(digits, "%.*s", (int)(r->end - r->at), r->at);
         double number = strtod(digits, &end);
         r->at += end - digits;
         if (end > digits) return number_fact(number);

@@ -58,8 +58,8 @@ typedef struct {
 
 /* Evaluates an expression of n characters. ZERO_ERR_FORMAT names what is wrong in it, or
  * missing. */
-ZERO_NODISCARD zero_status zero_fact_of(const char *expression, size_t n,
-                                        const zero_scope *scope, zero_fact *fact);
+zero_status zero_fact_of(const char *expression, size_t n, const zero_scope *scope,
+                         zero_fact *fact);
 /* The fact as a condition. */
 bool zero_fact_is_true(const zero_fact *fact);
 

@@ -36,7 +36,7 @@ static zero_status evaluate(const printer *p, hole h, zero_fact *fact)
     char what[FIELD_BYTES];
     if (st == ZERO_OK) return st;
     zero_failure kept = zero_failure_keep(st);
-    snprintf(what, sizeof what, "%s", kept.text);
+    zero_print(what, "%s", kept.text);
     return fail(p, h.text, what);
 }
 
@@ -92,19 +92,17 @@ static zero_status print_value(const printer *p, hole h)
     zero_fact fact, named;
     ZERO_TRY(evaluate(p, (hole){h.text, n}, &fact));
     if (fact.kind == ZERO_FACT_MISSING) {
-        snprintf(text, sizeof text, "there is no fact \"%.*s\"", (int)n, h.text);
+        zero_print(text, "there is no fact \"%.*s\"", (int)n, h.text);
         return fail(p, h.text, text);
     }
-    if (n < h.length)
-        snprintf(unit, sizeof unit, "%.*s", (int)(h.length - n - 1), h.text + n + 1);
+    if (n < h.length) zero_print(unit, "%.*s", (int)(h.length - n - 1), h.text + n + 1);
     size_t side = strcspn(unit, "<>");
     int width;
     ZERO_TRY(find_width(p, (hole){unit + side, strlen(unit + side)}, &width));
     unit[side] = '\0';
     if (unit[0] == '=') {
         ZERO_TRY(evaluate(p, (hole){unit + 1, strlen(unit + 1)}, &named));
-        snprintf(unit, sizeof unit, "%.*s", (int)named.length,
-                 named.text ? named.text : "");
+        zero_print(unit, "%.*s", (int)named.length, named.text ? named.text : "");
     }
     bool is_known = zero_unit_write(&fact, unit, text, sizeof text);
     if (!is_known) return fail(p, h.text, "there is no such unit");
@@ -290,7 +288,7 @@ static zero_status bind(printer *p, hole h, zero_scope *names)
     if (skipped >= h.length || h.text[n + 1] != '=')
         return fail(p, h.text, "expected {let NAME = x}");
     ZERO_TRY(evaluate(p, (hole){h.text + skipped, h.length - skipped}, &fact));
-    snprintf(name, sizeof name, "%.*s", (int)n, h.text);
+    zero_print(name, "%.*s", (int)n, h.text);
     json_t *all = names->node ? (json_t *)names->node : json_object();
     names->node = all;
     p->scope = names;
@@ -361,7 +359,7 @@ static zero_status print_section(const printer *from, const char *name, size_t n
         const char *found = line + strlen(mark), *end = strchr(found, '\n');
         if (!end || (size_t)(end - found) != n || strncmp(found, name, n) != 0) continue;
         char section[80];
-        snprintf(section, sizeof section, "%.*s", (int)n, name);
+        zero_print(section, "%.*s", (int)n, name);
         printer p = *from;
         p.section = section;
         p.begin = p.at = end + 1;

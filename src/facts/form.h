@@ -32,16 +32,13 @@ typedef void zero_put_text(const char *text, FILE *out);
 
 /* Prints a section of the forms. ZERO_ERR_FORMAT names the section, its line, and what is
  * wrong. */
-ZERO_NODISCARD zero_status zero_form_print(const char *forms, const char *section,
-                                           const json_t *tree, zero_put_text *put,
-                                           FILE *out);
+zero_status zero_form_print(const char *forms, const char *section, const json_t *tree,
+                            zero_put_text *put, FILE *out);
 
 /* The same in memory, for free(), whatever the status. */
-ZERO_NODISCARD zero_status zero_form_text(const char *forms, const char *section,
-                                          const json_t *tree, zero_put_text *put,
-                                          char **text);
+zero_status zero_form_text(const char *forms, const char *section, const json_t *tree,
+                           zero_put_text *put, char **text);
 
 /* The same for a text without sections; `name` is for messages. */
-ZERO_NODISCARD zero_status zero_form_print_text(const char *name, const char *text,
-                                                const zero_scope *scope, zero_put_text *put,
-                                                FILE *out);
+zero_status zero_form_print_text(const char *name, const char *text,
+                                 const zero_scope *scope, zero_put_text *put, FILE *out);

@@ -8,7 +8,7 @@ bool zero_spec_next(const char **spec, zero_spec_part *part)
     const size_t n = strcspn(at, " ?=;");
     if (!*at) return false;
     *part = (zero_spec_part){.text = *spec, .is_flag = at[n] == '?'};
-    snprintf(part->name, sizeof part->name, "%.*s", (int)n, at);
+    zero_print(part->name, "%.*s", (int)n, at);
     x = memchr(at, '=', (size_t)(end - at));
     part->x = x ? x + 1 : at;
     part->length = (size_t)(end - part->x);

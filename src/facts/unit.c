@@ -21,7 +21,7 @@ static void write_grouped(double value, char *text, size_t size)
         write_digits(value, "", text, size);
         return;
     }
-    int length = snprintf(digits, sizeof digits, "%.0f", round(value));
+    int length = zero_print(digits, "%.0f", round(value));
     size_t used = 0;
     for (int i = 0; i < length && used < size; i++) {
         bool is_break = i > 0 && digits[i - 1] != '-' && (length - i) % 3 == 0;
@@ -37,22 +37,22 @@ static bool write_named(double value, const char *unit, char *text, size_t size)
     bool is_known = true;
     double ms = 1e3 * value;
     size_t n = 0;
-    if (strcmp(unit, "bytes") == 0) {
+    if (zero_same_text(unit, "bytes")) {
         for (; fabs(value) >= 1024.0 && n + 1 < sizeof prefixes / sizeof prefixes[0]; n++)
             value /= 1024.0;
         snprintf(text, size, "%.*f %sB", n > 0 ? 2 : 0, value, prefixes[n]);
-    } else if (strcmp(unit, "whole") == 0)
+    } else if (zero_same_text(unit, "whole"))
         snprintf(text, size, "%.0f", value);
-    else if (strcmp(unit, "number") == 0)
+    else if (zero_same_text(unit, "number"))
         write_digits(value, "", text, size);
-    else if (strcmp(unit, "seconds") == 0 && value >= 1.0)
+    else if (zero_same_text(unit, "seconds") && value >= 1.0)
         write_digits(value, " s", text, size);
-    else if (strcmp(unit, "seconds") == 0)
+    else if (zero_same_text(unit, "seconds"))
         write_digits(value > 0.0 && value < 1e-3 ? 1e6 * value : ms,
                      value > 0.0 && value < 1e-3 ? " us" : " ms", text, size);
-    else if (strcmp(unit, "share") == 0)
+    else if (zero_same_text(unit, "share"))
         snprintf(text, size, "%.1f %%", 100.0 * value);
-    else if (strcmp(unit, "ms") == 0) /* without their name: four digits */
+    else if (zero_same_text(unit, "ms")) /* without their name: four digits */
         snprintf(text, size, "%.*f",
                  ms < 1.0      ? 4
                  : ms < 10.0   ? 3
@@ -60,9 +60,9 @@ static bool write_named(double value, const char *unit, char *text, size_t size)
                  : ms < 1000.0 ? 1
                                : 0,
                  ms);
-    else if (strcmp(unit, "s") == 0 || strcmp(unit, "es") == 0)
+    else if (zero_same_text(unit, "s") || zero_same_text(unit, "es"))
         snprintf(text, size, "%s", value == 1.0 ? "" : unit);
-    else if (strcmp(unit, "grouped") == 0)
+    else if (zero_same_text(unit, "grouped"))
         write_grouped(value, text, size);
     else
         is_known = false;
@@ -82,9 +82,9 @@ bool zero_unit_write(const zero_fact *fact, const char *unit, char *text, size_t
         fact->node && (json_is_integer(fact->node) || json_is_boolean(fact->node));
     if (fact->kind == ZERO_FACT_TEXT || fact->kind == ZERO_FACT_TREE) {
         snprintf(text, size, "%.*s", (int)fact->length, fact->text ? fact->text : "");
-        return unit[0] == '\0' || strcmp(unit, "text") == 0;
+        return unit[0] == '\0' || zero_same_text(unit, "text");
     }
-    if (is_whole && (unit[0] == '\0' || strcmp(unit, "whole") == 0)) {
+    if (is_whole && (unit[0] == '\0' || zero_same_text(unit, "whole"))) {
         if (json_is_boolean(fact->node))
             snprintf(text, size, "%s", json_is_true(fact->node) ? "true" : "false");
         else
@@ -96,7 +96,7 @@ bool zero_unit_write(const zero_fact *fact, const char *unit, char *text, size_t
     if (is_named && isfinite(fact->number)) return true;
     char format[16];
     bool is_round = fact->number == floor(fact->number) && fabs(fact->number) < 9e15;
-    snprintf(format, sizeof format, "%%%s", unit[0] ? unit : is_round ? ".0f" : "g");
+    zero_print(format, "%%%s", unit[0] ? unit : is_round ? ".0f" : "g");
     snprintf(text, size, "-");
     if (!isfinite(fact->number)) return true;
 #pragma GCC diagnostic push

@@ -1,6 +1,5 @@
 #include "io/bytes.h"
 
-#include "base/grow.h"
 #include "base/number.h"
 
 zero_status zero_bytes_reserve(zero_bytes *text, size_t more)

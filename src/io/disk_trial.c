@@ -56,14 +56,13 @@ static void *run(void *arg)
 zero_status zero_disk_move(const zero_scratch_file *file, const zero_disk_load *load,
                            zero_disk_moved *moved)
 {
-    ZERO_FAIL_IF(load->threads < 1 || load->threads > ZERO_DISK_THREADS ||
-                     load->n_blocks < load->threads || !(load->seconds >= 0.0) ||
-                     (uint64_t)load->n_blocks > file->bytes / ZERO_DISK_BLOCK,
-                 ZERO_ERR_INVALID,
-                 "%s: %d threads move %d blocks of a scratch file: expected 1 to %d "
-                 "threads, and as many blocks to %d",
-                 file->directory, load->threads, load->n_blocks, ZERO_DISK_THREADS,
-                 (int)(file->bytes / ZERO_DISK_BLOCK));
+    ZERO_INVALID_IF(load->threads < 1 || load->threads > ZERO_DISK_THREADS ||
+                        load->n_blocks < load->threads || !(load->seconds >= 0.0) ||
+                        (uint64_t)load->n_blocks > file->bytes / ZERO_DISK_BLOCK,
+                    "%s: %d threads move %d blocks of a scratch file: expected 1 to %d "
+                    "threads, and as many blocks to %d",
+                    file->directory, load->threads, load->n_blocks, ZERO_DISK_THREADS,
+                    (int)(file->bytes / ZERO_DISK_BLOCK));
     movement m = {.file = file, .load = load};
     ZERO_FREED mover *movers = NULL;
     ZERO_AT_END(zero_arena_destroy) zero_arena arena = {0};

@@ -36,9 +36,8 @@ typedef struct {
 /* Blocks that were moved are the first ones of the file. ZERO_ERR_INVALID if a number is
  * out of its range; ZERO_ERR_NOMEM; ZERO_ERR_ENV if a thread cannot be started or a block
  * cannot be moved. */
-ZERO_NODISCARD zero_status zero_disk_move(const zero_scratch_file *file,
-                                          const zero_disk_load *load,
-                                          zero_disk_moved *moved);
+zero_status zero_disk_move(const zero_scratch_file *file, const zero_disk_load *load,
+                           zero_disk_moved *moved);
 
 typedef struct {
     double read, write; /* bytes per second, alone */
@@ -49,4 +48,4 @@ typedef struct {
 /* Takes up to a second more where a slow disk is written for the first time. Errors are
  * those of zero_scratch_file_open() and zero_disk_move(); ZERO_ERR_ENV if there is too
  * little space. */
-ZERO_NODISCARD zero_status zero_disk_trial(const char *directory, zero_disk_rates *rates);
+zero_status zero_disk_trial(const char *directory, zero_disk_rates *rates);

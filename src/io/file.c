@@ -95,7 +95,7 @@ bool zero_file_is_same(const char *a, const char *b)
     bool has_a = zero_examine(a, &of_a), has_b = zero_examine(b, &of_b);
     if (has_a || has_b) return has_a && has_b && zero_is_one_file(&of_a, &of_b);
     const char *name_a = split(a, folder_a), *name_b = split(b, folder_b);
-    return strcmp(name_a, name_b) == 0 && zero_examine(folder_a, &of_a) &&
+    return zero_same_text(name_a, name_b) && zero_examine(folder_a, &of_a) &&
            zero_examine(folder_b, &of_b) && zero_is_one_file(&of_a, &of_b);
 }
 

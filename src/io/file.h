@@ -30,15 +30,15 @@ typedef enum {
 zero_path_kind zero_path_look(const char *path);
 
 /* A file that a user names, by its path; links are followed. */
-ZERO_NODISCARD zero_status zero_file_open(const char *path, zero_file *file);
+zero_status zero_file_open(const char *path, zero_file *file);
 /* A file in a directory; a link is refused. */
-ZERO_NODISCARD zero_status zero_file_open_in(const zero_storage_dir *dir, const char *name,
-                                             zero_file *file);
+zero_status zero_file_open_in(const zero_storage_dir *dir, const char *name,
+                              zero_file *file);
 void zero_file_close(zero_file *file); /* accepts a zeroed one */
 
 /* The device and the inode number of the file: equal in all processes that open it on one
  * machine. */
-ZERO_NODISCARD zero_status zero_file_place(const zero_file *file, uint64_t place[2]);
+zero_status zero_file_place(const zero_file *file, uint64_t place[2]);
 
 /* Both paths lead to one file, by whatever names and links; it need not exist yet. */
 bool zero_file_is_same(const char *a, const char *b);
@@ -52,11 +52,10 @@ int zero_file_open_to_append(const char *path, int flags);
     "it is a link in a directory that other users can change: name the file itself"
 
 /* Reads `bytes` from offset `at`; a file that ends before is an error. */
-ZERO_NODISCARD zero_status zero_file_read(const zero_file *file, uint64_t at, void *data,
-                                          size_t bytes);
+zero_status zero_file_read(const zero_file *file, uint64_t at, void *data, size_t bytes);
 /* Reads up to `bytes` from offset `at`; *read is 0 at the end of the file, and may be less
  * before it. */
-ZERO_NODISCARD zero_status zero_file_read_some(const zero_file *file, uint64_t at,
-                                               void *data, size_t bytes, size_t *read);
+zero_status zero_file_read_some(const zero_file *file, uint64_t at, void *data,
+                                size_t bytes, size_t *read);
 /* Lets the kernel read these bytes ahead, while the caller does other things. */
 void zero_file_expect(const zero_file *file, uint64_t at, uint64_t bytes);

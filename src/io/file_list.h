@@ -16,8 +16,8 @@ typedef struct {
 
 /* Lists one file or more. ZERO_ERR_IO if none is found, or a directory cannot be listed.
  * The message names the option and the other words that it takes, as in "self, or ". */
-ZERO_NODISCARD zero_status zero_files_list(const char *option, const char *others,
-                                           const char *spec, zero_files *files);
+zero_status zero_files_list(const char *option, const char *others, const char *spec,
+                            zero_files *files);
 void zero_files_destroy(zero_files *files);
 
 /* True if this path leads to one of those files, by whatever names and links. */

@@ -76,9 +76,9 @@ zero_status zero_json_parse(const char *path, const void *text, size_t len, json
     uint64_t memory = 0;
     if (in.len == 0)
         return refuse(&in, 0, "expected a value, found nothing: the file is empty");
-    ZERO_FAIL_IF(in.len > MOST_TEXT, ZERO_ERR_FORMAT,
-                 "%.500s: expected at most %zu bytes of JSON, found %zu", in.path,
-                 MOST_TEXT, in.len);
+    ZERO_FORMAT_IF(in.len > MOST_TEXT,
+                   "%.500s: expected at most %zu bytes of JSON, found %zu", in.path,
+                   MOST_TEXT, in.len);
     if (in.len >= 3 && memcmp(in.text, "\xef\xbb\xbf", 3) == 0)
         return refuse(&in, 0, "expected a value, found a byte order mark");
     for (size_t at = 0, n; at < in.len; at += n) {
@@ -102,11 +102,10 @@ zero_status zero_json_parse(const char *path, const void *text, size_t len, json
                           "expected lists and objects nested at most %d deep, found more",
                           ZERO_JSON_DEPTH);
     }
-    ZERO_FAIL_IF(!(memory <= MEMORY_FREE + (uint64_t)in.len * MEMORY_TIMES),
-                 ZERO_ERR_FORMAT,
-                 "%.500s: %zu bytes of JSON with this many values would take %" PRIu64
-                 " MB of memory, more than %d times its size",
-                 in.path, in.len, memory / 1000000, MEMORY_TIMES);
+    ZERO_FORMAT_IF(!(memory <= MEMORY_FREE + (uint64_t)in.len * MEMORY_TIMES),
+                   "%.500s: %zu bytes of JSON with this many values would take %" PRIu64
+                   " MB of memory, more than %d times its size",
+                   in.path, in.len, memory / 1000000, MEMORY_TIMES);
     json_t *read = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
     if (read) {
         *root = read;

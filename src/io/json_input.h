@@ -13,32 +13,30 @@
 /* One value, and only white space after it. Refused are invalid UTF-8, NUL, duplicate keys,
  * nesting beyond ZERO_JSON_DEPTH, numbers out of range, and text whose tree would take more
  * than 24 times its size + 16 MiB. *root is the caller's (json_decref). */
-ZERO_NODISCARD zero_status zero_json_parse(const char *path, const void *text, size_t len,
-                                           json_t **root);
+zero_status zero_json_parse(const char *path, const void *text, size_t len, json_t **root);
 /* The same, but whole numbers of 19 digits or more are read as real ones: transformers
  * writes 10^30 where it means any length. */
-ZERO_NODISCARD zero_status zero_json_parse_wide(const char *path, const void *text,
-                                                size_t len, json_t **root);
+zero_status zero_json_parse_wide(const char *path, const void *text, size_t len,
+                                 json_t **root);
 
 /* Members of an object by key. Missing ones, other types and numbers out of range are
  * errors. Texts and members are borrowed from the object. */
-ZERO_NODISCARD zero_status zero_json_whole(const char *path, const json_t *object,
-                                           const char *key, int64_t least, int64_t most,
-                                           int64_t *value);
-ZERO_NODISCARD zero_status zero_json_real(const char *path, const json_t *object,
-                                          const char *key, double *value); /* finite */
-ZERO_NODISCARD zero_status zero_json_flag(const char *path, const json_t *object,
-                                          const char *key, bool *value);
-ZERO_NODISCARD zero_status zero_json_text(const char *path, const json_t *object,
-                                          const char *key, const char **value);
-ZERO_NODISCARD zero_status zero_json_object(const char *path, const json_t *object,
-                                            const char *key, const json_t **value);
-ZERO_NODISCARD zero_status zero_json_array(const char *path, const json_t *object,
-                                           const char *key, const json_t **value);
+zero_status zero_json_whole(const char *path, const json_t *object, const char *key,
+                            int64_t least, int64_t most, int64_t *value);
+zero_status zero_json_real(const char *path, const json_t *object, const char *key,
+                           double *value); /* finite */
+zero_status zero_json_flag(const char *path, const json_t *object, const char *key,
+                           bool *value);
+zero_status zero_json_text(const char *path, const json_t *object, const char *key,
+                           const char **value);
+zero_status zero_json_object(const char *path, const json_t *object, const char *key,
+                             const json_t **value);
+zero_status zero_json_array(const char *path, const json_t *object, const char *key,
+                            const json_t **value);
 
 /* Refuses members that are not among names[n]: a misspelt key is not ignored. */
-ZERO_NODISCARD zero_status zero_json_only(const char *path, const json_t *object, int n,
-                                          const char *const *names);
+zero_status zero_json_only(const char *path, const json_t *object, int n,
+                           const char *const *names);
 
 /* A text of the file as a message may show it: cut, and without control characters. Returns
  * `shown`. */

@@ -26,15 +26,14 @@ static zero_status member(const char *path, const json_t *object, const char *ke
 {
     char shown[ZERO_JSON_SHOWN];
     zero_json_shown(key, shown);
-    ZERO_FAIL_IF(!json_is_object(object), ZERO_ERR_FORMAT,
-                 "%.500s: expected an object with \"%s\" in it, found %s", path, shown,
-                 object ? type_name(object) : "nothing");
+    ZERO_FORMAT_IF(!json_is_object(object),
+                   "%.500s: expected an object with \"%s\" in it, found %s", path, shown,
+                   object ? type_name(object) : "nothing");
     const json_t *found = json_object_get(object, key);
-    ZERO_FAIL_IF(!found, ZERO_ERR_FORMAT, "%.500s: \"%s\" is missing: expected %s", path,
-                 shown, expected);
-    ZERO_FAIL_IF(!(types & TYPE(json_typeof(found))), ZERO_ERR_FORMAT,
-                 "%.500s: \"%s\": expected %s, found %s", path, shown, expected,
-                 type_name(found));
+    ZERO_FORMAT_IF(!found, "%.500s: \"%s\" is missing: expected %s", path, shown, expected);
+    ZERO_FORMAT_IF(!(types & TYPE(json_typeof(found))),
+                   "%.500s: \"%s\": expected %s, found %s", path, shown, expected,
+                   type_name(found));
     *value = found;
     return ZERO_OK;
 }
@@ -47,9 +46,9 @@ zero_status zero_json_whole(const char *path, const json_t *object, const char *
     zero_print(expected, "a whole number from %" PRId64 " to %" PRId64, least, most);
     ZERO_TRY(member(path, object, key, expected, TYPE(JSON_INTEGER), &found));
     int64_t number = json_integer_value(found);
-    ZERO_FAIL_IF(number < least || number > most, ZERO_ERR_FORMAT,
-                 "%.500s: \"%s\": expected %s, found %" PRId64, path, ZERO_SHOWN_SHORT(key),
-                 expected, number);
+    ZERO_FORMAT_IF(number < least || number > most,
+                   "%.500s: \"%s\": expected %s, found %" PRId64, path,
+                   ZERO_SHOWN_SHORT(key), expected, number);
     *value = number;
     return ZERO_OK;
 }
@@ -104,7 +103,7 @@ zero_status zero_json_only(const char *path, const json_t *object, int n,
     for (void *i = json_object_iter(members); i; i = json_object_iter_next(members, i)) {
         const char *key = json_object_iter_key(i);
         int at = 0;
-        while (at < n && strcmp(key, names[at]) != 0) at++;
+        while (at < n && !zero_same_text(key, names[at])) at++;
         if (at < n) continue;
         for (int k = 0; k < n; k++) {
             size_t used = strlen(all);

@@ -41,10 +41,10 @@ zero_status zero_line_file_open(zero_line_file *file, const char *option, const 
 {
     struct stat info;
     *file = (zero_line_file){.path = path, .fd = open_patiently(path)};
-    ZERO_FAIL_IF(file->fd < 0 && errno == ENXIO && is_pipe(path), ZERO_ERR_INVALID,
-                 "%s %s: nobody reads this pipe: start its reader first", option, path);
-    ZERO_FAIL_IF(file->fd < 0, ZERO_ERR_INVALID, "%s %s: cannot be opened for writing: %s",
-                 option, path, errno == ELOOP ? ZERO_FILE_IS_LINK : strerror(errno));
+    ZERO_INVALID_IF(file->fd < 0 && errno == ENXIO && is_pipe(path),
+                    "%s %s: nobody reads this pipe: start its reader first", option, path);
+    ZERO_INVALID_IF(file->fd < 0, "%s %s: cannot be opened for writing: %s", option, path,
+                    errno == ELOOP ? ZERO_FILE_IS_LINK : strerror(errno));
     file->is_open = true;
     file->is_regular = zero_examine_open(file->fd, path, &info) && S_ISREG(info.st_mode);
     return ZERO_OK;

@@ -29,8 +29,7 @@ typedef struct {
 /* Creates the file, or opens it without changing it. `option` names it in errors, as
  * --metrics. ZERO_ERR_INVALID if it cannot be opened for writing, or is a pipe that nobody
  * reads. */
-ZERO_NODISCARD zero_status zero_line_file_open(zero_line_file *file, const char *option,
-                                               const char *path);
+zero_status zero_line_file_open(zero_line_file *file, const char *option, const char *path);
 /* Before the first line: a regular file is emptied or, to `append`, a half line at its end
  * gets an end. */
 void zero_line_file_begin(zero_line_file *file, bool append);

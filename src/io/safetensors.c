@@ -1,6 +1,5 @@
 #include "io/safetensors.h"
 
-#include "base/grow.h"
 #include "base/legible.h"
 #include "base/number.h"
 #include "io/json_input.h"
@@ -22,7 +21,7 @@ const char *zero_safetensors_measure(zero_safetensors_entry *entry, uint64_t *by
 {
     int item = 0;
     for (int i = 0; i < ZERO_COUNT(types); i++)
-        if (strcmp(entry->type, types[i].name) == 0) item = types[i].bytes;
+        if (zero_same_text(entry->type, types[i].name)) item = types[i].bytes;
     if (item == 0)
         return "expected one of the types F32, F16, BF16, F64, I8 to I64, U8 to U64, BOOL, "
                "C64, F8_E4M3, F8_E5M2, F8_E8M0";
@@ -46,24 +45,24 @@ static zero_status read_length(const char *path, uint64_t file_bytes,
     char begin[12 * PREFIX + 1];
     *n = zero_little_endian(prefix, PREFIX);
     zero_legible((const char *)prefix, PREFIX, begin, sizeof begin);
-    ZERO_FAIL_IF(*n < 2 || *n > ZERO_SAFETENSORS_HEADER, ZERO_ERR_FORMAT,
-                 "%s: at byte 0: expected the length of a safetensors header, 2 to %d "
-                 "bytes, found %" PRIu64 ": the file begins with \"%s\"",
-                 path, ZERO_SAFETENSORS_HEADER, *n, begin);
-    ZERO_FAIL_IF(*n > file_bytes - PREFIX, ZERO_ERR_FORMAT,
-                 "%s: at byte 0: the header claims %" PRIu64 " bytes, but only %" PRIu64
-                 " follow in this file",
-                 path, *n, file_bytes - PREFIX);
+    ZERO_FORMAT_IF(*n < 2 || *n > ZERO_SAFETENSORS_HEADER,
+                   "%s: at byte 0: expected the length of a safetensors header, 2 to %d "
+                   "bytes, found %" PRIu64 ": the file begins with \"%s\"",
+                   path, ZERO_SAFETENSORS_HEADER, *n, begin);
+    ZERO_FORMAT_IF(*n > file_bytes - PREFIX,
+                   "%s: at byte 0: the header claims %" PRIu64 " bytes, but only %" PRIu64
+                   " follow in this file",
+                   path, *n, file_bytes - PREFIX);
     return ZERO_OK;
 }
 
 zero_status zero_safetensors_read_header(const zero_file *file, zero_bytes *header)
 {
     unsigned char prefix[PREFIX];
-    ZERO_FAIL_IF(file->bytes < PREFIX, ZERO_ERR_FORMAT,
-                 "%s: expected a safetensors file, which begins with %d bytes of length, "
-                 "found %" PRIu64 " bytes in all",
-                 file->path, PREFIX, file->bytes);
+    ZERO_FORMAT_IF(file->bytes < PREFIX,
+                   "%s: expected a safetensors file, which begins with %d bytes of length, "
+                   "found %" PRIu64 " bytes in all",
+                   file->path, PREFIX, file->bytes);
     ZERO_TRY(zero_file_read(file, 0, prefix, PREFIX));
     uint64_t n;
     ZERO_TRY(read_length(file->path, file->bytes, prefix, &n));
@@ -81,13 +80,14 @@ static zero_status check_metadata(const char *path, json_t *metadata)
 {
     const char *key;
     json_t *value;
-    ZERO_FAIL_IF(!json_is_object(metadata), ZERO_ERR_FORMAT,
-                 "%s: \"" METADATA "\": expected an object of texts", path);
+    ZERO_FORMAT_IF(!json_is_object(metadata),
+                   "%s: \"" METADATA "\": expected an object of texts", path);
     json_object_foreach(metadata, key, value)
     {
-        ZERO_FAIL_IF(!json_is_string(value), ZERO_ERR_FORMAT,
-                     "%s: \"" METADATA "\": expected a text as \"%s\", found another type",
-                     path, ZERO_SHOWN_SHORT(key));
+        ZERO_FORMAT_IF(!json_is_string(value),
+                       "%s: \"" METADATA
+                       "\": expected a text as \"%s\", found another type",
+                       path, ZERO_SHOWN_SHORT(key));
     }
     return ZERO_OK;
 }
@@ -96,10 +96,10 @@ static zero_status take_member(const char *path, const char *name, json_t *value
                                uint64_t data, uint64_t file_bytes, zero_safetensors *table)
 {
     char where[600];
-    if (strcmp(name, METADATA) == 0) return check_metadata(path, value);
-    snprintf(where, sizeof where, "%.480s: tensor \"%s\"", path, ZERO_SHOWN_SHORT(name));
-    ZERO_FAIL_IF(!json_is_object(value), ZERO_ERR_FORMAT,
-                 "%s: expected an object of dtype, shape and data_offsets", where);
+    if (zero_same_text(name, METADATA)) return check_metadata(path, value);
+    zero_print(where, "%.480s: tensor \"%s\"", path, ZERO_SHOWN_SHORT(name));
+    ZERO_FORMAT_IF(!json_is_object(value),
+                   "%s: expected an object of dtype, shape and data_offsets", where);
     zero_safetensors_entry entry = {.name = name};
     static const char *const keys[] = {"dtype", "shape", "data_offsets"};
     uint64_t bytes = 0;
@@ -107,39 +107,39 @@ static zero_status take_member(const char *path, const char *name, json_t *value
     const json_t *shape = NULL;
     ZERO_TRY(zero_json_array(where, value, "shape", &shape));
     size_t n = json_array_size(shape);
-    ZERO_FAIL_IF(n > ZERO_SAFETENSORS_DIMS, ZERO_ERR_FORMAT,
-                 "%s: expected at most %d dimensions, found %zu", where,
-                 ZERO_SAFETENSORS_DIMS, n);
+    ZERO_FORMAT_IF(n > ZERO_SAFETENSORS_DIMS,
+                   "%s: expected at most %d dimensions, found %zu", where,
+                   ZERO_SAFETENSORS_DIMS, n);
     entry.n_dims = (int)n;
     for (size_t i = 0; i < n; i++) {
         const json_t *dim = json_array_get(shape, i);
-        ZERO_FAIL_IF(!json_is_integer(dim), ZERO_ERR_FORMAT,
-                     "%s: expected whole numbers in \"shape\", but [%zu] is not one", where,
-                     i);
+        ZERO_FORMAT_IF(!json_is_integer(dim),
+                       "%s: expected whole numbers in \"shape\", but [%zu] is not one",
+                       where, i);
         entry.dims[i] = json_integer_value(dim);
     }
     /* Turns offsets in the data into bytes of the file. */
     const json_t *offsets = NULL;
     ZERO_TRY(zero_json_array(where, value, "data_offsets", &offsets));
     const json_t *begin = json_array_get(offsets, 0), *end = json_array_get(offsets, 1);
-    ZERO_FAIL_IF(
-        json_array_size(offsets) != 2 || !json_is_integer(begin) || !json_is_integer(end),
-        ZERO_ERR_FORMAT, "%s: expected two whole numbers in \"data_offsets\"", where);
+    ZERO_FORMAT_IF(json_array_size(offsets) != 2 || !json_is_integer(begin) ||
+                       !json_is_integer(end),
+                   "%s: expected two whole numbers in \"data_offsets\"", where);
     int64_t from = json_integer_value(begin), to = json_integer_value(end);
-    ZERO_FAIL_IF(from < 0 || to < from || (uint64_t)to > file_bytes - data, ZERO_ERR_FORMAT,
-                 "%s: \"data_offsets\": expected 0 <= begin <= end <= %" PRIu64
-                 " (the bytes after the header), found [%" PRId64 ", %" PRId64 "]",
-                 where, file_bytes - data, from, to);
+    ZERO_FORMAT_IF(from < 0 || to < from || (uint64_t)to > file_bytes - data,
+                   "%s: \"data_offsets\": expected 0 <= begin <= end <= %" PRIu64
+                   " (the bytes after the header), found [%" PRId64 ", %" PRId64 "]",
+                   where, file_bytes - data, from, to);
     entry.begin = data + (uint64_t)from;
     entry.end = data + (uint64_t)to;
     ZERO_TRY(zero_json_only(where, value, 3, keys));
     const char *wrong = zero_safetensors_measure(&entry, &bytes);
-    ZERO_FAIL_IF(wrong, ZERO_ERR_FORMAT, "%s, dtype \"%s\": %s", where,
-                 ZERO_SHOWN_SHORT(entry.type), wrong);
-    ZERO_FAIL_IF(bytes != entry.end - entry.begin, ZERO_ERR_FORMAT,
-                 "%s: %" PRId64 " elements of %s make %" PRIu64
-                 " bytes, but \"data_offsets\" leave %" PRIu64,
-                 where, entry.n, entry.type, bytes, entry.end - entry.begin);
+    ZERO_FORMAT_IF(wrong, "%s, dtype \"%s\": %s", where, ZERO_SHOWN_SHORT(entry.type),
+                   wrong);
+    ZERO_FORMAT_IF(bytes != entry.end - entry.begin,
+                   "%s: %" PRId64 " elements of %s make %" PRIu64
+                   " bytes, but \"data_offsets\" leave %" PRIu64,
+                   where, entry.n, entry.type, bytes, entry.end - entry.begin);
     table->entries[table->n++] = entry;
     return ZERO_OK;
 }
@@ -159,26 +159,27 @@ zero_status zero_safetensors_parse(const char *path, uint64_t file_bytes,
     ZERO_AT_END(zero_safetensors_destroy) zero_safetensors t = {0};
     const char *name;
     json_t *value;
-    ZERO_FAIL_IF(
-        header->len < PREFIX || file_bytes < header->len, ZERO_ERR_FORMAT,
+    ZERO_FORMAT_IF(
+        header->len < PREFIX || file_bytes < header->len,
         "%s: expected a safetensors header of at least %d bytes within a file of %" PRIu64
         ", found %zu",
         path, PREFIX, file_bytes, header->len);
     uint64_t n;
     ZERO_TRY(read_length(path, file_bytes, header->bytes, &n));
-    ZERO_FAIL_IF(n != header->len - PREFIX, ZERO_ERR_FORMAT,
-                 "%s: at byte 0: the header claims %" PRIu64 " bytes, but it has %zu", path,
-                 n, header->len - PREFIX);
-    ZERO_FAIL_IF(
-        header->bytes[PREFIX] != '{', ZERO_ERR_FORMAT,
+    ZERO_FORMAT_IF(n != header->len - PREFIX,
+                   "%s: at byte 0: the header claims %" PRIu64 " bytes, but it has %zu",
+                   path, n, header->len - PREFIX);
+    ZERO_FORMAT_IF(
+        header->bytes[PREFIX] != '{',
         "%s: at byte %d: expected the { of a safetensors header, found the byte 0x%02x",
         path, PREFIX, header->bytes[PREFIX]);
     size_t last = header->len - 1;
     while (header->bytes[last] == ' ') last--;
-    ZERO_FAIL_IF(header->bytes[last] != '}', ZERO_ERR_FORMAT,
-                 "%s: at byte %zu: expected the } of the header and only spaces after it, "
-                 "found the byte 0x%02x",
-                 path, last, header->bytes[last]);
+    ZERO_FORMAT_IF(
+        header->bytes[last] != '}',
+        "%s: at byte %zu: expected the } of the header and only spaces after it, "
+        "found the byte 0x%02x",
+        path, last, header->bytes[last]);
     ZERO_TRY(zero_json_parse(path, header->bytes + PREFIX, header->len - PREFIX, &t.root));
     ZERO_TRY(zero_new(&t.entries, json_object_size(t.root), "tensors of a file"));
     json_object_foreach(t.root, name, value)
@@ -189,18 +190,18 @@ zero_status zero_safetensors_parse(const char *path, uint64_t file_bytes,
     uint64_t at = header->len;
     for (int i = 0; i < t.n; i++) {
         const zero_safetensors_entry *entry = &t.entries[i];
-        ZERO_FAIL_IF(
-            entry->begin != at, ZERO_ERR_FORMAT,
+        ZERO_FORMAT_IF(
+            entry->begin != at,
             "%s: tensor \"%s\" begins at byte %" PRIu64 " of the file, %s byte %" PRIu64
             ", where the one before it ends",
             path, ZERO_SHOWN_SHORT(entry->name), entry->begin,
             entry->begin < at ? "overlapping: expected" : "leaving a hole: expected", at);
         at = entry->end;
     }
-    ZERO_FAIL_IF(at != file_bytes, ZERO_ERR_FORMAT,
-                 "%s: the tensors end at byte %" PRIu64 ", but the file has %" PRIu64
-                 " bytes",
-                 path, at, file_bytes);
+    ZERO_FORMAT_IF(at != file_bytes,
+                   "%s: the tensors end at byte %" PRIu64 ", but the file has %" PRIu64
+                   " bytes",
+                   path, at, file_bytes);
     for (int i = 0; i < t.n; i++) {
         json_t *tensor = json_object_get(t.root, t.entries[i].name);
         ZERO_TRY(zero_allocated(json_object_set_new(tensor, PLACE, json_integer(i)) == 0,

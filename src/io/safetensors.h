@@ -38,13 +38,11 @@ typedef struct {
 
 /* Appends the 8 + N bytes of an open file to *header. ZERO_ERR_FORMAT if the file is too
  * short for them or N is out of range; ZERO_ERR_IO. */
-ZERO_NODISCARD zero_status zero_safetensors_read_header(const zero_file *file,
-                                                        zero_bytes *header);
+zero_status zero_safetensors_read_header(const zero_file *file, zero_bytes *header);
 
 /* The table that such bytes describe. ZERO_ERR_FORMAT, naming file, tensor and reason. */
-ZERO_NODISCARD zero_status zero_safetensors_parse(const char *path, uint64_t file_bytes,
-                                                  const zero_bytes *header,
-                                                  zero_safetensors *table);
+zero_status zero_safetensors_parse(const char *path, uint64_t file_bytes,
+                                   const zero_bytes *header, zero_safetensors *table);
 void zero_safetensors_destroy(zero_safetensors *table); /* accepts a zeroed one */
 
 /* The entry of that name, or NULL. */
@@ -65,36 +63,31 @@ typedef struct {
 } zero_safetensors_index;
 
 /* The files of an index, which lie beside it. ZERO_ERR_FORMAT. */
-ZERO_NODISCARD zero_status zero_safetensors_read_index(const char *path,
-                                                       const zero_bytes *text,
-                                                       zero_safetensors_index *index);
+zero_status zero_safetensors_read_index(const char *path, const zero_bytes *text,
+                                        zero_safetensors_index *index);
 /* Accepts a zeroed one. */
 void zero_safetensors_destroy_index(zero_safetensors_index *index);
 
 /* Adds the tensors of files[file] to a table of all; a zeroed one is empty. Nothing is
  * found in `part` any more: destroy it. ZERO_ERR_FORMAT for a tensor that the table has
  * already. `path` is the file's. */
-ZERO_NODISCARD zero_status zero_safetensors_add(const char *path,
-                                                const zero_safetensors *part, int file,
-                                                zero_safetensors *all);
+zero_status zero_safetensors_add(const char *path, const zero_safetensors *part, int file,
+                                 zero_safetensors *all);
 
 /* A table of the tensors whose names begin with `prefix`, without it. `all` outlives it. */
-ZERO_NODISCARD zero_status zero_safetensors_under(const zero_safetensors *all,
-                                                  const char *prefix,
-                                                  zero_safetensors *part);
+zero_status zero_safetensors_under(const zero_safetensors *all, const char *prefix,
+                                   zero_safetensors *part);
 
 /* ZERO_ERR_FORMAT unless the files have the tensors that the index says, and no others. */
-ZERO_NODISCARD zero_status zero_safetensors_check_index(const char *path,
-                                                        const zero_safetensors_index *index,
-                                                        const zero_safetensors *all);
+zero_status zero_safetensors_check_index(const char *path,
+                                         const zero_safetensors_index *index,
+                                         const zero_safetensors *all);
 
 /* Appends the 8 + N bytes for tensors in the order given. Of each entry name, type, n_dims
  * and dims are read; n, begin and end are set, as a reader will find them. `texts` is an
  * object of texts, the "__metadata__"; NULL: none. */
-ZERO_NODISCARD zero_status zero_safetensors_write_header(int n,
-                                                         zero_safetensors_entry *entries,
-                                                         const json_t *texts,
-                                                         zero_bytes *header);
+zero_status zero_safetensors_write_header(int n, zero_safetensors_entry *entries,
+                                          const json_t *texts, zero_bytes *header);
 
 /* ---- for the files of this folder ---- */
 

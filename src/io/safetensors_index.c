@@ -20,25 +20,24 @@ static zero_status take_files(const char *path, zero_safetensors_index *index)
     {
         ZERO_TRY(zero_json_text(path, map, tensor, &name));
         /* A name within the index' own directory. */
-        ZERO_FAIL_IF(strlen(name) - 1 >= ZERO_SAFETENSORS_FILE || strcmp(name, ".") == 0 ||
-                         strcmp(name, "..") == 0 || strchr(name, '/'),
-                     ZERO_ERR_FORMAT,
-                     "%.500s: \"weight_map\": expected the name of a file beside the "
-                     "index, of at most %d bytes, found \"%s\"",
-                     path, ZERO_SAFETENSORS_FILE, ZERO_SHOWN_SHORT(name));
+        ZERO_FORMAT_IF(strlen(name) - 1 >= ZERO_SAFETENSORS_FILE ||
+                           zero_same_text(name, ".") || zero_same_text(name, "..") ||
+                           strchr(name, '/'),
+                       "%.500s: \"weight_map\": expected the name of a file beside the "
+                       "index, of at most %d bytes, found \"%s\"",
+                       path, ZERO_SAFETENSORS_FILE, ZERO_SHOWN_SHORT(name));
         index->files[index->n_files++] = name;
     }
     /* Sorts the names, and keeps one of each. */
     int n = 0;
     zero_sort(index->files, index->n_files, by_name);
     for (int i = 0; i < index->n_files; i++)
-        if (n == 0 || strcmp(index->files[n - 1], index->files[i]) != 0)
+        if (n == 0 || !zero_same_text(index->files[n - 1], index->files[i]))
             index->files[n++] = index->files[i];
     index->n_files = n;
-    ZERO_FAIL_IF(!(index->n_files > 0 && index->n_files <= ZERO_SAFETENSORS_FILES),
-                 ZERO_ERR_FORMAT,
-                 "%.500s: \"weight_map\": expected 1 to %d files, found %d", path,
-                 ZERO_SAFETENSORS_FILES, index->n_files);
+    ZERO_FORMAT_IF(!(index->n_files > 0 && index->n_files <= ZERO_SAFETENSORS_FILES),
+                   "%.500s: \"weight_map\": expected 1 to %d files, found %d", path,
+                   ZERO_SAFETENSORS_FILES, index->n_files);
     return ZERO_OK;
 }
 
@@ -76,9 +75,9 @@ zero_status zero_safetensors_add(const char *path, const zero_safetensors *part,
     for (int i = 0; i < part->n; i++) {
         const zero_safetensors_entry *e = &part->entries[i];
         json_t *tensor = json_object_get(part->root, e->name);
-        ZERO_FAIL_IF(json_object_get(all->root, e->name), ZERO_ERR_FORMAT,
-                     "%.500s: tensor \"%s\" is in another file, too", path,
-                     ZERO_SHOWN_SHORT(e->name));
+        ZERO_FORMAT_IF(json_object_get(all->root, e->name),
+                       "%.500s: tensor \"%s\" is in another file, too", path,
+                       ZERO_SHOWN_SHORT(e->name));
         bool is_set =
             json_object_set(all->root, e->name, tensor) == 0 &&
             json_object_set_new(tensor, ZERO_SAFETENSORS_PLACE, json_integer(all->n)) == 0;
@@ -121,14 +120,14 @@ zero_status zero_safetensors_check_index(const char *path,
     json_object_foreach(map, name, value)
     {
         const zero_safetensors_entry *e = zero_safetensors_find(all, name);
-        if (e && strcmp(index->files[e->file], json_string_value(value)) == 0) continue;
+        if (e && zero_same_text(index->files[e->file], json_string_value(value))) continue;
         return zero_fail(
             ZERO_ERR_FORMAT,
             "%.500s: \"weight_map\": the file \"%s\" does not have the tensor \"%s\"", path,
             ZERO_SHOWN_SHORT(json_string_value(value)), ZERO_SHOWN_SHORT(name));
     }
-    ZERO_FAIL_IF(
-        (size_t)all->n != json_object_size(map), ZERO_ERR_FORMAT,
+    ZERO_FORMAT_IF(
+        (size_t)all->n != json_object_size(map),
         "%.500s: \"weight_map\": expected the %d tensors of its files, found %zu of them",
         path, all->n, json_object_size(map));
     return ZERO_OK;

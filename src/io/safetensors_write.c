@@ -51,9 +51,9 @@ zero_status zero_safetensors_write_header(int n, zero_safetensors_entry *entries
         entry->begin = at;
         if (!wrong && (__builtin_add_overflow(at, bytes, &at) || at > INT64_MAX))
             wrong = "expected at most 2^63 - 1 bytes in all";
-        ZERO_FAIL_IF(wrong || strcmp(entry->name, ZERO_SAFETENSORS_METADATA) == 0,
-                     ZERO_ERR_INVALID, "tensor \"%s\": %s", ZERO_SHOWN_SHORT(entry->name),
-                     wrong ? wrong : "the format keeps this name for texts");
+        ZERO_INVALID_IF(wrong || zero_same_text(entry->name, ZERO_SAFETENSORS_METADATA),
+                        "tensor \"%s\": %s", ZERO_SHOWN_SHORT(entry->name),
+                        wrong ? wrong : "the format keeps this name for texts");
         entry->end = at;
         ZERO_TRY(add_member(root, entries[i].name, describe(&entries[i])));
     }

@@ -56,11 +56,11 @@ static zero_status move(const zero_scratch *s, scratch_transfer *t)
     if (!t->is_write) {
         ZERO_TRY(name_block(t, zero_scratch_file_read(&s->file, b->at, t->data, b->bytes)));
         uint64_t found = XXH3_64bits(t->data, b->bytes);
-        ZERO_FAIL_IF(found != b->checksum, ZERO_ERR_FORMAT,
-                     "%s: block %d of the scratch file, %zu bytes at byte %" PRIu64
-                     ", has other contents than were written (XXH3-64 %016" PRIx64
-                     ", expected %016" PRIx64 "): the disk is faulty",
-                     s->file.directory, t->block, b->bytes, b->at, found, b->checksum);
+        ZERO_FORMAT_IF(found != b->checksum,
+                       "%s: block %d of the scratch file, %zu bytes at byte %" PRIu64
+                       ", has other contents than were written (XXH3-64 %016" PRIx64
+                       ", expected %016" PRIx64 "): the disk is faulty",
+                       s->file.directory, t->block, b->bytes, b->at, found, b->checksum);
         return ZERO_OK;
     }
     t->checksum = XXH3_64bits(t->data, b->bytes);
@@ -104,18 +104,17 @@ static void close_at(zero_scratch **s)
 
 zero_status zero_scratch_open(const zero_scratch_input *input, zero_scratch **out)
 {
-    ZERO_FAIL_IF(input->n_blocks < 1 || input->depth < 1 ||
-                     input->depth > ZERO_SCRATCH_MAX_DEPTH || input->threads < 1 ||
-                     input->threads > input->depth,
-                 ZERO_ERR_INVALID,
-                 "a scratch file of %d blocks, %d transfers in flight and %d threads: "
-                 "expected 1 block or more, 1 to %d transfers, and 1 to as many threads",
-                 input->n_blocks, input->depth, input->threads, ZERO_SCRATCH_MAX_DEPTH);
+    ZERO_INVALID_IF(input->n_blocks < 1 || input->depth < 1 ||
+                        input->depth > ZERO_SCRATCH_MAX_DEPTH || input->threads < 1 ||
+                        input->threads > input->depth,
+                    "a scratch file of %d blocks, %d transfers in flight and %d threads: "
+                    "expected 1 block or more, 1 to %d transfers, and 1 to as many threads",
+                    input->n_blocks, input->depth, input->threads, ZERO_SCRATCH_MAX_DEPTH);
     for (int i = 0; i < input->n_blocks; i++)
-        ZERO_FAIL_IF(input->bytes[i] == 0 || input->bytes[i] % ZERO_SCRATCH_ALIGN != 0,
-                     ZERO_ERR_INVALID,
-                     "block %d of a scratch file has %zu bytes: expected a multiple of %d",
-                     i, input->bytes[i], ZERO_SCRATCH_ALIGN);
+        ZERO_INVALID_IF(
+            input->bytes[i] == 0 || input->bytes[i] % ZERO_SCRATCH_ALIGN != 0,
+            "block %d of a scratch file has %zu bytes: expected a multiple of %d", i,
+            input->bytes[i], ZERO_SCRATCH_ALIGN);
     ZERO_AT_END(close_at) zero_scratch *s = NULL;
     ZERO_TRY(zero_new(&s, 1, "a scratch file"));
     s->depth = input->depth;
@@ -157,11 +156,7 @@ void zero_scratch_close(zero_scratch *s)
         pthread_mutex_destroy(&s->lock);
     }
     zero_scratch_file_close(&s->file);
-    free(s->threads);
-    free(s->queue);
-    free(s->transfers);
-    free(s->blocks);
-    free(s);
+    zero_free(s->threads, s->queue, s->transfers, s->blocks, s);
 }
 
 const zero_scratch_file *zero_scratch_get_file(const zero_scratch *s)
@@ -173,8 +168,8 @@ const zero_scratch_file *zero_scratch_get_file(const zero_scratch *s)
 
 static zero_status check_is_written(const zero_scratch *s, int block)
 {
-    ZERO_FAIL_IF(!s->blocks[block].is_written, ZERO_ERR_INVALID,
-                 "block %d of the scratch file is read and was never written", block);
+    ZERO_INVALID_IF(!s->blocks[block].is_written,
+                    "block %d of the scratch file is read and was never written", block);
     return ZERO_OK;
 }
 
@@ -186,16 +181,16 @@ static zero_status enqueue(zero_scratch *s, const scratch_transfer *t, int *out)
         if (s->transfers[i].state == IS_FREE)
             free_one = i;
         else
-            ZERO_FAIL_IF(s->transfers[i].block == t->block, ZERO_ERR_INVALID,
-                         "block %d of the scratch file is moving already", t->block);
-    ZERO_FAIL_IF(free_one < 0, ZERO_ERR_INVALID,
-                 "%d transfers of the scratch file are in flight: expected fewer",
-                 s->depth);
+            ZERO_INVALID_IF(s->transfers[i].block == t->block,
+                            "block %d of the scratch file is moving already", t->block);
+    ZERO_INVALID_IF(free_one < 0,
+                    "%d transfers of the scratch file are in flight: expected fewer",
+                    s->depth);
     if (!t->is_write) ZERO_TRY(check_is_written(s, t->block));
-    ZERO_FAIL_IF((uintptr_t)t->data % ZERO_SCRATCH_ALIGN != 0, ZERO_ERR_INVALID,
-                 "memory for a block of the scratch file: expected an address that is a "
-                 "multiple of %d",
-                 ZERO_SCRATCH_ALIGN);
+    ZERO_INVALID_IF((uintptr_t)t->data % ZERO_SCRATCH_ALIGN != 0,
+                    "memory for a block of the scratch file: expected an address that is a "
+                    "multiple of %d",
+                    ZERO_SCRATCH_ALIGN);
     s->transfers[free_one] = *t;
     s->queue[(s->first_queued + s->n_queued++) % s->depth] = free_one;
     pthread_cond_signal(&s->work);

@@ -31,8 +31,7 @@ typedef struct {
 /* Blocks lie end to end in the file, in their order. ZERO_ERR_INVALID if a number is out of
  * its range; zero_scratch_file_open's errors; ZERO_ERR_NOMEM; ZERO_ERR_ENV if a thread
  * cannot be started. The caller owns *out. */
-ZERO_NODISCARD zero_status zero_scratch_open(const zero_scratch_input *input,
-                                             zero_scratch **out);
+zero_status zero_scratch_open(const zero_scratch_input *input, zero_scratch **out);
 /* Waits for transfers in flight; their results are lost. Accepts NULL. */
 void zero_scratch_close(zero_scratch *s);
 
@@ -45,10 +44,9 @@ const zero_scratch_file *zero_scratch_get_file(const zero_scratch *s);
  * ZERO_SCRATCH_ALIGN. *transfer identifies it until it is ended. ZERO_ERR_INVALID if
  * `depth` transfers are in flight, if this block is in one of them, or if a block is read
  * that was never written. */
-ZERO_NODISCARD zero_status zero_scratch_begin_write(zero_scratch *s, int block,
-                                                    const void *data, int *transfer);
-ZERO_NODISCARD zero_status zero_scratch_begin_read(zero_scratch *s, int block, void *data,
-                                                   int *transfer);
+zero_status zero_scratch_begin_write(zero_scratch *s, int block, const void *data,
+                                     int *transfer);
+zero_status zero_scratch_begin_read(zero_scratch *s, int block, void *data, int *transfer);
 
 /* True once the bytes have moved, or could not be. Never blocks. */
 bool zero_scratch_has_ended(zero_scratch *s, int transfer);
@@ -56,11 +54,11 @@ bool zero_scratch_has_ended(zero_scratch *s, int transfer);
 /* Waits for a transfer and forgets it. ZERO_ERR_ENV if the bytes could not be moved;
  * ZERO_ERR_FORMAT if other bytes were read than were written. Both name block and
  * offset. */
-ZERO_NODISCARD zero_status zero_scratch_end(zero_scratch *s, int transfer);
+zero_status zero_scratch_end(zero_scratch *s, int transfer);
 
 /* Reads a block at once. Any thread may call it while no transfer writes the block. Not
  * counted. The errors of begin and end. */
-ZERO_NODISCARD zero_status zero_scratch_peek(const zero_scratch *s, int block, void *data);
+zero_status zero_scratch_peek(const zero_scratch *s, int block, void *data);
 
 /* When the bytes of the transfer that was ended last had moved, on base/clock.h. */
 double zero_scratch_last_ended(const zero_scratch *s);

@@ -156,21 +156,22 @@ zero_status zero_scratch_file_open(const char *directory, uint64_t bytes,
                                    zero_scratch_file *file)
 {
     ZERO_AT_END(zero_scratch_file_close) zero_scratch_file new = {.bytes = bytes};
-    ZERO_FAIL_IF(bytes == 0 || bytes > MAX_BYTES || !is_aligned(bytes), ZERO_ERR_INVALID,
-                 "%s: a scratch file of %" PRIu64
-                 " bytes: expected a multiple of %d from %d to 2^62",
-                 directory, bytes, ZERO_SCRATCH_ALIGN, ZERO_SCRATCH_ALIGN);
+    ZERO_INVALID_IF(bytes == 0 || bytes > MAX_BYTES || !is_aligned(bytes),
+                    "%s: a scratch file of %" PRIu64
+                    " bytes: expected a multiple of %d from %d to 2^62",
+                    directory, bytes, ZERO_SCRATCH_ALIGN, ZERO_SCRATCH_ALIGN);
     struct statfs fs;
     int failed;
     ZERO_FILE_CALL(failed, directory, USED, statfs(directory, &fs));
     if (failed) return zero_cannot(ZERO_ERR_ENV, directory, USED);
-    ZERO_FAIL_IF(fs.f_type == TMPFS_MAGIC || (long)fs.f_type == RAMFS, ZERO_ERR_INVALID,
-                 "%s lies in memory (tmpfs): a scratch file there saves none; expected a "
-                 "directory on a disk",
-                 directory);
-    ZERO_FAIL_IF(strlen(directory) >= sizeof new.directory, ZERO_ERR_INVALID,
-                 "%.100s...: expected a path of less than %zu bytes", directory,
-                 sizeof new.directory);
+    ZERO_INVALID_IF(
+        fs.f_type == TMPFS_MAGIC || (long)fs.f_type == RAMFS,
+        "%s lies in memory (tmpfs): a scratch file there saves none; expected a "
+        "directory on a disk",
+        directory);
+    ZERO_INVALID_IF(strlen(directory) >= sizeof new.directory,
+                    "%.100s...: expected a path of less than %zu bytes", directory,
+                    sizeof new.directory);
     strcpy(new.directory, directory);
     ZERO_FILE_CALL(new.fd, new.directory, USED,
                    open(new.directory, O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, 0600));
@@ -211,12 +212,11 @@ static zero_status move(const zero_scratch_file *file, uint64_t at, char *data,
                         size_t bytes, bool writes)
 {
     const char *word = writes ? "written" : "read";
-    ZERO_FAIL_IF(!is_aligned(at) || !is_aligned(bytes) || at > file->bytes ||
-                     bytes > file->bytes - at,
-                 ZERO_ERR_INVALID,
-                 "%s: a transfer of %zu bytes at %" PRIu64 " of a scratch file of %" PRIu64
-                 ": expected multiples of %d within it",
-                 file->directory, bytes, at, file->bytes, ZERO_SCRATCH_ALIGN);
+    ZERO_INVALID_IF(!is_aligned(at) || !is_aligned(bytes) || at > file->bytes ||
+                        bytes > file->bytes - at,
+                    "%s: a transfer of %zu bytes at %" PRIu64
+                    " of a scratch file of %" PRIu64 ": expected multiples of %d within it",
+                    file->directory, bytes, at, file->bytes, ZERO_SCRATCH_ALIGN);
     for (size_t done = 0; done < bytes;) {
         ssize_t n;
         size_t most = zero_min_size(bytes - done, AT_ONCE);

@@ -35,13 +35,12 @@ typedef struct {
  * directory. ZERO_ERR_INVALID if the directory lies in memory (tmpfs), or `bytes` is 0, no
  * such multiple or above 2^62. ZERO_ERR_ENV if it cannot be written, or there is too little
  * space. */
-ZERO_NODISCARD zero_status zero_scratch_file_open(const char *directory, uint64_t bytes,
-                                                  zero_scratch_file *file);
+zero_status zero_scratch_file_open(const char *directory, uint64_t bytes,
+                                   zero_scratch_file *file);
 void zero_scratch_file_close(zero_scratch_file *file); /* accepts a zeroed one */
 
 /* Any thread may call these. A transfer beyond the file's end is ZERO_ERR_INVALID. */
-ZERO_NODISCARD zero_status zero_scratch_file_read(const zero_scratch_file *file,
-                                                  uint64_t at, void *data, size_t bytes);
-ZERO_NODISCARD zero_status zero_scratch_file_write(const zero_scratch_file *file,
-                                                   uint64_t at, const void *data,
-                                                   size_t bytes);
+zero_status zero_scratch_file_read(const zero_scratch_file *file, uint64_t at, void *data,
+                                   size_t bytes);
+zero_status zero_scratch_file_write(const zero_scratch_file *file, uint64_t at,
+                                    const void *data, size_t bytes);

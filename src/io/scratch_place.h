@@ -13,5 +13,4 @@ typedef struct {
 
 /* Makes a scratch file of the least size there, and closes it. zero_scratch_file_open's
  * errors. */
-ZERO_NODISCARD zero_status zero_scratch_place_read(const char *directory,
-                                                   zero_scratch_place *place);
+zero_status zero_scratch_place_read(const char *directory, zero_scratch_place *place);

@@ -26,10 +26,10 @@ static zero_status adopt(int fd, const char *path, zero_storage_dir *dir)
 zero_status zero_storage_check_length(const char *path, size_t most)
 {
     size_t len = strlen(path);
-    ZERO_FAIL_IF(!(len <= most), ZERO_ERR_INVALID,
-                 "%.100s...: the path has %zu bytes: expected at most %zu; move it, or "
-                 "give a relative one",
-                 path, len, most);
+    ZERO_INVALID_IF(len > most,
+                    "%.100s...: the path has %zu bytes: expected at most %zu; move it, or "
+                    "give a relative one",
+                    path, len, most);
     return ZERO_OK;
 }
 
@@ -320,7 +320,7 @@ zero_status zero_storage_list(const zero_storage_dir *dir,
         ZERO_WATCHED(dir->path, "listed", entry = readdir(stream));
         if (!entry && errno != 0) st = zero_cannot(ZERO_ERR_IO, dir->path, "listed");
         if (!entry) break;
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+        if (!zero_same_text(entry->d_name, ".") && !zero_same_text(entry->d_name, ".."))
             st = visit(arg, entry->d_name);
     }
     closedir(stream);

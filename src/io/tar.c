@@ -25,12 +25,12 @@ zero_status zero_tar_add(zero_bytes *tar, const char *name, const void *data, si
                        .magic = "ustar",
                        .version = {'0', '0'}}};
     unsigned sum = 0;
-    ZERO_FAIL_IF(len >= LIMIT, ZERO_ERR_INVALID,
-                 "%s has %zu bytes: a tar file takes less than %zu", name, len, LIMIT);
-    snprintf(h.of.name, sizeof h.of.name, "%s", name);
-    snprintf(h.of.size, sizeof h.of.size, "%011zo", len);
+    ZERO_INVALID_IF(len >= LIMIT, "%s has %zu bytes: a tar file takes less than %zu", name,
+                    len, LIMIT);
+    zero_print(h.of.name, "%s", name);
+    zero_print(h.of.size, "%011zo", len);
     for (int i = 0; i < BLOCK; i++) sum += h.bytes[i];
-    snprintf(h.of.sum, sizeof h.of.sum, "%06o", sum);
+    zero_print(h.of.sum, "%06o", sum);
     ZERO_TRY(zero_bytes_append(tar, &h, sizeof h));
     ZERO_TRY(zero_bytes_append(tar, data, len));
     return zero_bytes_append(tar, zeros, (BLOCK - len % BLOCK) % BLOCK);

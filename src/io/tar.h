@@ -6,7 +6,6 @@
 
 /* Adds a file; its name has at most 99 bytes. ZERO_ERR_INVALID if the file has 8 GiB or
  * more, ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status zero_tar_add(zero_bytes *tar, const char *name, const void *data,
-                                        size_t len);
+zero_status zero_tar_add(zero_bytes *tar, const char *name, const void *data, size_t len);
 /* After the last file. ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status zero_tar_end(zero_bytes *tar);
+zero_status zero_tar_end(zero_bytes *tar);

@@ -9,12 +9,11 @@
 static zero_status check_target(const zero_whole_file *f, const char *path)
 {
     struct stat info;
-    ZERO_FAIL_IF(zero_examine_in(f->dir.fd, f->name, &info) && !S_ISREG(info.st_mode),
-                 ZERO_ERR_INVALID,
-                 "%.200s: expected a regular file or a new name, found a %s", path,
-                 S_ISDIR(info.st_mode)   ? "directory"
-                 : S_ISLNK(info.st_mode) ? "symbolic link"
-                                         : "device, pipe or socket");
+    ZERO_INVALID_IF(zero_examine_in(f->dir.fd, f->name, &info) && !S_ISREG(info.st_mode),
+                    "%.200s: expected a regular file or a new name, found a %s", path,
+                    S_ISDIR(info.st_mode)   ? "directory"
+                    : S_ISLNK(info.st_mode) ? "symbolic link"
+                                            : "device, pipe or socket");
     return ZERO_OK;
 }
 
@@ -115,12 +114,11 @@ zero_status zero_whole_file_begin(zero_whole_file *f, const char *path,
     /* "a/b/c" is c in a/b. */
     const char *slash = strrchr(path, '/'), *own = slash ? slash + 1 : path;
     size_t before = (size_t)(own - path), n = strlen(own);
-    bool is_dots = strcmp(own, ".") == 0 || strcmp(own, "..") == 0;
-    ZERO_FAIL_IF(n == 0 || n > ZERO_WHOLE_FILE_NAME || is_dots ||
-                     before >= ZERO_STORAGE_PATH,
-                 ZERO_ERR_INVALID,
-                 "%.200s: expected the path of a file, whose own name has 1 to %d bytes",
-                 path, ZERO_WHOLE_FILE_NAME);
+    bool is_dots = zero_same_text(own, ".") || zero_same_text(own, "..");
+    ZERO_INVALID_IF(n == 0 || n > ZERO_WHOLE_FILE_NAME || is_dots ||
+                        before >= ZERO_STORAGE_PATH,
+                    "%.200s: expected the path of a file, whose own name has 1 to %d bytes",
+                    path, ZERO_WHOLE_FILE_NAME);
     memcpy(f->name, own, n + 1);
     if (before > 1) before--; /* without its slash */
     snprintf(folder, ZERO_STORAGE_PATH, "%.*s", (int)before, path);

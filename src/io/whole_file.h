@@ -26,17 +26,14 @@ typedef enum {
 /* ZERO_ERR_INVALID if the path cannot name such a file: a device, a link, a directory;
  * ZERO_ERR_ENV or ZERO_ERR_IO if nothing can be written there. *lock, which may be NULL, is
  * ZERO_LOCK_BUSY if another process writes the file. */
-ZERO_NODISCARD zero_status zero_whole_file_begin(zero_whole_file *file, const char *path,
-                                                 zero_whole_file_wish wish,
-                                                 zero_lock *lock);
+zero_status zero_whole_file_begin(zero_whole_file *file, const char *path,
+                                  zero_whole_file_wish wish, zero_lock *lock);
 /* Not buffered. After a failure call _abandon(). */
-ZERO_NODISCARD zero_status zero_whole_file_write(zero_whole_file *file, const void *data,
-                                                 size_t bytes);
+zero_status zero_whole_file_write(zero_whole_file *file, const void *data, size_t bytes);
 /* The file is there; after a failure nothing is, but for an older file of the same name. */
-ZERO_NODISCARD zero_status zero_whole_file_end(zero_whole_file *file);
+zero_status zero_whole_file_end(zero_whole_file *file);
 void zero_whole_file_abandon(
     zero_whole_file *file); /* accepts a zeroed one, and one that ended */
 
 /* The three calls for text[len]. */
-ZERO_NODISCARD zero_status zero_whole_file_put(const char *path, const void *text,
-                                               size_t len);
+zero_status zero_whole_file_put(const char *path, const void *text, size_t len);

@@ -29,7 +29,7 @@ const char *zero_algorithm_name_at(int i)
 bool zero_algorithm_find(const char *name, zero_algorithm *algorithm)
 {
     for (int a = 0; a < ZERO_ALGORITHMS; a++) {
-        if (strcmp(name, names[a]) != 0) continue;
+        if (!zero_same_text(name, names[a])) continue;
         *algorithm = (zero_algorithm)a;
         return true;
     }
@@ -66,12 +66,11 @@ zero_status zero_collective_check(const zero_collective_spec *spec,
     /* Neighbours count chunks in the few bits that a signal has for phases. */
     const int64_t most = ((int64_t)1 << ZERO_PHASE_BITS) - 8;
     int64_t chunk = tables[spec->algorithm]->chunk(spec, layout);
-    ZERO_FAIL_IF(!(!zero_algorithm_needs_window(spec->algorithm, layout) ||
-                   spec->count / chunk < most),
-                 ZERO_ERR_INVALID,
-                 "%s of %" PRId64 " elements in chunks of %" PRId64
-                 ": expected fewer than %" PRId64 " chunks; choose larger ones",
-                 names[spec->algorithm], spec->count, chunk, most);
+    ZERO_INVALID_IF(!(!zero_algorithm_needs_window(spec->algorithm, layout) ||
+                      spec->count / chunk < most),
+                    "%s of %" PRId64 " elements in chunks of %" PRId64
+                    ": expected fewer than %" PRId64 " chunks; choose larger ones",
+                    names[spec->algorithm], spec->count, chunk, most);
     return ZERO_OK;
 }
 

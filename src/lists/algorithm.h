@@ -53,8 +53,8 @@ zero_algorithm zero_algorithm_choose(const zero_layout *layout, const char **why
 /* ZERO_ERR_INVALID, with the numbers, for sizes and types outside the bounds of spec.h,
  * arrays beyond 2^60 elements, or more chunks than neighbours can count;
  * ZERO_ERR_UNSUPPORTED for an algorithm that cannot run on this layout. */
-ZERO_NODISCARD zero_status zero_collective_check(const zero_collective_spec *spec,
-                                                 const zero_layout *layout);
+zero_status zero_collective_check(const zero_collective_spec *spec,
+                                  const zero_layout *layout);
 
 /* Bytes of staging that begin needs, on any rank. Never less for a larger count below the
  * stride. At most ZERO_COLLECTIVE_STAGING, unless chunks would become smaller than 64
@@ -67,9 +67,9 @@ size_t zero_collective_staging(const zero_collective_spec *spec, const zero_layo
  * one chunk are written and counted, and none is kept. The status of
  * zero_collective_check(), or
  * ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status zero_collective_traffic(const zero_collective_spec *spec,
-                                                   const zero_layout *layout, int rank,
-                                                   zero_traffic *traffic);
+zero_status zero_collective_traffic(const zero_collective_spec *spec,
+                                    const zero_layout *layout, int rank,
+                                    zero_traffic *traffic);
 
 /* The traffic of one chunk of one element of the last collective; begins zeroed. */
 typedef struct {
@@ -82,13 +82,12 @@ typedef struct {
 /* The same, in no time if the collective differs from the memo's last one only in count,
  * stride, chunk or unit: as those of a model's groups do. Outputs are undefined after a
  * failure. */
-ZERO_NODISCARD zero_status zero_collective_traffic_again(zero_traffic_memo *memo,
-                                                         const zero_collective_spec *spec,
-                                                         const zero_layout *layout,
-                                                         int rank, zero_traffic *traffic);
+zero_status zero_collective_traffic_again(zero_traffic_memo *memo,
+                                          const zero_collective_spec *spec,
+                                          const zero_layout *layout, int rank,
+                                          zero_traffic *traffic);
 
 /* Writes the steps of one rank of the layout. Borrows the layout. Local; the status of
  * zero_collective_check(), or ZERO_ERR_NOMEM. Release with zero_steps_destroy(). */
-ZERO_NODISCARD zero_status zero_steps_init(zero_steps *steps,
-                                           const zero_collective_spec *spec,
-                                           const zero_layout *layout, int rank);
+zero_status zero_steps_init(zero_steps *steps, const zero_collective_spec *spec,
+                            const zero_layout *layout, int rank);

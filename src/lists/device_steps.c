@@ -13,8 +13,6 @@
  * a circle if they could not without a device. */
 #include "lists/device_steps.h"
 
-#include "base/grow.h"
-
 #define AHEAD  6
 #define BEHIND 8
 #define CHUNKS 4 /* that a copy moves, if they are small */
@@ -277,12 +275,7 @@ void zero_steps_add_copies(zero_steps *s, int64_t stride)
         while (w.first < w.last) store(&w, w.arriving[w.first++]);
         store_ready(&w);
     }
-    free(w.added_at);
-    free(w.arriving);
-    free(w.moved_to);
-    free(w.fetched_until);
-    free(w.fetches);
-    free(old);
+    zero_free(w.added_at, w.arriving, w.moved_to, w.fetched_until, w.fetches, old);
 }
 
 void zero_steps_mark(zero_steps *steps)

@@ -152,9 +152,9 @@ static zero_status check_shm(const zero_collective_spec *spec, const zero_layout
     size_t apart = reads_out ? spec->out_apart : spec->in_apart;
     if (spec->kind == ZERO_ALL_REDUCE && spec->in_apart == 0) apart = 0;
     bool reads = layout->size > 1 && spec->count > 0;
-    ZERO_FAIL_IF(reads && apart == 0 && !(spec->one_out && reads_out), ZERO_ERR_INVALID,
-                 "a %s through shared memory needs its '%s' in a window",
-                 zero_collective_kind_name(spec->kind), reads_out ? "out" : "in");
+    ZERO_INVALID_IF(reads && apart == 0 && !(spec->one_out && reads_out),
+                    "a %s through shared memory needs its '%s' in a window",
+                    zero_collective_kind_name(spec->kind), reads_out ? "out" : "in");
     return ZERO_OK;
 }
 
@@ -167,10 +167,10 @@ static zero_status check(const zero_collective_spec *spec, const zero_layout *la
     ZERO_TRY(check_sum(spec));
     bool reads_in = spec->kind != ZERO_BROADCAST;
     bool reads_out = !zero_collective_sums(spec->kind) || spec->kind == ZERO_ALL_REDUCE;
-    ZERO_FAIL_IF(!((!reads_in || spec->in_apart > 0) &&
-                   (!reads_out || spec->out_apart > 0 || spec->one_out)),
-                 ZERO_ERR_INVALID, "a two-level %s needs its buffers in a window",
-                 zero_collective_kind_name(spec->kind));
+    ZERO_INVALID_IF(!((!reads_in || spec->in_apart > 0) &&
+                      (!reads_out || spec->out_apart > 0 || spec->one_out)),
+                    "a two-level %s needs its buffers in a window",
+                    zero_collective_kind_name(spec->kind));
     return ZERO_OK;
 }
 

@@ -242,9 +242,7 @@ static void with_slots(zero_hier *w, void (*write_steps)(zero_hier *))
         write_steps(w);
     else
         w->s->failed = true;
-    free(w->sent_at);
-    free(w->made_at);
-    free(w->slot);
+    zero_free(w->sent_at, w->made_at, w->slot);
 }
 
 static void write_reduce_scatter(zero_hier *w)

@@ -57,9 +57,7 @@ zero_status zero_layout_init_blocks(zero_layout *layout, int size, int n_nodes)
 
 void zero_layout_destroy(zero_layout *layout)
 {
-    free(layout->node_of);
-    free(layout->local_of);
-    free(layout->first);
+    zero_free(layout->node_of, layout->local_of, layout->first);
     *layout = (zero_layout){0};
 }
 

@@ -24,11 +24,10 @@ typedef struct {
 } zero_layout;
 
 /* Ranks with equal ids share a node. ZERO_ERR_NOMEM; release with _destroy. */
-ZERO_NODISCARD zero_status zero_layout_init(zero_layout *layout, int size, const int *ids);
+zero_status zero_layout_init(zero_layout *layout, int size, const int *ids);
 
 /* `n_nodes` blocks of ranks, as equal as possible. 1 <= n_nodes <= size. */
-ZERO_NODISCARD zero_status zero_layout_init_blocks(zero_layout *layout, int size,
-                                                   int n_nodes);
+zero_status zero_layout_init_blocks(zero_layout *layout, int size, int n_nodes);
 
 void zero_layout_destroy(zero_layout *layout); /* accepts a zeroed layout */
 

@@ -1,6 +1,5 @@
 #include "lists/member.h"
 
-#include "base/grow.h"
 #include "base/number.h"
 
 #define LISTED 4 /* ranks, other than neighbours, that a text names one by one */

@@ -76,8 +76,8 @@ int zero_member_rank(const zero_member *member, int rank);
 
 /* The nodes of a group, given those of the whole. Release with zero_layout_destroy().
  * ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status zero_member_layout(const zero_member *member,
-                                              const zero_layout *whole, zero_layout *out);
+zero_status zero_member_layout(const zero_member *member, const zero_layout *whole,
+                               zero_layout *out);
 
 /* " in the TP group of ranks 2-3", " in the ZeRO group of ranks 1,3,5", " in the shard
  * group of ranks 0-3", " in the replica group of ranks 1,5", " in their TP groups"; "" for

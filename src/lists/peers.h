@@ -27,9 +27,9 @@ void zero_steps_count_peers(const zero_steps *steps, const zero_collective_step 
 
 /* Adds `times` runs of the collective on rank `rank`, without MPI. Nothing in groups of
  * more than ZERO_MOST_PEERS. The status of zero_collective_check(), or ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status zero_collective_peers(const zero_collective_spec *spec,
-                                                 const zero_layout *layout, int rank,
-                                                 int64_t times, zero_peer_bytes *bytes);
+zero_status zero_collective_peers(const zero_collective_spec *spec,
+                                  const zero_layout *layout, int rank, int64_t times,
+                                  zero_peer_bytes *bytes);
 
 /* Adds the counts of rank `rank` to matrix[n][n], n <= ZERO_MOST_PEERS. */
 void zero_peers_add(int n, int64_t *matrix, int rank, const zero_peer_bytes *bytes);

@@ -19,13 +19,13 @@ const char *zero_collective_kind_name(zero_collective_kind kind)
 static zero_status check_places(const zero_collective_spec *spec, int size)
 {
     bool may_be_in_place = size == 1 || !zero_collective_sums(spec->kind);
-    ZERO_FAIL_IF(spec->on_device && spec->one_out, ZERO_ERR_INVALID,
-                 "a %s on a device with one 'out' for a node: expected an 'out' for each "
-                 "rank, since each device needs its own",
-                 zero_collective_kind_name(spec->kind));
-    ZERO_FAIL_IF(
+    ZERO_INVALID_IF(
+        spec->on_device && spec->one_out,
+        "a %s on a device with one 'out' for a node: expected an 'out' for each "
+        "rank, since each device needs its own",
+        zero_collective_kind_name(spec->kind));
+    ZERO_INVALID_IF(
         spec->direct && (!spec->on_device || spec->algorithm == ZERO_ALGORITHM_MPI),
-        ZERO_ERR_INVALID,
         "a direct %s%s: expected a device with the algorithm shm or hier, since neighbours "
         "read its memory, or p2p, since MPI does",
         zero_collective_kind_name(spec->kind), spec->on_device ? " on a device" : "");
@@ -41,51 +41,47 @@ zero_status zero_collective_check_spec(const zero_collective_spec *spec, int siz
 {
     bool has_root = zero_collective_has_root(spec->kind);
     int64_t stride = has_root ? spec->count : spec->stride;
-    ZERO_FAIL_IF(spec->count < 0 || spec->count > stride || stride > MAX_ELEMENTS / size,
-                 ZERO_ERR_INVALID,
-                 "a collective over %d pieces of %" PRId64 " elements, %" PRId64
-                 " apart: expected 0 <= count <= stride, and no more than 2^60 in all",
-                 size, spec->count, stride);
-    ZERO_FAIL_IF(spec->max_chunk < 0 || spec->max_chunk > MAX_CHUNK, ZERO_ERR_INVALID,
-                 "messages of up to %" PRId64 " elements: expected 0 to %" PRId64,
-                 spec->max_chunk, MAX_CHUNK);
-    ZERO_FAIL_IF(spec->message != 0 &&
-                     (spec->message < ZERO_LEAST_MESSAGE || spec->message > MAX_MESSAGE),
-                 ZERO_ERR_INVALID,
-                 "messages of up to %" PRId64 " bytes: expected %d to %" PRId64
-                 ", or 0 for no limit",
-                 spec->message, ZERO_LEAST_MESSAGE, MAX_MESSAGE);
-    ZERO_FAIL_IF(has_root && (spec->root < 0 || spec->root >= size), ZERO_ERR_INVALID,
-                 "a %s with root %d: expected a rank below %d",
-                 zero_collective_kind_name(spec->kind), spec->root, size);
+    ZERO_INVALID_IF(spec->count < 0 || spec->count > stride || stride > MAX_ELEMENTS / size,
+                    "a collective over %d pieces of %" PRId64 " elements, %" PRId64
+                    " apart: expected 0 <= count <= stride, and no more than 2^60 in all",
+                    size, spec->count, stride);
+    ZERO_INVALID_IF(spec->max_chunk < 0 || spec->max_chunk > MAX_CHUNK,
+                    "messages of up to %" PRId64 " elements: expected 0 to %" PRId64,
+                    spec->max_chunk, MAX_CHUNK);
+    ZERO_INVALID_IF(spec->message != 0 &&
+                        (spec->message < ZERO_LEAST_MESSAGE || spec->message > MAX_MESSAGE),
+                    "messages of up to %" PRId64 " bytes: expected %d to %" PRId64
+                    ", or 0 for no limit",
+                    spec->message, ZERO_LEAST_MESSAGE, MAX_MESSAGE);
+    ZERO_INVALID_IF(has_root && (spec->root < 0 || spec->root >= size),
+                    "a %s with root %d: expected a rank below %d",
+                    zero_collective_kind_name(spec->kind), spec->root, size);
     const int only = spec->only - 1;
-    ZERO_FAIL_IF(spec->only != 0 && (only < 0 || only >= size || only == spec->root ||
-                                     spec->on_device || spec->kind != ZERO_BROADCAST ||
-                                     spec->algorithm != ZERO_ALGORITHM_P2P),
-                 ZERO_ERR_INVALID,
-                 "a %s from rank %d to rank %d alone: expected a broadcast by p2p on the "
-                 "host to another rank below %d",
-                 zero_collective_kind_name(spec->kind), spec->root, only, size);
+    ZERO_INVALID_IF(
+        spec->only != 0 &&
+            (only < 0 || only >= size || only == spec->root || spec->on_device ||
+             spec->kind != ZERO_BROADCAST || spec->algorithm != ZERO_ALGORITHM_P2P),
+        "a %s from rank %d to rank %d alone: expected a broadcast by p2p on the "
+        "host to another rank below %d",
+        zero_collective_kind_name(spec->kind), spec->root, only, size);
     bool sums = zero_collective_sums(spec->kind), to_all = spec->kind == ZERO_ALL_REDUCE;
-    ZERO_FAIL_IF(to_all ? spec->on_device || spec->result != spec->type || spec->tail < 0 ||
-                              spec->tail > MAX_CHUNK
-                        : spec->tail != 0,
-                 ZERO_ERR_INVALID,
-                 "a %s%s with a tail of %" PRId64
-                 ": expected an all-reduce on the host in one type, with 0 to %" PRId64
-                 " elements, or no tail",
-                 zero_collective_kind_name(spec->kind),
-                 spec->on_device ? " on a device" : "", spec->tail, MAX_CHUNK);
+    ZERO_INVALID_IF(to_all ? spec->on_device || spec->result != spec->type ||
+                                 spec->tail < 0 || spec->tail > MAX_CHUNK
+                           : spec->tail != 0,
+                    "a %s%s with a tail of %" PRId64
+                    ": expected an all-reduce on the host in one type, with 0 to %" PRId64
+                    " elements, or no tail",
+                    zero_collective_kind_name(spec->kind),
+                    spec->on_device ? " on a device" : "", spec->tail, MAX_CHUNK);
     if (sums) ZERO_TRY(zero_reduction_check(spec->reduction, (zero_number)spec->type));
     bool is_plain = zero_collective_is_plain(spec);
-    ZERO_FAIL_IF(!is_plain && (spec->on_device || spec->result != spec->type),
-                 ZERO_ERR_INVALID,
-                 "a %s other than a sum of fp32, bf16 or fp16: expected the host, and the "
-                 "type of the input",
-                 zero_collective_kind_name(spec->kind));
-    ZERO_FAIL_IF(
+    ZERO_INVALID_IF(
+        !is_plain && (spec->on_device || spec->result != spec->type),
+        "a %s other than a sum of fp32, bf16 or fp16: expected the host, and the "
+        "type of the input",
+        zero_collective_kind_name(spec->kind));
+    ZERO_INVALID_IF(
         spec->result != spec->type && !(sums && spec->result == ZERO_FP32),
-        ZERO_ERR_INVALID,
         "a %s of %s with a result in %s: expected the type of the input, or for sums fp32",
         zero_collective_kind_name(spec->kind), zero_type_name(spec->type),
         zero_type_name(spec->result));

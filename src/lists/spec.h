@@ -136,8 +136,7 @@ static inline bool zero_collective_stages_on_device(const zero_collective_spec *
 }
 
 /* Sizes and types, whatever the algorithm: ZERO_ERR_INVALID, with the numbers. */
-ZERO_NODISCARD zero_status zero_collective_check_spec(const zero_collective_spec *spec,
-                                                      int size);
+zero_status zero_collective_check_spec(const zero_collective_spec *spec, int size);
 
 /* ---- traffic ---- */
 

@@ -1,7 +1,5 @@
 #include "lists/step.h"
 
-#include "base/grow.h"
-
 void zero_steps_destroy(zero_steps *steps)
 {
     for (int64_t i = 0; i < steps->n_sums; i++) free(steps->sums[i].terms);

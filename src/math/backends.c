@@ -10,7 +10,7 @@ zero_status zero_backend_find(const char *name, const zero_backend **found)
 {
     char choice[512];
     for (int i = 0; i < BACKENDS; i++) {
-        if (strcmp(backends[i]->name, name) != 0) continue;
+        if (!zero_same_text(backends[i]->name, name)) continue;
         *found = backends[i];
         return ZERO_OK;
     }
@@ -31,7 +31,7 @@ bool zero_bits_find(const char *name, zero_bits *bits)
 {
     static const char *const names[ZERO_BITS] = {"auto", "portable", "fastest"};
     int i = 0;
-    while (i < ZERO_BITS && strcmp(names[i], name) != 0) i++;
+    while (i < ZERO_BITS && !zero_same_text(names[i], name)) i++;
     *bits = (zero_bits)i;
     return i < ZERO_BITS;
 }

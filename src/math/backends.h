@@ -8,7 +8,7 @@
 #include "math/backend.h"
 
 /* ZERO_ERR_INVALID, naming the others, if this build has no backend of that name. */
-ZERO_NODISCARD zero_status zero_backend_find(const char *name, const zero_backend **found);
+zero_status zero_backend_find(const char *name, const zero_backend **found);
 
 /* The names of all backends, the default first: number i, or NULL past the end. */
 const char *zero_backend_name_at(int i);

@@ -136,16 +136,21 @@ static void add_branch(const zero_math *math, const zero_branch *b)
     zero_team_share(math, b->B * b->T, 1, add_branch_rows, b);
 }
 
+/* x += bias, y = gelu(x as it is stored); y must not be x. */
 static void bias_gelu_rows(const zero_math *math, const void *arg, int64_t first,
                            int64_t end)
 {
     const zero_bias *a = arg;
+    const zero_cpu_kernels *kernels = zero_cpu_kernels_of(math);
     const int64_t cols = a->cols;
     const float *bias = zero_row_weights(math, a->type, cols, a->bias, 0);
     for (int64_t r = first; r < end; r++) {
-        zero_row_gelu(math, a->rows_type, a->is_exact, cols, bias,
-                      zero_type_to(a->rows_type, a->x, r * cols),
-                      zero_type_to(a->rows_type, a->y, r * cols));
+        void *x = zero_type_to(a->rows_type, a->x, r * cols);
+        void *y = zero_type_to(a->rows_type, a->y, r * cols);
+        if (a->rows_type == ZERO_FP32)
+            kernels->bias_gelu(a->is_exact, cols, bias, x, y);
+        else
+            kernels->half_bias_gelu(a->rows_type, a->is_exact, cols, bias, x, y);
         poll_after(math, r, cols);
     }
 }
@@ -155,18 +160,24 @@ static void bias_gelu(const zero_math *math, const zero_bias *b)
     zero_team_share(math, b->rows, 1, bias_gelu_rows, b);
 }
 
-/* As in sum_rows(), threads have columns. */
+/* dx = dy * gelu'(x), dbias += dx as it is stored; as in sum_rows(), threads have
+ * columns. */
 static void bias_gelu_slopes(const zero_math *math, const void *arg, int64_t first,
                              int64_t end)
 {
     const zero_bias_grad *a = arg;
+    const zero_cpu_kernels *kernels = zero_cpu_kernels_of(math);
     const int64_t n = end - first;
     for (int64_t r = 0; r < a->rows; r++) {
         const int64_t at = r * a->cols + first;
-        zero_row_gelu_backward(math, a->rows_type, a->is_exact, n,
-                               zero_type_at(a->rows_type, a->x, at),
-                               zero_type_at(a->rows_type, a->dy, at),
-                               zero_type_to(a->rows_type, a->dx, at), a->dbias + first);
+        const void *x = zero_type_at(a->rows_type, a->x, at);
+        const void *dy = zero_type_at(a->rows_type, a->dy, at);
+        void *dx = zero_type_to(a->rows_type, a->dx, at);
+        float *dbias = a->dbias + first;
+        if (a->rows_type == ZERO_FP32)
+            kernels->bias_gelu_backward(a->is_exact, n, x, dy, dx, dbias);
+        else
+            kernels->half_gelu_backward(a->rows_type, a->is_exact, n, x, dy, dx, dbias);
         poll_after(math, r, n);
     }
 }

@@ -62,26 +62,6 @@ void zero_row_sum(const zero_math *math, zero_type type, int64_t n, const void *
         add(type, n, x, sum, ZERO_FP32, sum);
 }
 
-void zero_row_gelu(const zero_math *math, zero_type type, bool is_exact, int64_t n,
-                   const float *bias, void *x, void *y)
-{
-    const zero_cpu_kernels *kernels = zero_cpu_kernels_of(math);
-    if (type == ZERO_FP32)
-        kernels->bias_gelu(is_exact, n, bias, x, y);
-    else
-        kernels->half_bias_gelu(type, is_exact, n, bias, x, y);
-}
-
-void zero_row_gelu_backward(const zero_math *math, zero_type type, bool is_exact, int64_t n,
-                            const void *x, const void *dy, void *dx, float *dbias)
-{
-    const zero_cpu_kernels *kernels = zero_cpu_kernels_of(math);
-    if (type == ZERO_FP32)
-        kernels->bias_gelu_backward(is_exact, n, x, dy, dx, dbias);
-    else
-        kernels->half_gelu_backward(type, is_exact, n, x, dy, dx, dbias);
-}
-
 void zero_row_swiglu(const zero_math *math, zero_type type, int64_t n, const void *z,
                      const void *u, void *y)
 {

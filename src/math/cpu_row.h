@@ -28,13 +28,6 @@ void zero_row_add_bias(const zero_math *math, zero_type type, int64_t n, const f
 void zero_row_sum(const zero_math *math, zero_type type, int64_t n, const void *x,
                   float *sum);
 
-/* x += bias, y = gelu(x as it is stored); y must not be x. */
-void zero_row_gelu(const zero_math *math, zero_type type, bool is_exact, int64_t n,
-                   const float *bias, void *x, void *y);
-/* dx = dy * gelu'(x), dbias += dx as it is stored */
-void zero_row_gelu_backward(const zero_math *math, zero_type type, bool is_exact, int64_t n,
-                            const void *x, const void *dy, void *dx, float *dbias);
-
 /* zero_swiglu of one row; backward turns d into dz. */
 void zero_row_swiglu(const zero_math *math, zero_type type, int64_t n, const void *z,
                      const void *u, void *y);

@@ -57,16 +57,17 @@ static zero_status read_numbers(const char *text, const char *where, zero_device
     for (bool goes_on = true; goes_on;) {
         const int number = read_number(&text);
         goes_on = *text == ',';
-        ZERO_FAIL_IF(
-            number < 0 || (*text != '\0' && !goes_on), ZERO_ERR_INVALID,
+        ZERO_INVALID_IF(
+            number < 0 || (*text != '\0' && !goes_on),
             "%s: expected numbers with commas between them after the colon, as in %s:0,2",
             where, c->name);
-        ZERO_FAIL_IF(has_number(c, number), ZERO_ERR_INVALID,
-                     "%s: device %d is given twice; several ranks may share a device, but "
-                     "it is named once",
-                     where, number);
-        ZERO_FAIL_IF(c->n == ZERO_DEVICE_NUMBERS, ZERO_ERR_INVALID,
-                     "%s: expected at most %d devices", where, ZERO_DEVICE_NUMBERS);
+        ZERO_INVALID_IF(
+            has_number(c, number),
+            "%s: device %d is given twice; several ranks may share a device, but "
+            "it is named once",
+            where, number);
+        ZERO_INVALID_IF(c->n == ZERO_DEVICE_NUMBERS, "%s: expected at most %d devices",
+                        where, ZERO_DEVICE_NUMBERS);
         c->numbers[c->n++] = number;
         text++;
     }
@@ -90,8 +91,8 @@ zero_status zero_device_read(const char *text, const char *where,
             names);
     }
     zero_device_choice c = {.name = d->name};
-    ZERO_FAIL_IF(text[length] == ':' && !d->is_plugin, ZERO_ERR_INVALID,
-                 "%s: %s has no numbers; leave out '%s'", where, c.name, text + length);
+    ZERO_INVALID_IF(text[length] == ':' && !d->is_plugin,
+                    "%s: %s has no numbers; leave out '%s'", where, c.name, text + length);
     if (text[length] == ':') ZERO_TRY(read_numbers(text + length + 1, where, &c));
     *choice = c;
     return ZERO_OK;
@@ -137,10 +138,11 @@ zero_status zero_device_count(const zero_plugin *plugin, const zero_device_choic
     int n = 0;
     ZERO_TRY(plugin->count(&n));
     for (int i = 0; i < choice->n; i++)
-        ZERO_FAIL_IF(choice->numbers[i] >= n, ZERO_ERR_INVALID,
-                     "there is no device %s:%d: this machine has %d, numbered from 0 (zero "
-                     "info lists them)",
-                     choice->name, choice->numbers[i], n);
+        ZERO_INVALID_IF(
+            choice->numbers[i] >= n,
+            "there is no device %s:%d: this machine has %d, numbered from 0 (zero "
+            "info lists them)",
+            choice->name, choice->numbers[i], n);
     *devices_found = n;
     return ZERO_OK;
 }

@@ -45,21 +45,20 @@ typedef struct {
 
 /* `where` is what a message calls the text: "--device cuda:x". ZERO_ERR_INVALID if there is
  * no such device, if it has no numbers, or if they are not different whole numbers. */
-ZERO_NODISCARD zero_status zero_device_read(const char *text, const char *where,
-                                            zero_device_choice *choice);
+zero_status zero_device_read(const char *text, const char *where,
+                             zero_device_choice *choice);
 
 /* The backend of a device, whose `memory` is not NULL; NULL for "cpu". *plugin is where it
  * comes from, NULL if it is a part of this program. The name may have numbers.
  * ZERO_ERR_INVALID if there is no such device, ZERO_ERR_UNSUPPORTED if this build does not
  * have it, ZERO_ERR_ENV if its library cannot be loaded. */
-ZERO_NODISCARD zero_status zero_device_find(const char *name, const zero_backend **found,
-                                            const zero_plugin **plugin);
+zero_status zero_device_find(const char *name, const zero_backend **found,
+                             const zero_plugin **plugin);
 
 /* Whether the machine has the devices of a plugin that were asked for: *devices is their
  * number. ZERO_ERR_ENV if it has no device, ZERO_ERR_INVALID if a number is too high. */
-ZERO_NODISCARD zero_status zero_device_count(const zero_plugin *plugin,
-                                             const zero_device_choice *choice,
-                                             int *devices);
+zero_status zero_device_count(const zero_plugin *plugin, const zero_device_choice *choice,
+                              int *devices);
 
 /* True if the device's calls take rows of 16 bits, too. The name may have numbers, and is
  * valid. */

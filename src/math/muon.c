@@ -146,10 +146,11 @@ const char *zero_muon_scale_name_at(int scale)
 zero_status zero_muon_scale_read(const char *name, zero_muon_scale *scale)
 {
     *scale = ZERO_MUON_RMS;
-    if (!name || strcmp(name, zero_muon_scale_name_at(ZERO_MUON_RMS)) == 0) return ZERO_OK;
+    if (!name || zero_same_text(name, zero_muon_scale_name_at(ZERO_MUON_RMS)))
+        return ZERO_OK;
     *scale = ZERO_MUON_ORIGINAL;
-    ZERO_FAIL_IF(strcmp(name, zero_muon_scale_name_at(ZERO_MUON_ORIGINAL)) != 0,
-                 ZERO_ERR_INVALID, "muon_scale '%s': expected rms or original", name);
+    ZERO_INVALID_IF(!zero_same_text(name, zero_muon_scale_name_at(ZERO_MUON_ORIGINAL)),
+                    "muon_scale '%s': expected rms or original", name);
     return ZERO_OK;
 }
 

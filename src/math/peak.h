@@ -19,4 +19,4 @@ zero_cpu_rate zero_cpu_peak(zero_type factors, int threads);
 
 /* Bytes per second that all threads read at once, each from `bytes` of its own, a multiple
  * of 512: what fits into a cache comes from there. ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status zero_cpu_read_rate(size_t bytes, int threads, double *rate);
+zero_status zero_cpu_read_rate(size_t bytes, int threads, double *rate);

@@ -51,7 +51,7 @@ const char *zero_rule_name_at(int optimizer)
 bool zero_rule_find(const char *name, int *optimizer)
 {
     for (int i = 0; i < ZERO_COUNT(rules); i++)
-        if (strcmp(rules[i].name, name) == 0) {
+        if (zero_same_text(rules[i].name, name)) {
             *optimizer = i;
             return true;
         }

@@ -30,7 +30,7 @@ const zero_rule *zero_rule_at(int optimizer);
 const char *zero_rule_name_at(int optimizer); /* "adamw"; NULL past the last */
 bool zero_rule_find(const char *name, int *optimizer);
 /* The same of a library's argument: NULL is AdamW, and another name ZERO_ERR_INVALID. */
-ZERO_NODISCARD zero_status zero_rule_read(const char *name, int *optimizer);
+zero_status zero_rule_read(const char *name, int *optimizer);
 
 /* True if an update needs the whole tensor at once. */
 bool zero_rule_moves_whole(int optimizer, const zero_tensor *tensor);
@@ -61,7 +61,7 @@ void zero_rule_update(int optimizer, const zero_backend *backend, const zero_mat
 typedef enum { ZERO_MUON_RMS, ZERO_MUON_ORIGINAL } zero_muon_scale;
 const char *zero_muon_scale_name_at(int scale); /* "rms"; NULL past the last */
 /* Of a library's argument, as zero_rule_read(). */
-ZERO_NODISCARD zero_status zero_muon_scale_read(const char *name, zero_muon_scale *scale);
+zero_status zero_muon_scale_read(const char *name, zero_muon_scale *scale);
 typedef struct {
     zero_muon_scale scale;
     zero_type factors; /* of the iterations' products: fp32 or bf16 */

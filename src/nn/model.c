@@ -3,10 +3,7 @@
 void zero_model_destroy(zero_model *model)
 {
     if (!model) return;
-    free(model->tensors);
-    free(model->groups);
-    free(model->units);
-    free(model->shape);
+    zero_free(model->tensors, model->groups, model->units, model->shape);
     *model = (zero_model){0};
 }
 
@@ -20,8 +17,8 @@ int64_t zero_unit_room(const zero_unit *unit, int64_t n)
 zero_status zero_model_activate(zero_model *model, zero_type type)
 {
     ZERO_TRY(zero_model_check_described(model));
-    ZERO_FAIL_IF(zero_type_size(type) == 0, ZERO_ERR_INVALID,
-                 "activations of type %d: there is no such type", (int)type);
+    ZERO_INVALID_IF(zero_type_size(type) == 0,
+                    "activations of type %d: there is no such type", (int)type);
     for (int u = 0; u < model->n_units; u++)
         ZERO_FAIL_IF(type != ZERO_FP32 && !model->units[u].heeds_activations,
                      ZERO_ERR_UNSUPPORTED,

@@ -33,16 +33,15 @@ static inline int64_t zero_cut_parts(const zero_tensor *t)
 
 /* zero_model_describe() for a model that owns its tables already: sets and checks the same.
  * If it fails, the caller still destroys the model. */
-ZERO_NODISCARD zero_status zero_model_complete(zero_model *model);
+zero_status zero_model_complete(zero_model *model);
 
 /* ZERO_ERR_INVALID for NULL, a zeroed or destroyed model, and one whose tables nobody
  * completed. */
-ZERO_NODISCARD zero_status zero_model_check_described(const zero_model *model);
+zero_status zero_model_check_described(const zero_model *model);
 
 /* ZERO_ERR_INVALID, naming the unit, unless all sizes for B samples of T positions are from
  * 0 to 2^48 floats and the last unit has a loss for each of the B*T rows. */
-ZERO_NODISCARD zero_status zero_model_check_sizes(const zero_model *model, int64_t B,
-                                                  int64_t T);
+zero_status zero_model_check_sizes(const zero_model *model, int64_t B, int64_t T);
 
 /* The floats of memory that a unit's `out` takes. */
 static inline int64_t zero_unit_out_room(const zero_unit *unit,

@@ -1,7 +1,6 @@
 /* model_build.c - what an architecture's rows say of a shape: how many parameters, and its
  * model. */
 
-#include "base/grow.h"
 #include "nn/shape.h"
 
 /* ---- rows ---- */
@@ -108,8 +107,7 @@ static zero_unit *add_unit(zero_model *m, int64_t index, int group, int second_g
 zero_status zero_model_build(const zero_shape *shape, zero_model *model)
 {
     ZERO_TRY(zero_shape_check(shape));
-    ZERO_FAIL_IF(!model, ZERO_ERR_INVALID,
-                 "zero_model_build() without a place for the model");
+    ZERO_INVALID_IF(!model, "zero_model_build() without a place for the model");
     const zero_shape s = zero_shape_complete(shape);
     ZERO_AT_END(zero_model_destroy)
     zero_model m = {.vocab = s.vocab,

@@ -2,7 +2,6 @@
  * them. */
 #include "nn/model.h"
 
-#include "base/grow.h"
 #include "base/utf8.h"
 
 static const int64_t most_params = INT64_C(1) << 62;
@@ -56,22 +55,23 @@ static zero_status check_all_names(const zero_model *m)
         for (int k = 0; k < list->n; k++) {
             /* Names go into messages, manifests and file formats. */
             const char *name = name_of(list, k);
-            ZERO_FAIL_IF(*name == '\0' || !memchr(name, '\0', list->size), ZERO_ERR_INVALID,
-                         "%s %d has no name, or one of more than %zu characters",
-                         list->kind, k, list->size - 1);
-            ZERO_FAIL_IF(!is_plain(name), ZERO_ERR_INVALID,
-                         "%s %d is called '%s': expected UTF-8 without quotes, backslashes "
-                         "and control characters",
-                         list->kind, k, name);
+            ZERO_INVALID_IF(*name == '\0' || !memchr(name, '\0', list->size),
+                            "%s %d has no name, or one of more than %zu characters",
+                            list->kind, k, list->size - 1);
+            ZERO_INVALID_IF(
+                !is_plain(name),
+                "%s %d is called '%s': expected UTF-8 without quotes, backslashes "
+                "and control characters",
+                list->kind, k, name);
         }
         ZERO_FREED const char **sorted = NULL;
         ZERO_TRY(zero_new(&sorted, list->n, "names"));
         for (int k = 0; k < list->n; k++) sorted[k] = name_of(list, k);
         zero_sort(sorted, list->n, by_text);
         for (int k = 1; k < list->n; k++)
-            ZERO_FAIL_IF(strcmp(sorted[k - 1], sorted[k]) == 0, ZERO_ERR_INVALID,
-                         "two %ss are called '%s': their names must differ", list->kind,
-                         sorted[k]);
+            ZERO_INVALID_IF(zero_same_text(sorted[k - 1], sorted[k]),
+                            "two %ss are called '%s': their names must differ", list->kind,
+                            sorted[k]);
     }
     return ZERO_OK;
 }
@@ -83,31 +83,30 @@ static zero_status add_tensor(zero_model *m, int i)
 {
     zero_tensor *t = &m->tensors[i];
     int newest = i > 0 ? m->tensors[i - 1].group : -1;
-    ZERO_FAIL_IF(
+    ZERO_INVALID_IF(
         t->rows < 1 || t->cols < 1 || t->rows > (most_params - m->n_params) / t->cols,
-        ZERO_ERR_INVALID,
         "tensor '%s' has %" PRId64 " rows and %" PRId64
         " columns: expected at least 1 of each, and at most 2^62 parameters in all",
         t->name, t->rows, t->cols);
-    ZERO_FAIL_IF(t->cut < ZERO_CUT_NONE || t->cut > ZERO_CUT_COLS || t->cut_parts < 0 ||
-                     t->cols % zero_cut_parts(t) != 0,
-                 ZERO_ERR_INVALID,
-                 "tensor '%s' of %" PRId64
-                 " columns is cut as kind %d in %d parts: expected one of zero_cut, and a "
-                 "number of parts that divides the columns",
-                 t->name, t->cols, (int)t->cut, t->cut_parts);
+    ZERO_INVALID_IF(
+        t->cut < ZERO_CUT_NONE || t->cut > ZERO_CUT_COLS || t->cut_parts < 0 ||
+            t->cols % zero_cut_parts(t) != 0,
+        "tensor '%s' of %" PRId64
+        " columns is cut as kind %d in %d parts: expected one of zero_cut, and a "
+        "number of parts that divides the columns",
+        t->name, t->cols, (int)t->cut, t->cut_parts);
     bool known = t->init == ZERO_INIT_ZEROS || t->init == ZERO_INIT_ONES ||
                  t->init == ZERO_INIT_NORMAL;
-    ZERO_FAIL_IF(!known || !isfinite(t->init_std) || t->init_std < 0.0f, ZERO_ERR_INVALID,
-                 "tensor '%s' starts as kind %d with deviation %g: expected one of "
-                 "zero_init_kind, and a deviation that is finite and not negative",
-                 t->name, (int)t->init, (double)t->init_std);
-    ZERO_FAIL_IF(t->group < 0 || t->group >= m->n_groups ||
-                     (t->group != newest && t->group != newest + 1),
-                 ZERO_ERR_INVALID,
-                 "tensor '%s' is in group %d, after one of group %d: expected the tensors "
-                 "of groups 0 to %d in this order, at least one of each",
-                 t->name, t->group, newest, m->n_groups - 1);
+    ZERO_INVALID_IF(!known || !isfinite(t->init_std) || t->init_std < 0.0f,
+                    "tensor '%s' starts as kind %d with deviation %g: expected one of "
+                    "zero_init_kind, and a deviation that is finite and not negative",
+                    t->name, (int)t->init, (double)t->init_std);
+    ZERO_INVALID_IF(
+        t->group < 0 || t->group >= m->n_groups ||
+            (t->group != newest && t->group != newest + 1),
+        "tensor '%s' is in group %d, after one of group %d: expected the tensors "
+        "of groups 0 to %d in this order, at least one of each",
+        t->name, t->group, newest, m->n_groups - 1);
     zero_group *g = &m->groups[t->group];
     if (g->n_tensors == 0) g->first_tensor = i;
     t->offset = g->n_params;
@@ -124,8 +123,8 @@ static zero_status add_tensor(zero_model *m, int i)
 
 static zero_status check_counts(int tensors, int groups, int units)
 {
-    ZERO_FAIL_IF(
-        !(tensors >= 1 && groups >= 1 && units >= 1), ZERO_ERR_INVALID,
+    ZERO_INVALID_IF(
+        !(tensors >= 1 && groups >= 1 && units >= 1),
         "a model of %d tensors, %d groups and %d units: expected at least one of each",
         tensors, groups, units);
     return ZERO_OK;
@@ -136,35 +135,34 @@ zero_status zero_model_complete(zero_model *m)
     m->share = (zero_share){.ranks = 1, .slices = 1};
     ZERO_TRY(check_counts(m->n_tensors, m->n_groups, m->n_units));
     const size_t most = (size_t)1 << 20;
-    ZERO_FAIL_IF(m->seq < 1 || m->input_bytes < 1 || m->input_bytes > most ||
-                     m->target_bytes > most,
-                 ZERO_ERR_INVALID,
-                 "a model of %" PRId64
-                 " positions with %zu bytes of inputs and %zu of targets each: expected at "
-                 "least 1 position, 1 to 2^20 bytes of inputs and at most 2^20 of targets",
-                 m->seq, m->input_bytes, m->target_bytes);
+    ZERO_INVALID_IF(
+        m->seq < 1 || m->input_bytes < 1 || m->input_bytes > most || m->target_bytes > most,
+        "a model of %" PRId64
+        " positions with %zu bytes of inputs and %zu of targets each: expected at "
+        "least 1 position, 1 to 2^20 bytes of inputs and at most 2^20 of targets",
+        m->seq, m->input_bytes, m->target_bytes);
     ZERO_TRY(check_all_names(m));
     for (int i = 0; i < m->n_tensors; i++) ZERO_TRY(add_tensor(m, i));
     int reached = m->tensors[m->n_tensors - 1].group + 1;
-    ZERO_FAIL_IF(reached != m->n_groups, ZERO_ERR_INVALID,
-                 "group '%s' has no tensors: expected at least one",
-                 m->groups[reached].name);
+    ZERO_INVALID_IF(reached != m->n_groups,
+                    "group '%s' has no tensors: expected at least one",
+                    m->groups[reached].name);
     for (int i = 0; i < m->n_units; i++) {
         zero_unit *u = &m->units[i];
-        ZERO_FAIL_IF(!u->sizes || !u->forward || !u->backward, ZERO_ERR_INVALID,
-                     "unit '%s' lacks its function %s: expected all three", u->name,
-                     !u->sizes     ? "sizes"
-                     : !u->forward ? "forward"
-                                   : "backward");
-        ZERO_FAIL_IF(u->n_groups < 0 || u->n_groups > ZERO_UNIT_GROUPS, ZERO_ERR_INVALID,
-                     "unit '%s' reads %d groups: expected 0 to %d", u->name, u->n_groups,
-                     ZERO_UNIT_GROUPS);
+        ZERO_INVALID_IF(!u->sizes || !u->forward || !u->backward,
+                        "unit '%s' lacks its function %s: expected all three", u->name,
+                        !u->sizes     ? "sizes"
+                        : !u->forward ? "forward"
+                                      : "backward");
+        ZERO_INVALID_IF(u->n_groups < 0 || u->n_groups > ZERO_UNIT_GROUPS,
+                        "unit '%s' reads %d groups: expected 0 to %d", u->name, u->n_groups,
+                        ZERO_UNIT_GROUPS);
         for (int k = 0; k < u->n_groups; k++) {
             int g = u->groups[k];
-            ZERO_FAIL_IF(g < 0 || g >= m->n_groups || (k > 0 && g == u->groups[0]),
-                         ZERO_ERR_INVALID,
-                         "unit '%s' reads group %d: expected different ones from 0 to %d",
-                         u->name, g, m->n_groups - 1);
+            ZERO_INVALID_IF(
+                g < 0 || g >= m->n_groups || (k > 0 && g == u->groups[0]),
+                "unit '%s' reads group %d: expected different ones from 0 to %d", u->name,
+                g, m->n_groups - 1);
         }
         u->share = m->share;
         for (int k = 0; k < u->n_groups; k++)
@@ -176,20 +174,21 @@ zero_status zero_model_complete(zero_model *m)
         for (int k = 0; k < m->units[i].n_groups; k++)
             is_read[m->units[i].groups[k]] = true;
     for (int g = 0; g < m->n_groups; g++)
-        ZERO_FAIL_IF(!is_read[g], ZERO_ERR_INVALID,
-                     "group '%s' is read by no unit: its gradient would never be defined",
-                     m->groups[g].name);
+        ZERO_INVALID_IF(
+            !is_read[g],
+            "group '%s' is read by no unit: its gradient would never be defined",
+            m->groups[g].name);
     return ZERO_OK;
 }
 
 zero_status zero_model_describe(const zero_model_tables *t, zero_model *model)
 {
-    ZERO_FAIL_IF(
-        !t || !model, ZERO_ERR_INVALID,
+    ZERO_INVALID_IF(
+        !t || !model,
         "zero_model_describe() with NULL: expected tables and a place for the model");
     ZERO_TRY(check_counts(t->n_tensors, t->n_groups, t->n_units));
-    ZERO_FAIL_IF(!t->tensors || !t->groups || !t->units, ZERO_ERR_INVALID,
-                 "a model without tables: expected tensors, groups and units");
+    ZERO_INVALID_IF(!t->tensors || !t->groups || !t->units,
+                    "a model without tables: expected tensors, groups and units");
     ZERO_AT_END(zero_model_destroy)
     zero_model m = {.n_tensors = t->n_tensors,
                     .n_groups = t->n_groups,
@@ -230,9 +229,10 @@ zero_status zero_model_check_described(const zero_model *m)
                         m->n_groups >= 1 && m->n_units >= 1;
     for (int i = 0; is_described && i < m->n_units; i++)
         is_described = is_complete(m, &m->units[i]);
-    ZERO_FAIL_IF(!is_described, ZERO_ERR_INVALID,
-                 "a call without a model: describe one first (zero/model.h), and destroy "
-                 "it after all that uses it");
+    ZERO_INVALID_IF(
+        !is_described,
+        "a call without a model: describe one first (zero/model.h), and destroy "
+        "it after all that uses it");
     return ZERO_OK;
 }
 
@@ -254,13 +254,13 @@ zero_status zero_model_check_sizes(const zero_model *m, int64_t B, int64_t T)
         const zero_unit *u = &m->units[i];
         zero_unit_sizes s = u->sizes(u, B, T);
         int64_t losses = i == m->n_units - 1 ? B * T : 0;
-        ZERO_FAIL_IF(!is_sound(&s) || s.row_loss != losses, ZERO_ERR_INVALID,
-                     "unit '%s' wants, for %" PRId64 " samples of %" PRId64
-                     " positions, out %" PRId64 ", saved %" PRId64 ", work %" PRId64
-                     " and %" PRId64 ", logits %" PRId64 ", row_loss %" PRId64
-                     " floats: expected 0 to 2^48 of each, and a row_loss of %" PRId64,
-                     u->name, B, T, s.out, s.saved, s.forward_work, s.backward_work,
-                     s.logits, s.row_loss, losses);
+        ZERO_INVALID_IF(!is_sound(&s) || s.row_loss != losses,
+                        "unit '%s' wants, for %" PRId64 " samples of %" PRId64
+                        " positions, out %" PRId64 ", saved %" PRId64 ", work %" PRId64
+                        " and %" PRId64 ", logits %" PRId64 ", row_loss %" PRId64
+                        " floats: expected 0 to 2^48 of each, and a row_loss of %" PRId64,
+                        u->name, B, T, s.out, s.saved, s.forward_work, s.backward_work,
+                        s.logits, s.row_loss, losses);
     }
     return ZERO_OK;
 }

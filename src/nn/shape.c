@@ -88,7 +88,7 @@ zero_status zero_architecture_find(const char *name, const zero_architecture **k
     char all[128] = "";
     for (int i = 0; i < ZERO_ARCHITECTURES; i++) {
         const zero_architecture *a = &zero_architectures[i];
-        if (name && strcmp(a->name, name) == 0) {
+        if (name && zero_same_text(a->name, name)) {
             *kind = a;
             return ZERO_OK;
         }
@@ -157,8 +157,7 @@ static zero_status check_field(const zero_shape *given, const zero_shape *s,
 
 zero_status zero_shape_check(const zero_shape *given)
 {
-    ZERO_FAIL_IF(!given, ZERO_ERR_INVALID,
-                 "the shape is NULL: expected layers, hidden size and so on");
+    ZERO_INVALID_IF(!given, "the shape is NULL: expected layers, hidden size and so on");
     for (int i = 0; i < 3; i++) /* those from which others are made */
         ZERO_TRY(check_field(given,
                              &(zero_shape){.layers = given->layers,
@@ -169,35 +168,34 @@ zero_status zero_shape_check(const zero_shape *given)
     const zero_shape s = zero_shape_complete(given);
     for (int i = 3; i < ZERO_SHAPE_FIELDS; i++)
         ZERO_TRY(check_field(given, &s, &zero_shape_fields[i]));
-    ZERO_FAIL_IF(given->head_size == 0 && s.hidden % s.heads != 0, ZERO_ERR_INVALID,
-                 "--hidden %" PRId64 " is not a multiple of --heads %" PRId64
-                 ": each head would get %" PRId64 " channels and %" PRId64
-                 " would be left over",
-                 s.hidden, s.heads, s.hidden / s.heads, s.hidden % s.heads);
-    ZERO_FAIL_IF(s.heads % s.kv_heads != 0, ZERO_ERR_INVALID,
-                 "--heads %" PRId64 " is not a multiple of --kv-heads %" PRId64
-                 ": each key head serves as many query heads as the others",
-                 s.heads, s.kv_heads);
+    ZERO_INVALID_IF(given->head_size == 0 && s.hidden % s.heads != 0,
+                    "--hidden %" PRId64 " is not a multiple of --heads %" PRId64
+                    ": each head would get %" PRId64 " channels and %" PRId64
+                    " would be left over",
+                    s.hidden, s.heads, s.hidden / s.heads, s.hidden % s.heads);
+    ZERO_INVALID_IF(s.heads % s.kv_heads != 0,
+                    "--heads %" PRId64 " is not a multiple of --kv-heads %" PRId64
+                    ": each key head serves as many query heads as the others",
+                    s.heads, s.kv_heads);
     const bool turns = s.kind->has & ZERO_HAS_ROTARY;
     const int64_t turned = zero_shape_turned(&s);
-    ZERO_FAIL_IF(turns && (turned < 2 || turned % 2 != 0 || turned > ZERO_MOST_TURNED),
-                 ZERO_ERR_INVALID,
-                 "heads of %" PRId64 " channels: rotary positions turn %" PRId64
-                 " of them, which should be pairs, at most %d; give %s",
-                 s.head_size, turned, ZERO_MOST_TURNED,
-                 s.kind->has & ZERO_HAS_PART ? "another --rotary" : "an even --head-size");
+    ZERO_INVALID_IF(turns && (turned < 2 || turned % 2 != 0 || turned > ZERO_MOST_TURNED),
+                    "heads of %" PRId64 " channels: rotary positions turn %" PRId64
+                    " of them, which should be pairs, at most %d; give %s",
+                    s.head_size, turned, ZERO_MOST_TURNED,
+                    s.kind->has & ZERO_HAS_PART ? "another --rotary"
+                                                : "an even --head-size");
     if (s.scaling.factor != 0.0) {
-        ZERO_FAIL_IF(!(s.scaling.factor >= 1.0 && s.scaling.low > 0.0 &&
-                       s.scaling.high > s.scaling.low && s.scaling.seq > 0),
-                     ZERO_ERR_INVALID,
-                     "rotary positions stretched by %g, low %g, high %g, seq %" PRId64
-                     ": expected a factor of 1 or more, 0 < low < high, and positions",
-                     s.scaling.factor, s.scaling.low, s.scaling.high, s.scaling.seq);
+        ZERO_INVALID_IF(!(s.scaling.factor >= 1.0 && s.scaling.low > 0.0 &&
+                          s.scaling.high > s.scaling.low && s.scaling.seq > 0),
+                        "rotary positions stretched by %g, low %g, high %g, seq %" PRId64
+                        ": expected a factor of 1 or more, 0 < low < high, and positions",
+                        s.scaling.factor, s.scaling.low, s.scaling.high, s.scaling.seq);
     }
-    ZERO_FAIL_IF(!(s.dropout >= 0.0f && s.dropout < 1.0f) || s.seed < 0, ZERO_ERR_INVALID,
-                 "--dropout %g, --seed %" PRId64
-                 ": expected 0 or more, below 1; and a seed from 0 to %" PRId64,
-                 (double)s.dropout, s.seed, INT64_MAX);
+    ZERO_INVALID_IF(!(s.dropout >= 0.0f && s.dropout < 1.0f) || s.seed < 0,
+                    "--dropout %g, --seed %" PRId64
+                    ": expected 0 or more, below 1; and a seed from 0 to %" PRId64,
+                    (double)s.dropout, s.seed, INT64_MAX);
     return ZERO_OK;
 }
 
@@ -239,10 +237,10 @@ zero_status zero_shape_check_share(const zero_shape *given, int ranks, int slice
     ZERO_TRY(zero_shape_check(given));
     const zero_shape s = zero_shape_complete(given);
     ZERO_TRY(check_ranks(&s, ranks));
-    ZERO_FAIL_IF(s.seq * s.hidden % ranks != 0, ZERO_ERR_INVALID,
-                 "--tp %d: ranks add equal parts of --seq %" PRId64
-                 " times --hidden %" PRId64 " numbers; give --hidden %" PRId64,
-                 ranks, s.seq, s.hidden, zero_round_up(s.hidden, ranks));
+    ZERO_INVALID_IF(s.seq * s.hidden % ranks != 0,
+                    "--tp %d: ranks add equal parts of --seq %" PRId64
+                    " times --hidden %" PRId64 " numbers; give --hidden %" PRId64,
+                    ranks, s.seq, s.hidden, zero_round_up(s.hidden, ranks));
     int64_t most = zero_min(zero_min(slices, s.vocab), ZERO_MOST_SLICES);
     /* The largest number of slices up to `most` that the model can have on `ranks`
      * ranks: several need complete subtrees. */
@@ -298,11 +296,11 @@ const zero_preset *zero_model_presets(int *n)
 
 zero_status zero_model_preset(const char *name, zero_shape *shape)
 {
-    ZERO_FAIL_IF(
-        !name || !shape, ZERO_ERR_INVALID,
+    ZERO_INVALID_IF(
+        !name || !shape,
         "zero_model_preset() with NULL: expected a name and a place for the shape");
     for (const zero_preset *p = zero_presets; p->name; p++) {
-        if (strcmp(p->name, name) != 0) continue;
+        if (!zero_same_text(p->name, name)) continue;
         *shape = p->shape;
         return ZERO_OK;
     }

@@ -54,8 +54,7 @@ void zero_shape_frequencies(const zero_shape *shape, float *frequency);
  * `ranks` with --tp-slices `slices`: each slice has whole heads and at least one word, and
  * slices are ranks times a power of two, or any number for one rank. If this passes, so
  * does zero_model_share(). */
-ZERO_NODISCARD zero_status zero_shape_check_share(const zero_shape *shape, int ranks,
-                                                  int slices);
+zero_status zero_shape_check_share(const zero_shape *shape, int ranks, int slices);
 
 /* N: parameters that are multiplied with every position; of a GPT-2 12 L C^2 + V C. */
 double zero_shape_multiplied(const zero_shape *shape);
@@ -106,5 +105,5 @@ static inline bool zero_unit_has(const zero_unit *u, int what)
 json_t *zero_shape_facts(const zero_shape *shape);
 /* The same read back, complete; `only`: the object has no other members. ZERO_ERR_FORMAT
  * names what is missing, out of range or unknown. */
-ZERO_NODISCARD zero_status zero_shape_read(const char *path, const json_t *object,
-                                           bool only, zero_shape *shape);
+zero_status zero_shape_read(const char *path, const json_t *object, bool only,
+                            zero_shape *shape);

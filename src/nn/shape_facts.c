@@ -31,8 +31,8 @@ zero_status zero_shape_read(const char *path, const json_t *object, bool only,
     const json_t *named = json_object_get(object, "architecture");
     const char *name = named ? json_string_value(named) : zero_architectures->name;
     zero_shape s = {0};
-    ZERO_FAIL_IF(zero_architecture_find(name, &s.kind) != ZERO_OK, ZERO_ERR_FORMAT,
-                 "%s: \"architecture\": %s", path, zero_last_error());
+    ZERO_FORMAT_IF(zero_architecture_find(name, &s.kind) != ZERO_OK,
+                   "%s: \"architecture\": %s", path, zero_last_error());
     const char *keys[ZERO_SHAPE_FIELDS + 1] = {"architecture"};
     int n_keys = named ? 1 : 0;
     for (int i = 0; i < ZERO_SHAPE_FIELDS; i++)
@@ -57,8 +57,7 @@ zero_status zero_shape_read(const char *path, const json_t *object, bool only,
             zero_shape_set(&s, f, f->kind == ZERO_SHAPE_REAL ? real : (double)whole + flag);
         }
     if (only) ZERO_TRY(zero_json_only(path, object, n_keys, keys));
-    ZERO_FAIL_IF(zero_shape_check(&s) != ZERO_OK, ZERO_ERR_FORMAT, "%s: %s", path,
-                 zero_last_error());
+    ZERO_FORMAT_IF(zero_shape_check(&s) != ZERO_OK, "%s: %s", path, zero_last_error());
     *shape = zero_shape_complete(&s);
     return ZERO_OK;
 }

@@ -1,7 +1,5 @@
 #include "nn/share.h"
 
-#include "base/grow.h"
-
 #define GRANULE 64 /* rows: kernels like whole ones */
 
 int64_t zero_share_row(int64_t rows, int slices, int i)
@@ -61,10 +59,10 @@ zero_status zero_share_cut(const zero_share *share, zero_tensor *t)
     switch (t->cut) {
     case ZERO_CUT_ROWS: {
         int per_rank = share->slices / share->ranks;
-        ZERO_FAIL_IF(t->rows < share->slices, ZERO_ERR_INVALID,
-                     "--tp-slices %d: '%s' has only %" PRId64
-                     " rows, and each slice needs one",
-                     share->slices, t->name, t->rows);
+        ZERO_INVALID_IF(t->rows < share->slices,
+                        "--tp-slices %d: '%s' has only %" PRId64
+                        " rows, and each slice needs one",
+                        share->slices, t->name, t->rows);
         t->first = zero_share_row(t->rows, share->slices, share->rank * per_rank);
         t->rows =
             zero_share_row(t->whole_rows, share->slices, (share->rank + 1) * per_rank) -
@@ -73,10 +71,10 @@ zero_status zero_share_cut(const zero_share *share, zero_tensor *t)
     }
     case ZERO_CUT_COLS: {
         int64_t parts = zero_cut_parts(t), of_part = t->cols / parts;
-        ZERO_FAIL_IF(of_part % share->slices != 0, ZERO_ERR_INVALID,
-                     "--tp-slices %d does not divide the %" PRId64
-                     " columns of '%s' (%" PRId64 " parts of %" PRId64 ")",
-                     share->slices, t->cols, t->name, parts, of_part);
+        ZERO_INVALID_IF(of_part % share->slices != 0,
+                        "--tp-slices %d does not divide the %" PRId64
+                        " columns of '%s' (%" PRId64 " parts of %" PRId64 ")",
+                        share->slices, t->cols, t->name, parts, of_part);
         t->cols = parts * (of_part / share->ranks);
         t->first = of_part / share->ranks * share->rank;
         return ZERO_OK;
@@ -96,14 +94,14 @@ static void *copied(const void *table, int n, size_t size)
 static zero_status share(const zero_model *whole, zero_model *m)
 {
     ZERO_TRY(zero_model_check_described(whole));
-    ZERO_FAIL_IF(m->share.rank < 0 || m->share.rank >= m->share.ranks ||
-                     !zero_share_divides(m->share.ranks, m->share.slices),
-                 ZERO_ERR_INVALID,
-                 "--tp-slices %d with --tp %d: sums are trees over the slices, of which "
-                 "each rank needs 1, 2, 4, 8, ..., got %d/%d; give --tp-slices %d, or that "
-                 "times a power of two, up to %d",
-                 m->share.slices, m->share.ranks, m->share.slices, m->share.ranks,
-                 m->share.ranks, ZERO_TP_MOST);
+    ZERO_INVALID_IF(
+        m->share.rank < 0 || m->share.rank >= m->share.ranks ||
+            !zero_share_divides(m->share.ranks, m->share.slices),
+        "--tp-slices %d with --tp %d: sums are trees over the slices, of which "
+        "each rank needs 1, 2, 4, 8, ..., got %d/%d; give --tp-slices %d, or that "
+        "times a power of two, up to %d",
+        m->share.slices, m->share.ranks, m->share.slices, m->share.ranks, m->share.ranks,
+        ZERO_TP_MOST);
     m->tensors = copied(whole->tensors, whole->n_tensors, sizeof *m->tensors);
     m->groups = copied(whole->groups, whole->n_groups, sizeof *m->groups);
     m->units = copied(whole->units, whole->n_units, sizeof *m->units);
@@ -122,10 +120,11 @@ static zero_status share(const zero_model *whole, zero_model *m)
     }
     for (int i = 0; i < m->n_units; i++) {
         zero_unit *u = &m->units[i];
-        ZERO_FAIL_IF(zero_share_has_parts(&m->share) && !u->part, ZERO_ERR_INVALID,
-                     "unit '%s' cannot be shared by %d ranks in %d slices: its passes have "
-                     "no parts (zero/model.h); use --tp 1",
-                     u->name, m->share.ranks, m->share.slices);
+        ZERO_INVALID_IF(
+            zero_share_has_parts(&m->share) && !u->part,
+            "unit '%s' cannot be shared by %d ranks in %d slices: its passes have "
+            "no parts (zero/model.h); use --tp 1",
+            u->name, m->share.ranks, m->share.slices);
         u->share = m->share;
         for (int k = 0; k < u->n_groups; k++)
             u->tensors[k] = &m->tensors[m->groups[u->groups[k]].first_tensor];

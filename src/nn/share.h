@@ -22,8 +22,7 @@
 /* A rank's part of a whole model, which outlives it. ZERO_ERR_INVALID, with the numbers:
  * ranks do not divide slices, or not by a power of two; a tensor has fewer rows or columns;
  * a unit has no parts, unless there is one slice. ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status zero_model_share(const zero_model *whole, zero_share share,
-                                            zero_model *part);
+zero_status zero_model_share(const zero_model *whole, zero_share share, zero_model *part);
 
 #define ZERO_TP_MOST (1 << 12) /* slices, so also ranks of a TP group */
 
@@ -37,7 +36,7 @@ int64_t zero_share_row(int64_t rows, int slices, int i);
 /* Makes a whole tensor, with whole_rows and whole_cols, the rank's part of it; its offset
  * stays. ZERO_ERR_INVALID, with the numbers, if it is too small, or slices do not divide
  * its columns. */
-ZERO_NODISCARD zero_status zero_share_cut(const zero_share *share, zero_tensor *t);
+zero_status zero_share_cut(const zero_share *share, zero_tensor *t);
 
 /* True if parts of passes are computed one by one: sums are cut in slices. */
 static inline bool zero_share_has_parts(const zero_share *share)

@@ -1,6 +1,5 @@
 #include "pages/breakdown.h"
 
-#include "base/grow.h"
 #include "base/legible.h"
 #include "pages/forms.h"
 #include "train/metrics.h"

@@ -14,9 +14,9 @@
 #include "trace/trace_read.h"
 
 /* A new tree. ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status zero_breakdown_of(const zero_traced *trace, json_t **breakdown);
+zero_status zero_breakdown_of(const zero_traced *trace, json_t **breakdown);
 
-ZERO_NODISCARD zero_status zero_breakdown_print(const json_t *breakdown, FILE *out);
+zero_status zero_breakdown_print(const json_t *breakdown, FILE *out);
 /* A row per rank and step, the first of which names the columns. */
 void zero_breakdown_print_csv(const json_t *breakdown, FILE *out);
 /* What --json has of it: a new tree. NULL without memory. */

@@ -15,9 +15,8 @@ static zero_status check_length(const char *where, const char *key, const char *
                                 size_t most)
 {
     char shown[ZERO_JSON_SHOWN];
-    ZERO_FAIL_IF(strlen(text) > most, ZERO_ERR_FORMAT,
-                 "%.500s: %s: expected at most %zu bytes, found %zu", where,
-                 zero_json_shown(key, shown), most, strlen(text));
+    ZERO_FORMAT_IF(strlen(text) > most, "%.500s: %s: expected at most %zu bytes, found %zu",
+                   where, zero_json_shown(key, shown), most, strlen(text));
     return ZERO_OK;
 }
 
@@ -57,8 +56,8 @@ static zero_status walk_member(const char *where, const char *inside, const json
 {
     char here[700], shown[ZERO_JSON_SHOWN];
     const json_t *part;
-    snprintf(here, sizeof here, inside ? "%.560s: \"%s\"" : "%.560s", where,
-             inside ? zero_json_shown(inside, shown) : "");
+    zero_print(here, inside ? "%.560s: \"%s\"" : "%.560s", where,
+               inside ? zero_json_shown(inside, shown) : "");
     if (!*rest) return check_member(here, object, key, row);
     ZERO_TRY(zero_json_object(here, object, key, &part));
     return walk(where, key, part, rest + 1, row);
@@ -81,7 +80,7 @@ static zero_status walk(const char *where, const char *inside, const json_t *obj
     for (name = path; name < rest; name += *name == ',') {
         char key[64];
         size_t n = strcspn(name, ",/?["), i;
-        snprintf(key, sizeof key, "%.*s", (int)n, name);
+        zero_print(key, "%.*s", (int)n, name);
         name += n;
         bool may_miss = *name == '?';
         name += may_miss;
@@ -91,9 +90,9 @@ static zero_status walk(const char *where, const char *inside, const json_t *obj
             json_array_foreach(json_object_get(object, key), i, member)
             {
                 char item[80];
-                snprintf(item, sizeof item, "%.40s %zu", key, i + 1);
-                ZERO_FAIL_IF(!json_is_object(member), ZERO_ERR_FORMAT,
-                             "%.500s: \"%s\": expected an object", where, item);
+                zero_print(item, "%.40s %zu", key, i + 1);
+                ZERO_FORMAT_IF(!json_is_object(member),
+                               "%.500s: \"%s\": expected an object", where, item);
                 ZERO_TRY(walk(where, item, member, rest + 1, row));
             }
             continue;
@@ -106,7 +105,7 @@ static zero_status walk(const char *where, const char *inside, const json_t *obj
 zero_status zero_expect(const char *where, const json_t *object, const char *section)
 {
     char heading[40];
-    snprintf(heading, sizeof heading, "=== %s\n", section);
+    zero_print(heading, "=== %s\n", section);
     const char *line = strstr(zero_embedded_text(zero_page_forms, "expect"), heading);
     assert(line);
     for (line = strchr(line, '\n') + 1; *line && *line != '\n';

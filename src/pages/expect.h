@@ -5,5 +5,4 @@
 
 /* The object has the members that this section names. ZERO_ERR_FORMAT names `where`, the
  * object that has the member, the member, what was expected and what was found. */
-ZERO_NODISCARD zero_status zero_expect(const char *where, const json_t *object,
-                                       const char *section);
+zero_status zero_expect(const char *where, const json_t *object, const char *section);

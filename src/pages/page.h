@@ -18,4 +18,4 @@ typedef struct {
 } zero_page;
 
 /* Writes the page to a stream, whose errors the caller sees by ferror(). ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status zero_page_print(const zero_page *page, FILE *out);
+zero_status zero_page_print(const zero_page *page, FILE *out);

@@ -8,7 +8,7 @@
 
 /* Prints a section of page.form as HTML; takes over the tree, which may be NULL for lack of
  * memory. */
-ZERO_NODISCARD zero_status zero_page_form(const char *section, json_t *tree, FILE *out);
+zero_status zero_page_form(const char *section, json_t *tree, FILE *out);
 /* "MiB", and its bytes: the unit in which an axis up to so many bytes is labelled. */
 const char *zero_page_unit(double bytes, double *unit);
 

@@ -72,9 +72,9 @@ static json_t *passes_of(const stairs *s)
         const char *op = zero_get_string(instruction(s, i), "op");
         next = pass;
         if (op && pass != UPDATE) {
-            if (strcmp(op, "LOSS") == 0) next = UPDATE;
-            if (strcmp(op, "FORWARD") == 0) next = FORWARD;
-            if (strcmp(op, "BACKWARD") == 0 || strcmp(op, "RECOMPUTE") == 0)
+            if (zero_same_text(op, "LOSS")) next = UPDATE;
+            if (zero_same_text(op, "FORWARD")) next = FORWARD;
+            if (zero_same_text(op, "BACKWARD") || zero_same_text(op, "RECOMPUTE"))
                 next = BACKWARD;
         }
         if (op && next == pass) continue;

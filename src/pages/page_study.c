@@ -47,8 +47,8 @@ static json_t *plot_facts(const json_t *study, int what)
             zero_put_item(ticks, "{s:f, s:i}", "at", x, "text", (int)ranks);
             before = x;
         }
-        snprintf(next, sizeof next,
-                 "least(stages, least(points, ranks > %.0f ? ranks : 0 / 0))", ranks);
+        zero_print(next, "least(stages, least(points, ranks > %.0f ? ranks : 0 / 0))",
+                   ranks);
         ranks = zero_fact_number(study, next);
     }
     return json_pack("{s:f, s:f, s:f, s:s, s:s*, s:s, s:s, s:f, s:f, s:f, s:b, s:b, s:i, "

@@ -44,8 +44,7 @@ static zero_status read_steps(zero_run *run, const zero_metrics_file *file,
     for (int64_t i = 0; i < file->n; i++) {
         char where[600];
         json_t *line;
-        snprintf(where, sizeof where, "%.500s, line %" PRId64, file->path,
-                 file->steps[i].line);
+        zero_print(where, "%.500s, line %" PRId64, file->path, file->steps[i].line);
         ZERO_TRY(zero_metrics_step_at(file, i, &line));
         zero_status st = zero_run_check_step(where, line);
         for (int c = 0; c < ZERO_STEP_COLUMNS && st == ZERO_OK; c++) {
@@ -210,8 +209,7 @@ static json_t *tables_of(const json_t *tree)
         const char *class = zero_get_string(moved, "class");
         for (int w = 0; w < 2; w++) {
             char name[40];
-            snprintf(name, sizeof name, w ? "%.17s written" : "%.17s read",
-                     class ? class : "");
+            zero_print(name, w ? "%.17s written" : "%.17s read", class ? class : "");
             json_array_append_new(file,
                                   zero_run_pick(moved, ways[w], "name", name, "", ""));
         }

@@ -41,10 +41,9 @@ typedef struct {
 
 /* Reads the metrics at `path`; "-" is no special name. ZERO_ERR_IO, ZERO_ERR_FORMAT,
  * ZERO_ERR_NOMEM. Release it with _destroy. */
-ZERO_NODISCARD zero_status zero_run_read(zero_run *run, const char *path);
+zero_status zero_run_read(zero_run *run, const char *path);
 /* The same from bytes in memory, which are copied. */
-ZERO_NODISCARD zero_status zero_run_parse(zero_run *run, const char *path, const void *text,
-                                          size_t len);
+zero_status zero_run_parse(zero_run *run, const char *path, const void *text, size_t len);
 void zero_run_destroy(zero_run *run); /* accepts all zeros */
 
 /* A whole number of the tree; 0 if it is missing. */
@@ -55,7 +54,7 @@ const char *zero_run_path(const zero_run *run);
 /* ---- several runs; the first is the baseline of comparisons ---- */
 
 /* For a terminal of 80 columns: one run in full; several side by side. */
-ZERO_NODISCARD zero_status zero_runs_print(const zero_run *runs, int n, FILE *out);
+zero_status zero_runs_print(const zero_run *runs, int n, FILE *out);
 /* Rows of steps, the first of which names the columns: one per run and step. */
 void zero_runs_print_csv(const zero_run *runs, int n, FILE *out);
 /* {"runs": [...], "settings": [...]}: takes "more" out of their trees. NULL without

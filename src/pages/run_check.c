@@ -40,7 +40,7 @@ static json_t *describe_instruction(const json_t *schedule, const json_t *instru
         const char *class = zero_class_name((zero_class)c);
         int64_t live = 0;
         for (size_t i = 0; i < json_array_size(names); i++)
-            if (strcmp(class, json_string_value(json_array_get(names, i))) == 0)
+            if (zero_same_text(class, json_string_value(json_array_get(names, i))))
                 live = json_integer_value(
                     json_array_get(json_object_get(instruction, "live"), i));
         json_array_append_new(by_class, json_integer(live));
@@ -105,10 +105,10 @@ zero_status zero_run_check_step(const char *where, const json_t *step)
 zero_status zero_run_check(const zero_metrics_file *file)
 {
     char where[600];
-    snprintf(where, sizeof where, "%.500s, line %" PRId64, file->path, file->run_line);
+    zero_print(where, "%.500s, line %" PRId64, file->path, file->run_line);
     if (file->run) ZERO_TRY(check_first(where, (json_t *)file->run));
     if (!file->final) return ZERO_OK;
-    snprintf(where, sizeof where, "%.500s, line %" PRId64, file->path, file->final_line);
+    zero_print(where, "%.500s, line %" PRId64, file->path, file->final_line);
     ZERO_TRY(zero_expect(where, file->final, "last line of a run"));
     json_t *tree = json_copy((json_t *)file->final);
     if (file->run) json_object_set(tree, "run", (json_t *)file->run);

@@ -4,8 +4,8 @@
 #include "train/metrics_read.h"
 
 /* The first line, and the last. Errors name path and line. */
-ZERO_NODISCARD zero_status zero_run_check(const zero_metrics_file *file);
-ZERO_NODISCARD zero_status zero_run_check_step(const char *where, const json_t *step);
+zero_status zero_run_check(const zero_metrics_file *file);
+zero_status zero_run_check_step(const char *where, const json_t *step);
 
 /* Instructions of the training step that the first line's schedule has, in order:
  * [{"number", "op", "name", "live": [bytes by zero_class], "bytes": their sum}]. NULL:

@@ -15,7 +15,7 @@ int64_t zero_point_whole(const json_t *point, const char *key)
 bool zero_point_is(const json_t *point, const char *state)
 {
     const char *own = zero_get_string(point, "state");
-    return own && strcmp(own, state) == 0;
+    return own && zero_same_text(own, state);
 }
 
 const char *zero_point_name(const json_t *point, char text[ZERO_POINT_TEXT])
@@ -90,14 +90,15 @@ zero_status zero_study_measure(json_t *point, const zero_metrics_file *file, int
                                int64_t warm_up)
 {
     int64_t tokens = 0, ranks = zero_point_whole(point, "ranks");
-    ZERO_FAIL_IF(!file->run || !file->final || file->n != steps, ZERO_ERR_FORMAT,
-                 "%s: expected a run of %" PRId64
-                 " steps with its last line, found %" PRId64 " steps and %s",
-                 file->path, steps, file->n, file->final ? "a last line" : "no last line");
+    ZERO_FORMAT_IF(!file->run || !file->final || file->n != steps,
+                   "%s: expected a run of %" PRId64
+                   " steps with its last line, found %" PRId64 " steps and %s",
+                   file->path, steps, file->n,
+                   file->final ? "a last line" : "no last line");
     ZERO_TRY(zero_expect(file->path, file->run, "run of a point"));
-    ZERO_FAIL_IF(zero_point_whole(file->run, "ranks") != ranks, ZERO_ERR_FORMAT,
-                 "%s: expected a run of %" PRId64 " ranks, found %" PRId64, file->path,
-                 ranks, zero_point_whole(file->run, "ranks"));
+    ZERO_FORMAT_IF(zero_point_whole(file->run, "ranks") != ranks,
+                   "%s: expected a run of %" PRId64 " ranks, found %" PRId64, file->path,
+                   ranks, zero_point_whole(file->run, "ranks"));
     ZERO_FREED double *seconds = malloc(2 * (size_t)file->n * sizeof *seconds);
     double *shares = seconds + file->n;
     ZERO_TRY(zero_allocated(seconds, "%s: no memory for its steps", file->path));
@@ -148,7 +149,7 @@ double zero_study_efficiency(bool is_strong, double t1, int64_t n1, double t, in
 void zero_study_compare(json_t *study)
 {
     const char *scaling = zero_get_string(study, "scaling");
-    bool is_strong = scaling && strcmp(scaling, "strong") == 0;
+    bool is_strong = scaling && zero_same_text(scaling, "strong");
     const json_t *base = NULL;
     size_t i;
     json_t *point;

@@ -35,8 +35,8 @@ const char *zero_point_words(const json_t *point, char text[ZERO_POINT_TEXT]);
 /* Takes the measurement from a finished run's metrics. ZERO_ERR_FORMAT, with the point
  * as it was, if something is missing: the run has not ended, or it had other ranks or
  * steps. */
-ZERO_NODISCARD zero_status zero_study_measure(json_t *point, const zero_metrics_file *file,
-                                              int64_t steps, int64_t warm_up);
+zero_status zero_study_measure(json_t *point, const zero_metrics_file *file, int64_t steps,
+                               int64_t warm_up);
 /* Efficiencies of all measured points; puts keys of points in their order. */
 void zero_study_compare(json_t *study);
 /* The efficiency of step time t on n ranks, relative to t1 on n1. */
@@ -48,24 +48,24 @@ double zero_study_efficiency(bool is_strong, double t1, int64_t n1, double t, in
  * but for the line's end, which is a new line alone. */
 void zero_study_print_csv(const json_t *study, FILE *out);
 /* The table of `zero sweep`. */
-ZERO_NODISCARD zero_status zero_study_show(const json_t *study, bool has_plan,
-                                           bool has_simulation, FILE *out);
+zero_status zero_study_show(const json_t *study, bool has_plan, bool has_simulation,
+                            FILE *out);
 
 /* ---- what others wrote ---- */
 
 /* True if the path names a study: a directory, or a file that begins as one.
  * ZERO_ERR_IO. */
-ZERO_NODISCARD zero_status zero_study_is(const char *path, bool *is);
+zero_status zero_study_is(const char *path, bool *is);
 /* Reads study.json, the directory that has it, or study.csv, as strictly as run.h, into
  * the tree that a report shows: "path", "scaling", "stages" with their points, and
  * "more" for texts and pages. The memory of points is from their metrics, where they lie
  * beside it. ZERO_ERR_IO, ZERO_ERR_FORMAT, ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status zero_study_read(json_t **report, const char *path);
+zero_status zero_study_read(json_t **report, const char *path);
 /* From bytes in memory; without the memory of its points. */
-ZERO_NODISCARD zero_status zero_study_parse(json_t **report, const char *path,
-                                            const void *text, size_t len);
+zero_status zero_study_parse(json_t **report, const char *path, const void *text,
+                             size_t len);
 
-ZERO_NODISCARD zero_status zero_study_print(const json_t *report, FILE *out);
+zero_status zero_study_print(const json_t *report, FILE *out);
 /* The rules of Hoefler and Belli (SC'15), which of them it meets, and by what. */
-ZERO_NODISCARD zero_status zero_study_check(const json_t *report, FILE *out);
+zero_status zero_study_check(const json_t *report, FILE *out);
 void zero_studies_print_csv(json_t *const *reports, int n, FILE *out);

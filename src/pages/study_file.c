@@ -82,25 +82,25 @@ static json_t *value_of(const char *field)
     double real;
     if (zero_quantity_whole(field, &whole)) return json_integer(whole);
     if (zero_quantity_real(field, &real)) return json_real(real);
-    if (strcmp(field, "true") == 0 || strcmp(field, "false") == 0)
+    if (zero_same_text(field, "true") || zero_same_text(field, "false"))
         return json_boolean(*field == 't');
     return zero_metrics_text(field);
 }
 
 static zero_status read_row(const reader *r, json_t *study)
 {
-    ZERO_FAIL_IF(r->n_fields != r->n_names, ZERO_ERR_FORMAT,
-                 "%.500s, row %" PRId64 ": expected %d fields, found %d", r->path, r->row,
-                 r->n_names, r->n_fields);
+    ZERO_FORMAT_IF(r->n_fields != r->n_names,
+                   "%.500s, row %" PRId64 ": expected %d fields, found %d", r->path, r->row,
+                   r->n_names, r->n_fields);
     json_t *point = json_object();
     json_array_append_new(json_object_get(study, "points"), point);
     zero_spec_part column;
     for (const char *at = columns; zero_spec_next(&at, &column);) {
         char path[ZERO_FACT_NAME], *slash;
         int k = 0;
-        snprintf(path, sizeof path, "%.*s", (int)column.length - (*column.x == ' '),
-                 column.x + (*column.x == ' '));
-        while (k < r->n_names && strcmp(r->names[k], column.name) != 0) k++;
+        zero_print(path, "%.*s", (int)column.length - (*column.x == ' '),
+                   column.x + (*column.x == ' '));
+        while (k < r->n_names && !zero_same_text(r->names[k], column.name)) k++;
         if (k == r->n_names && strstr(path, "/step_seconds")) /* null is not missing */
             return zero_fail(ZERO_ERR_FORMAT, "%.500s: the column \"%s\" is missing",
                              r->path, column.name);
@@ -116,11 +116,10 @@ static zero_status read_row(const reader *r, json_t *study)
         }
     }
     const char *scaling = zero_get_string(point, "scaling");
-    ZERO_FAIL_IF(!scaling ||
-                     (strcmp(scaling, "weak") != 0 && strcmp(scaling, "strong") != 0),
-                 ZERO_ERR_FORMAT,
-                 "%.500s, row %" PRId64 ": scaling: expected weak or strong, found %.60s",
-                 r->path, r->row, scaling ? scaling : "none");
+    ZERO_FORMAT_IF(!scaling || (!zero_same_text(scaling, "weak") &&
+                                !zero_same_text(scaling, "strong")),
+                   "%.500s, row %" PRId64 ": scaling: expected weak or strong, found %.60s",
+                   r->path, r->row, scaling ? scaling : "none");
     json_object_set(study, "scaling", json_object_get(point, "scaling"));
     return ZERO_OK;
 }
@@ -129,8 +128,7 @@ static zero_status read_csv(const char *path, char *text, size_t len, json_t **s
 {
     reader r = {.path = path, .at = text};
     const char *nul = memchr(text, '\0', len);
-    ZERO_FAIL_IF(nul, ZERO_ERR_FORMAT, "%.500s: expected text, found a NUL at byte %td",
-                 path, nul - text);
+    ZERO_FORMAT_IF(nul, "%.500s: expected text, found a NUL at byte %td", path, nul - text);
     ZERO_TRY(take_row(&r));
     memcpy(r.names, r.fields, sizeof r.names);
     r.n_names = r.n_fields;
@@ -155,9 +153,8 @@ static zero_status find_memory(const char *file, const json_t *point, json_t **b
     ZERO_AT_END(zero_metrics_file_destroy) zero_metrics_file metrics = {0};
     int64_t peak = 0;
     const json_t *memory;
-    int n =
-        snprintf(path, sizeof path, "%.*spoints/%s.jsonl",
-                 slash ? (int)(slash - file) + 1 : 0, file, zero_point_name(point, name));
+    int n = zero_print(path, "%.*spoints/%s.jsonl", slash ? (int)(slash - file) + 1 : 0,
+                       file, zero_point_name(point, name));
     *bytes = json_null();
     if (n >= (int)sizeof path || !zero_point_is(point, "measured") ||
         zero_path_look(path) == ZERO_PATH_OF_NOTHING)
@@ -207,9 +204,9 @@ static zero_status make_report(const char *path, const char *file, const json_t 
     for (size_t i = 0; i < n; i++) {
         char words[ZERO_POINT_TEXT];
         json_array_append(list, sorted[i]);
-        ZERO_FAIL_IF(i > 0 && compare_points(&sorted[i - 1], &sorted[i]) == 0,
-                     ZERO_ERR_FORMAT, "%.500s: expected each point once, found %s twice",
-                     path, zero_point_words(sorted[i], words));
+        ZERO_FORMAT_IF(i > 0 && compare_points(&sorted[i - 1], &sorted[i]) == 0,
+                       "%.500s: expected each point once, found %s twice", path,
+                       zero_point_words(sorted[i], words));
     }
     for (size_t i = 0; i < n; i++) {
         json_t *p = sorted[i], *memory = json_null();
@@ -266,25 +263,24 @@ static zero_status read_text(const char *path, const char *file, const zero_byte
     const char *scaling = zero_get_string(study, "scaling");
     json_t *points = json_object_get(study, "points"), *point;
     size_t i, first = row[0] == 'r' ? 2 : 1; /* row 1 of CSV has the names */
-    ZERO_FAIL_IF(
-        strcmp(scaling, "weak") != 0 && strcmp(scaling, "strong") != 0, ZERO_ERR_FORMAT,
-        "%.500s: \"scaling\": expected weak or strong, found %.60s", path, scaling);
-    ZERO_FAIL_IF(
-        json_array_size(points) == 0 || json_array_size(points) > ZERO_STUDY_POINTS,
-        ZERO_ERR_FORMAT, "%.500s: expected a study of at most %d points, found %zu", path,
-        ZERO_STUDY_POINTS, json_array_size(points));
+    ZERO_FORMAT_IF(!zero_same_text(scaling, "weak") && !zero_same_text(scaling, "strong"),
+                   "%.500s: \"scaling\": expected weak or strong, found %.60s", path,
+                   scaling);
+    ZERO_FORMAT_IF(json_array_size(points) == 0 ||
+                       json_array_size(points) > ZERO_STUDY_POINTS,
+                   "%.500s: expected a study of at most %d points, found %zu", path,
+                   ZERO_STUDY_POINTS, json_array_size(points));
     json_array_foreach(points, i, point)
     {
         char where[600];
-        snprintf(where, sizeof where, "%.500s, %s %zu", path, row, i + first);
+        zero_print(where, "%.500s, %s %zu", path, row, i + first);
         static const char *const models[] = {"planned", "simulated"};
         ZERO_TRY(zero_expect(where, point, "point"));
         if (zero_point_is(point, "measured"))
             ZERO_TRY(zero_expect(where, point, "measured point"));
         else
-            ZERO_FAIL_IF(
+            ZERO_FORMAT_IF(
                 !zero_point_is(point, "missing") && !zero_point_is(point, "failed"),
-                ZERO_ERR_FORMAT,
                 "%.500s: \"state\": expected measured, missing or failed, found %.60s",
                 where, zero_get_string(point, "state"));
         for (int k = 0; k < 2; k++)
@@ -299,7 +295,7 @@ zero_status zero_study_read(json_t **report, const char *path)
     char file[ZERO_STORAGE_FILE_PATH];
     ZERO_AT_END(zero_bytes_destroy) zero_bytes text = {0};
     bool is_whole = zero_path_look(path) == ZERO_PATH_OF_DIRECTORY;
-    int n = snprintf(file, sizeof file, "%s%s", path, is_whole ? "/study.json" : "");
+    int n = zero_print(file, "%s%s", path, is_whole ? "/study.json" : "");
     ZERO_FAIL_IF(n >= (int)sizeof file, ZERO_ERR_IO, "%.100s...: the path is too long",
                  path);
     ZERO_FAIL_IF(

@@ -59,7 +59,7 @@ static zero_status add_states(const json_t *data, json_t *tree)
     json_t *cells = json_array(), *row, *printed, *worst = json_object();
     json_t *counts =
         json_pack("{si si si si}", "rounded", 0, "scaled", 0, "truncated", 0, "differs", 0);
-    bool has_bytes = strcmp(zero_get_string(data, "unit"), "bytes") == 0;
+    bool has_bytes = zero_same_text(zero_get_string(data, "unit"), "bytes");
     int64_t last_psi = -1;
     size_t i, stage;
     json_array_foreach(json_object_get(data, "rows"), i, row)
@@ -118,7 +118,7 @@ zero_status zero_paper_plan(const json_t *row, size_t most, zero_plan_fitted *fi
         in.type = ZERO_FP16;
         in.micro_batch = whole(row, "batch");
         in.recompute = true;
-        in.partition_activations = strcmp(keep, "piece") == 0;
+        in.partition_activations = zero_same_text(keep, "piece");
         in.collectives = ZERO_ALGORITHM_P2P;
         if (most > 0) {
             st = zero_plan_fit(&given, &in, &(zero_plan_room){.bytes = most}, fitted);
@@ -135,7 +135,7 @@ zero_status zero_paper_plan(const json_t *row, size_t most, zero_plan_fitted *fi
 /* P_a+cpu is not planned. */
 static bool is_planned(const json_t *row)
 {
-    return strcmp(zero_get_string(row, "keep"), "cpu") != 0;
+    return !zero_same_text(zero_get_string(row, "keep"), "cpu");
 }
 
 /* Figure 6: the deepest model of the paper's width that fits. `left`: what the paper's size
@@ -235,20 +235,20 @@ static zero_status facts_of(const char *name, json_t **facts, const char **kind)
     char figure[64];
     size_t n = strlen("figure");
     if (strncmp(name, "figure", n) == 0) { /* figure2 is fig2 */
-        snprintf(figure, sizeof figure, "fig%.40s", name + n);
+        zero_print(figure, "fig%.40s", name + n);
         name = figure;
     }
     json_t *data = zero_paper_data(name);
-    ZERO_FAIL_IF(!data, ZERO_ERR_INVALID,
-                 "--paper %s: expected table1, table2, fig1, fig6 or fig7, whose "
-                 "numbers follow from formulas, or fig2, fig3, fig4, fig8, "
-                 "turing-nlg or trillion, which stand beside a model of time",
-                 name);
+    ZERO_INVALID_IF(!data,
+                    "--paper %s: expected table1, table2, fig1, fig6 or fig7, whose "
+                    "numbers follow from formulas, or fig2, fig3, fig4, fig8, "
+                    "turing-nlg or trillion, which stand beside a model of time",
+                    name);
     zero_status st = ZERO_OK;
     *facts = json_object();
     for (int k = 0; k < ZERO_COUNT(heads); k++) put_if_known(*facts, data, heads[k]);
     for (int k = 0; k < ZERO_COUNT(kinds); k++)
-        if (strcmp(kinds[k].kind, zero_get_string(data, "kind")) == 0) {
+        if (zero_same_text(kinds[k].kind, zero_get_string(data, "kind"))) {
             *kind = kinds[k].kind;
             st = kinds[k].add(data, *facts);
         }

@@ -12,11 +12,11 @@
 /* The tree that --json prints: every cell, our exact value, the paper's, their difference
  * and how they agree. ZERO_ERR_INVALID names the tables that there are. The caller releases
  * it. */
-ZERO_NODISCARD zero_status zero_paper_facts(const char *name, json_t **facts);
+zero_status zero_paper_facts(const char *name, json_t **facts);
 
 /* Prints the tree, or its form of at most 100 columns. Fails, with nothing printed, as
  * zero_paper_facts() does; the caller checks `out` for write errors. */
-ZERO_NODISCARD zero_status zero_paper_show(const char *name, bool json, FILE *out);
+zero_status zero_paper_show(const char *name, bool json, FILE *out);
 
 /* How a printed cell agrees with our value. The first of these that holds: "rounded" to the
  * printed decimals, halves upwards; "scaled": rounded for one of N_m ranks, then multiplied
@@ -38,5 +38,4 @@ zero_paper_cell zero_paper_compare(const char *printed, double exact, int model_
  * P_a+cpu is not planned: --offload-activations comes with optimizer states in the file,
  * too. `most` bytes: the deepest model that needs no more, else with most 0 the row's own.
  * Fails as zero_plan_fit() and zero_plan_measure() do. */
-ZERO_NODISCARD zero_status zero_paper_plan(const json_t *row, size_t most,
-                                           zero_plan_fitted *fitted);
+zero_status zero_paper_plan(const json_t *row, size_t most, zero_plan_fitted *fitted);

@@ -37,7 +37,7 @@ static void work_out(json_t *tree, const char *formulas)
         char name[40];
         end = line + strcspn(line, "\n");
         if (*line == '#' || *x != '=') continue;
-        snprintf(name, sizeof name, "%.*s", (int)strcspn(line, " "), line);
+        zero_print(name, "%.*s", (int)strcspn(line, " "), line);
         zero_status st =
             zero_fact_of(x + 1, (size_t)(end - x - 1), &(zero_scope){.node = tree}, &fact);
         if (st == ZERO_OK && fact.kind == ZERO_FACT_NUMBER)
@@ -370,7 +370,7 @@ json_t *zero_paper_speed(const json_t *data, const zero_machine_file *m)
     json_object_update_new(tree, made);
     json_object_update_new(tree, judged(cells));
     for (int k = 0; k < ZERO_COUNT(more); k++)
-        if (strcmp(more[k].name, zero_get_string(data, "table")) == 0)
+        if (zero_same_text(more[k].name, zero_get_string(data, "table")))
             json_object_set_new(tree, "counterfactual", more[k].make(rows, data, m, tree));
     return tree;
 }

@@ -80,8 +80,8 @@ static void show(const advice *a, const char *what, const need needs[ZERO_STAGE_
     for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++) {
         const need *n = &needs[stage];
         char text[ZERO_PLAN_TEXT + 1];
-        snprintf(text, sizeof text, "%s%s", n->is_least ? ">" : "",
-                 n->bytes > 0 ? ZERO_BYTES(n->bytes) : "-");
+        zero_print(text, "%s%s", n->is_least ? ">" : "",
+                   n->bytes > 0 ? ZERO_BYTES(n->bytes) : "-");
         fprintf(a->out, " %13s%s", text, is_fit(a, n) ? "*" : " ");
     }
     fputc('\n', a->out);
@@ -105,8 +105,8 @@ static bool show_offload(const advice *a, zero_plan_input in, bool recompute, bo
     if (in.offload == ZERO_OFFLOAD_OFF) in.offload = ZERO_OFFLOAD_LAZY;
     if (!to_host && in.model->n_params / ZERO_OFFLOAD_BLOCK > MOST_BLOCKS) return false;
     if (!measure(a, in, false, needs)) return false;
-    snprintf(what, sizeof what, "--offload %s%s", to_host ? "host" : "DIR",
-             recompute && !a->plan.recompute ? " --recompute" : "");
+    zero_print(what, "--offload %s%s", to_host ? "host" : "DIR",
+               recompute && !a->plan.recompute ? " --recompute" : "");
     show(a, what, needs);
     return true;
 }
@@ -148,11 +148,11 @@ static void show_micro_batch(const advice *a)
         if (all % parts == 0 && measure(a, with_micro_batch(a, all / parts), false, needs))
             break;
     zero_plan_input in = with_micro_batch(a, all / parts);
-    snprintf(what, sizeof what, "--micro-batch %" PRId64, in.micro_batch);
+    zero_print(what, "--micro-batch %" PRId64, in.micro_batch);
     measure_and_show(a, in, what);
     if (in.recompute) return;
     in.recompute = true;
-    snprintf(what, sizeof what, "--micro-batch %" PRId64 " --recompute", in.micro_batch);
+    zero_print(what, "--micro-batch %" PRId64 " --recompute", in.micro_batch);
     measure_and_show(a, in, what);
 }
 
@@ -187,8 +187,7 @@ static bool show_ranks(const advice *a, zero_plan_input in, const char *options)
         bool fits = measure(a, more, false, needs);
         zero_layout_destroy(&layout);
         if (!fits) continue;
-        snprintf(what, sizeof what, "%d ranks%s", times * ranks * in.model->share.ranks,
-                 options);
+        zero_print(what, "%d ranks%s", times * ranks * in.model->share.ranks, options);
         show(a, what, needs);
         return true;
     }
@@ -285,7 +284,7 @@ static void show_row(const char *what, const zero_schedule *s,
     zero_plan_time time;
     char needed[ZERO_PLAN_TEXT], across[ZERO_PLAN_TEXT], step[ZERO_PLAN_TEXT] = "-";
     if (zero_plan_time_step(s, machine, &time) != ZERO_OK) return;
-    if (has_rate(s, machine)) snprintf(step, sizeof step, "%.4g", time.step);
+    if (has_rate(s, machine)) zero_print(step, "%.4g", time.step);
     zero_text_bytes((double)zero_plan_needed(s), needed);
     zero_text_bytes(sent_across(s), across);
     fprintf(out, "  %-20s %13s %15s %13s\n", what, needed, across, step);
@@ -325,6 +324,6 @@ void zero_advice_show_network(const zero_schedule *plan, const zero_plan_machine
     if (!may_have_replicas(plan)) return;
     in.shard_ranks = ranks_of_a_node(plan);
     in.node_parameters = 0;
-    snprintf(what, sizeof what, "--shard-ranks %d", in.shard_ranks);
+    zero_print(what, "--shard-ranks %d", in.shard_ranks);
     show_other(what, &in, machine, most, out);
 }

@@ -117,7 +117,7 @@ static zero_status read_line(reader *r, char *line)
     for (int i = 0; i < COUNT(keys); i++) {
         size_t used = strlen(all);
         snprintf(all + used, sizeof all - used, "%s%s", i > 0 ? ", " : "", keys[i].name);
-        if (strcmp(name, keys[i].name) != 0) continue;
+        if (!zero_same_text(name, keys[i].name)) continue;
         zero_type type = ZERO_FP32; /* the first: no bytes further on */
         bool is_twice = r->has[i];
         if (i == PEAK) {
@@ -126,9 +126,8 @@ static zero_status read_line(reader *r, char *line)
             name = zero_type_name(type);
             is_twice = r->machine.peak[type] > 0.0;
         }
-        ZERO_FAIL_IF(is_twice, ZERO_ERR_INVALID,
-                     "%.300s:%d: \"%s\" stands twice; keep one of them", r->path, r->line,
-                     name);
+        ZERO_INVALID_IF(is_twice, "%.300s:%d: \"%s\" stands twice; keep one of them",
+                        r->path, r->line, name);
         r->has[i] = true;
         return store(r, &keys[i], type * sizeof r->machine.peak[0], rest);
     }
@@ -148,9 +147,9 @@ zero_status zero_machine_file_parse(const char *path, const char *text, size_t l
         const char *end = memchr(text + at, '\n', len - at);
         size_t length = end ? (size_t)(end - (text + at)) : len - at;
         r.line++;
-        ZERO_FAIL_IF(length >= MOST_LINE, ZERO_ERR_INVALID,
-                     "%.300s:%d: expected a line of at most %d characters, found %zu",
-                     r.path, r.line, MOST_LINE - 1, length);
+        ZERO_INVALID_IF(length >= MOST_LINE,
+                        "%.300s:%d: expected a line of at most %d characters, found %zu",
+                        r.path, r.line, MOST_LINE - 1, length);
         for (size_t i = 0; i < length; i++) {
             unsigned char c = (unsigned char)(text + at)[i];
             if (c >= ' ' && c < 0x7f) continue;
@@ -166,8 +165,8 @@ zero_status zero_machine_file_parse(const char *path, const char *text, size_t l
     }
     for (int i = 0; i < COUNT(keys); i++)
         if (!r.has[i] && i != DISK && !(missing && i == PEAK)) missing = keys[i].name;
-    ZERO_FAIL_IF(
-        missing, ZERO_ERR_INVALID,
+    ZERO_INVALID_IF(
+        missing,
         "%.300s:%d: the file ends, and \"%s\" is missing; every key but disk is needed",
         r.path, r.line, missing);
     *machine = r.machine;
@@ -186,7 +185,7 @@ zero_status zero_machine_file_find(const char *name, zero_machine_file *machine)
     char all[300] = "", shown[ZERO_SHOWN_BYTES];
     static const char ending[] = ".machine";
     size_t length = strlen(name), n = sizeof ending - 1;
-    if (strchr(name, '/') || (length > n && strcmp(name + length - n, ending) == 0)) {
+    if (strchr(name, '/') || (length > n && zero_same_text(name + length - n, ending))) {
         /* An unreadable file is a usage error (2), not damaged data (4). */
         zero_bytes text = {0};
         zero_status st = zero_bytes_read_at_most(&text, name, MOST_BYTES);
@@ -198,7 +197,7 @@ zero_status zero_machine_file_find(const char *name, zero_machine_file *machine)
         return st;
     }
     for (const zero_embedded *t = zero_machine_texts; t->name; t++) {
-        if (strcmp(name, t->name) == 0)
+        if (zero_same_text(name, t->name))
             return zero_machine_file_parse(name, t->text, strlen(t->text), machine);
         size_t used = strlen(all);
         snprintf(all + used, sizeof all - used, "%s%s", used > 0 ? ", " : "", t->name);

@@ -52,13 +52,12 @@ typedef struct {
 
 /* Reads text[len]. ZERO_ERR_INVALID on the first mistake, with the file, the line, what was
  * expected and what was found; *machine is then untouched. `path` is only for messages. */
-ZERO_NODISCARD zero_status zero_machine_file_parse(const char *path, const char *text,
-                                                   size_t len, zero_machine_file *machine);
+zero_status zero_machine_file_parse(const char *path, const char *text, size_t len,
+                                    zero_machine_file *machine);
 
 /* A machine of this program by name, or a file: its path has a '/' or ends in ".machine".
  * ZERO_ERR_INVALID lists the names; also for a file that cannot be read. */
-ZERO_NODISCARD zero_status zero_machine_file_find(const char *name_or_path,
-                                                  zero_machine_file *machine);
+zero_status zero_machine_file_find(const char *name_or_path, zero_machine_file *machine);
 
 /* R: flops per second that a device reaches in the products of the shape
  * (paper/formulas/time.txt) for `tokens` positions at a time; where T ranks share a product

@@ -1,6 +1,5 @@
 #include "report/plan_facts.h"
 
-#include "base/grow.h"
 #include "report/json_put.h"
 #include "report/plan_program.h"
 #include "sharding/schedule_exchange.h"

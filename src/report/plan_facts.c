@@ -144,7 +144,7 @@ static json_t *send_facts(const zero_schedule *s, const zero_plan_ledger *l)
         zero_traffic t = zero_instruction_traffic(s, &p->code[at]);
         sent[s->messages[p->code[at].join].content] += zero_traffic_sent(&t);
     }
-    for (int k = 0; k < ZERO_PIPE_CONTENTS; k++) put_whole(object, names[k], sent[k]);
+    for (int k = 0; k < ZERO_PIPE_CONTENTS; k++) zero_put_whole(object, names[k], sent[k]);
     return object;
 }
 
@@ -195,7 +195,8 @@ static json_t *program_facts(const zero_schedule *s, zero_program_kind kind)
         json_t *one = json_pack("{s:s, s:s}", "op", zero_op_name(i->op), "operand",
                                 zero_text_operand(s->input.model, i));
         if (i->part != ZERO_PART_ALL) zero_put_whole(one, "part", i->part);
-        if (zero_ops[i->op].has_microbatch) zero_put_whole(one, "microbatch", i->microbatch);
+        if (zero_ops[i->op].has_microbatch)
+            zero_put_whole(one, "microbatch", i->microbatch);
         if (bytes >= 0) zero_put_whole(one, "bytes", bytes);
         zero_put_whole(one, "live_bytes", (int64_t)i->live_bytes);
         if (i->host != ZERO_NO_BUFFER)

@@ -19,12 +19,12 @@ json_t *zero_plan_time_facts(const zero_plan_report *report, const zero_plan_tim
 
 /* One stage in full, with advice if it does not fit; or all side by side; in 100
  * columns. */
-ZERO_NODISCARD zero_status zero_plan_show(const zero_plan_report *report, FILE *out);
+zero_status zero_plan_show(const zero_plan_report *report, FILE *out);
 /* The memory of a plan that belongs to no report. `context`: bytes that a device's library
  * takes there. */
-ZERO_NODISCARD zero_status zero_plan_show_memory(const zero_schedule *schedule,
-                                                 const zero_plan_ledger *ledger,
-                                                 size_t context, FILE *out);
+zero_status zero_plan_show_memory(const zero_schedule *schedule,
+                                  const zero_plan_ledger *ledger, size_t context,
+                                  FILE *out);
 
 /* ---- chart.c ----
  *
@@ -43,7 +43,7 @@ ZERO_NODISCARD zero_status zero_plan_show_memory(const zero_schedule *schedule,
 
 /* All stages of the report in plain ASCII. A column shows the worst of its instructions.
  * Under each stage stand its peak, where it is, and what it consists of. */
-ZERO_NODISCARD zero_status zero_plan_show_chart(const zero_plan_report *report, FILE *out);
+zero_status zero_plan_show_chart(const zero_plan_report *report, FILE *out);
 
 /* ---- models.c ----
  *
@@ -51,7 +51,7 @@ ZERO_NODISCARD zero_status zero_plan_show_chart(const zero_plan_report *report, 
 
 /* A table of every preset: shape, parameters, model states without ZeRO, and its source; at
  * most 100 columns. */
-ZERO_NODISCARD zero_status zero_models_show(FILE *out);
+zero_status zero_models_show(FILE *out);
 
 /* ---- plan_beside.c ----
  *
@@ -68,7 +68,7 @@ ZERO_NODISCARD zero_status zero_models_show(FILE *out);
 
 /* In 80 columns, but where instructions have long names: up to 84. Then a legend.
  * ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status zero_plan_show_beside(const zero_plan_report *report, FILE *out);
+zero_status zero_plan_show_beside(const zero_plan_report *report, FILE *out);
 
 /* ---- plan_machine.c ----
  *
@@ -88,10 +88,10 @@ ZERO_NODISCARD zero_status zero_plan_show_beside(const zero_plan_report *report,
 /* Fills in r->config and r->request.machine of a plan whose shape is known and whose layout
  * is not; nothing without a machine file. ZERO_ERR_INVALID if the machine lacks the type,
  * or has fewer devices than a node of --fake-nodes has ranks. */
-ZERO_NODISCARD zero_status zero_plan_machine_fill(zero_plan_report *report);
+zero_status zero_plan_machine_fill(zero_plan_report *report);
 
 /* All machines of the program, a few lines each, for --machine help. */
-ZERO_NODISCARD zero_status zero_plan_machines_show(FILE *out);
+zero_status zero_plan_machines_show(FILE *out);
 
 /* ---- plan_nodes.c ----
  *
@@ -108,8 +108,8 @@ ZERO_NODISCARD zero_status zero_plan_machines_show(FILE *out);
  * after the report's own plan, "per_node". ZERO_ERR_INVALID if the nodes do not have
  * equally many ranks, if such a number does not divide the cores of a node, or with tensor
  * parallelism or a device, where threads do not stand for ranks. */
-ZERO_NODISCARD zero_status zero_plan_nodes_make(const zero_plan_report *report, int n,
-                                                const int *ranks, json_t **facts);
+zero_status zero_plan_nodes_make(const zero_plan_report *report, int n, const int *ranks,
+                                 json_t **facts);
 
 /* ---- plan_peers.c ----
  *
@@ -124,8 +124,8 @@ ZERO_NODISCARD zero_status zero_plan_nodes_make(const zero_plan_report *report, 
 /* *matrix[n][n] = bytes of a step by sender and receiver, over the ranks' own programs of
  * this stage; the caller frees it, also after a failure. ZERO_ERR_INVALID for more ranks
  * than are counted by peer. */
-ZERO_NODISCARD zero_status zero_plan_peers_make(const zero_plan_report *report, int stage,
-                                                int64_t **matrix);
+zero_status zero_plan_peers_make(const zero_plan_report *report, int stage,
+                                 int64_t **matrix);
 
 /* The matrix as facts. */
 json_t *zero_plan_peers_json(const zero_plan_report *report, const zero_plan_stage *stage);

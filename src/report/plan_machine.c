@@ -17,17 +17,17 @@ zero_status zero_plan_machine_fill(zero_plan_report *r)
     r->filled.nodes = c->fake_nodes == 0;
     if (r->filled.nodes) c->fake_nodes = least_nodes;
     int sharers = (int)((n + c->fake_nodes - 1) / c->fake_nodes);
-    ZERO_FAIL_IF(sharers > devices, ZERO_ERR_INVALID,
-                 "--fake-nodes %d: %d ranks on a node; --machine %s has %d devices "
-                 "there; give at least --fake-nodes %d",
-                 (int)c->fake_nodes, sharers, m->name, devices, least_nodes);
+    ZERO_INVALID_IF(sharers > devices,
+                    "--fake-nodes %d: %d ranks on a node; --machine %s has %d devices "
+                    "there; give at least --fake-nodes %d",
+                    (int)c->fake_nodes, sharers, m->name, devices, least_nodes);
     double tokens = (double)c->plan.micro_batch * (double)r->shape.seq /
                     (double)zero_max(c->tp.ranks, 1);
     const zero_type type = c->plan.type;
     r->filled.flops = to->flops <= 0.0;
-    ZERO_FAIL_IF(r->filled.flops && m->peak[type] <= 0.0, ZERO_ERR_INVALID,
-                 "--machine %s has no peak for %s; give another --dtype, or --flops",
-                 m->name, zero_type_name(type));
+    ZERO_INVALID_IF(r->filled.flops && m->peak[type] <= 0.0,
+                    "--machine %s has no peak for %s; give another --dtype, or --flops",
+                    m->name, zero_type_name(type));
     if (r->filled.flops) to->flops = zero_machine_products(m, type, &r->shape, tokens);
 
     const bool is_one_node = c->fake_nodes == 1;

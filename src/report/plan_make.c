@@ -1,4 +1,3 @@
-#include "base/grow.h"
 #include "data/corpus.h"
 #include "math/backends.h"
 #include "math/device.h"
@@ -45,12 +44,11 @@ static zero_status check_batches(const zero_plan_report *r)
         if (b->micro_batch > 0) return ZERO_OK;
         if (b->needed < least->needed) least = b;
     }
-    ZERO_FAIL_IF(zero_plan_host_room(r) > 0 && least->host > zero_plan_host_room(r),
-                 ZERO_ERR_INVALID,
-                 "--fit batch: the device would do, but not --memory-limit %zu: "
-                 "the host needs %zu bytes per rank; give more bytes, more ranks, "
-                 "or --offload DIR where it is --offload host",
-                 zero_plan_host_room(r), least->host);
+    ZERO_INVALID_IF(zero_plan_host_room(r) > 0 && least->host > zero_plan_host_room(r),
+                    "--fit batch: the device would do, but not --memory-limit %zu: "
+                    "the host needs %zu bytes per rank; give more bytes, more ranks, "
+                    "or --offload DIR where it is --offload host",
+                    zero_plan_host_room(r), least->host);
     return zero_fail(ZERO_ERR_INVALID,
                      "--fit batch: no micro batch fits %" PRId64
                      " bytes: the smallest needs %zu per rank; give more bytes, more "
@@ -112,22 +110,22 @@ static zero_status open(zero_plan_report *r)
     if (preset.vocab > 0) r->whose_vocab = "the preset's";
     if (c->shape.vocab > 0) r->whose_vocab = "--vocab";
     ZERO_TRY(zero_config_shape(c, data_vocab, &r->shape));
-    ZERO_FAIL_IF(r->shape.vocab <= 0, ZERO_ERR_INVALID,
-                 "--tokenizer %s: the text decides the vocabulary, and a plan does "
-                 "not read it; give --vocab N",
-                 c->tokenizer);
+    ZERO_INVALID_IF(r->shape.vocab <= 0,
+                    "--tokenizer %s: the text decides the vocabulary, and a plan does "
+                    "not read it; give --vocab N",
+                    c->tokenizer);
     ZERO_TRY(zero_tp_check(&r->config.tp, &r->shape));
     ZERO_TRY(zero_model_build(&r->shape, &r->model));
     ZERO_TRY(zero_model_activate(&r->model, zero_config_activations(&r->config)));
     zero_model_chunk_logits(&r->model, zero_device_logits(r->config.device));
     ZERO_TRY(zero_plan_machine_fill(r));
     int n = r->request.n_ranks, nodes = (int)c->fake_nodes;
-    ZERO_FAIL_IF(nodes > n, ZERO_ERR_INVALID, "--fake-nodes %d: there are only %d ranks",
-                 nodes, n);
-    ZERO_FAIL_IF(c->plan.node_parameters && nodes == 0, ZERO_ERR_INVALID,
-                 "--node-parameters without --fake-nodes: a plan then gives each rank, or "
-                 "TP group, a node of its own, so none that shard together share memory; "
-                 "give --fake-nodes K for K nodes");
+    ZERO_INVALID_IF(nodes > n, "--fake-nodes %d: there are only %d ranks", nodes, n);
+    ZERO_INVALID_IF(
+        c->plan.node_parameters && nodes == 0,
+        "--node-parameters without --fake-nodes: a plan then gives each rank, or "
+        "TP group, a node of its own, so none that shard together share memory; "
+        "give --fake-nodes K for K nodes");
     /* Without --fake-nodes every rank has its own node, as in the paper; or every TP
      * group. */
     if (nodes == 0) nodes = c->tp.across_nodes ? n : n / zero_tp_ranks(&c->tp);
@@ -135,13 +133,12 @@ static zero_status open(zero_plan_report *r)
     ZERO_TRY(zero_tp_check_nodes(&c->tp, &r->layout));
     ZERO_TRY(zero_tp_find_place(&c->tp, zero_plan_stages(&c->plan), &r->layout,
                                 r->request.rank, &r->place));
-    r->is_auto = strcmp(c->collectives, "auto") == 0;
+    r->is_auto = zero_same_text(c->collectives, "auto");
     if (r->is_auto)
         r->collectives = zero_algorithm_choose(&r->layout, &r->why);
     else
-        ZERO_FAIL_IF(!zero_algorithm_find(c->collectives, &r->collectives),
-                     ZERO_ERR_INVALID, "--collectives %s: no such algorithm",
-                     c->collectives);
+        ZERO_INVALID_IF(!zero_algorithm_find(c->collectives, &r->collectives),
+                        "--collectives %s: no such algorithm", c->collectives);
     ZERO_TRY(zero_tp_cut(&r->config.tp, &r->model, r->request.rank, &r->made, &r->part));
     return ZERO_OK;
 }

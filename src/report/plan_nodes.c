@@ -64,8 +64,8 @@ static zero_status put_other(const zero_plan_report *r, int ranks, int threads, 
     o.machine.bandwidth *= share;
     o.machine.node_bandwidth *= share;
     if (sequences % ranks != 0) {
-        snprintf(why, sizeof why, "%d ranks cannot share a node's %" PRId64 " sequences",
-                 ranks, sequences);
+        zero_print(why, "%d ranks cannot share a node's %" PRId64 " sequences", ranks,
+                   sequences);
         zero_put_string(row, "not_possible", why);
         return ZERO_OK;
     }
@@ -83,20 +83,19 @@ zero_status zero_plan_nodes_make(const zero_plan_report *r, int n, const int *ra
                                  json_t **facts)
 {
     const int cores = ranks_of(r) * threads_of(r); /* of a node */
-    ZERO_FAIL_IF(r->config.tp.ranks > 1 || zero_config_has_device(&r->config),
-                 ZERO_ERR_INVALID,
-                 "--ranks-per-node with --%s: threads do not stand for ranks "
-                 "there; give one of them",
-                 r->config.tp.ranks > 1 ? "tp" : "device");
-    ZERO_FAIL_IF(r->layout.size % r->layout.n_nodes != 0, ZERO_ERR_INVALID,
-                 "--ranks-per-node: %d ranks on %d nodes are not equally many on "
-                 "each; choose --ranks that --fake-nodes divides",
-                 r->layout.size, r->layout.n_nodes);
+    ZERO_INVALID_IF(r->config.tp.ranks > 1 || zero_config_has_device(&r->config),
+                    "--ranks-per-node with --%s: threads do not stand for ranks "
+                    "there; give one of them",
+                    r->config.tp.ranks > 1 ? "tp" : "device");
+    ZERO_INVALID_IF(r->layout.size % r->layout.n_nodes != 0,
+                    "--ranks-per-node: %d ranks on %d nodes are not equally many on "
+                    "each; choose --ranks that --fake-nodes divides",
+                    r->layout.size, r->layout.n_nodes);
     for (int i = 0; i < n; i++)
-        ZERO_FAIL_IF(ranks[i] < 1 || cores % ranks[i] != 0, ZERO_ERR_INVALID,
-                     "--ranks-per-node %d: a node has %d cores (--ranks %d on %d "
-                     "nodes, --threads %d); choose numbers that divide them",
-                     ranks[i], cores, r->layout.size, r->layout.n_nodes, threads_of(r));
+        ZERO_INVALID_IF(ranks[i] < 1 || cores % ranks[i] != 0,
+                        "--ranks-per-node %d: a node has %d cores (--ranks %d on %d "
+                        "nodes, --threads %d); choose numbers that divide them",
+                        ranks[i], cores, r->layout.size, r->layout.n_nodes, threads_of(r));
     json_t *object = zero_plan_setup_facts(r), *rows = json_array();
     zero_put_members(object, "{s:i, s:i, s:o}", "stage",
                      zero_plan_stage_number(&r->stages[0]), "cores_per_node", cores,

@@ -1,6 +1,5 @@
 #include "report/plan_facts.h"
 
-#include "base/grow.h"
 #include "sharding/compile.h"
 #include "sharding/schedule_peers.h"
 
@@ -30,10 +29,10 @@ void zero_plan_rank_close(zero_plan_rank *of)
 zero_status zero_plan_peers_make(const zero_plan_report *r, int stage, int64_t **matrix)
 {
     int n = r->layout.size;
-    ZERO_FAIL_IF(n > ZERO_MOST_PEERS, ZERO_ERR_INVALID,
-                 "--peers with --ranks %d: bytes from rank to rank are shown for "
-                 "up to %d ranks; give fewer",
-                 n, ZERO_MOST_PEERS);
+    ZERO_INVALID_IF(n > ZERO_MOST_PEERS,
+                    "--peers with --ranks %d: bytes from rank to rank are shown for "
+                    "up to %d ranks; give fewer",
+                    n, ZERO_MOST_PEERS);
     ZERO_TRY(zero_new(matrix, (size_t)n * (size_t)n, "pairs of ranks"));
     for (int rank = 0; rank < n; rank++) {
         /* Adds what `rank` moves, by its own program: with tensor parallelism parts of the

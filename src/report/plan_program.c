@@ -2,7 +2,6 @@
 
 #include <limits.h>
 
-#include "base/grow.h"
 #include "report/json_put.h"
 #include "report/plan_facts.h"
 #include "sharding/freed.h"

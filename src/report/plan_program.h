@@ -35,9 +35,8 @@ typedef struct {
 } zero_plan_entries;
 
 /* ZERO_ERR_NOMEM. Release with _destroy. */
-ZERO_NODISCARD zero_status zero_plan_entries_make(zero_plan_entries *entries,
-                                                  const zero_schedule *s,
-                                                  zero_program_kind kind);
+zero_status zero_plan_entries_make(zero_plan_entries *entries, const zero_schedule *s,
+                                   zero_program_kind kind);
 void zero_plan_entries_destroy(zero_plan_entries *entries); /* accepts a zeroed one */
 
 /* "GATHER", "(freed)"; and what it names, "block 3.1" or "". */
@@ -53,8 +52,8 @@ typedef struct {
 /* Merges n <= ZERO_STAGE_COUNT programs, one after the other: each keeps its order, and as
  * many equal entries as possible share a row. The rows are the caller's (free).
  * ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status zero_plan_entries_merge(const zero_plan_entries *programs, int n,
-                                                   zero_plan_row **rows, int *n_rows);
+zero_status zero_plan_entries_merge(const zero_plan_entries *programs, int n,
+                                    zero_plan_row **rows, int *n_rows);
 
 /* The words so far; begins zeroed. */
 typedef struct {
@@ -75,5 +74,4 @@ json_t *zero_plan_lines(const zero_schedule *s, zero_program_kind kind,
 
 /* The programs of the report's first stage, in at most 100 columns, and a legend.
  * ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status zero_plan_show_programs(const zero_plan_report *report,
-                                                   FILE *out);
+zero_status zero_plan_show_programs(const zero_plan_report *report, FILE *out);

@@ -73,16 +73,16 @@ typedef struct {
 
 /* The report must stay where it is. Fails, leaving nothing, as the plan does:
  * ZERO_ERR_INVALID for a batch that the ranks do not divide, for instance. */
-ZERO_NODISCARD zero_status zero_plan_report_make(zero_plan_report *report,
-                                                 const zero_plan_request *request);
+zero_status zero_plan_report_make(zero_plan_report *report,
+                                  const zero_plan_request *request);
 /* The same without stages: what zero_plan_report_input() needs. */
-ZERO_NODISCARD zero_status zero_plan_report_open(zero_plan_report *report,
-                                                 const zero_plan_request *request);
+zero_status zero_plan_report_open(zero_plan_report *report,
+                                  const zero_plan_request *request);
 void zero_plan_report_destroy(zero_plan_report *report);
 
 /* Plans a stage, and what is asked for beside it. */
-ZERO_NODISCARD zero_status zero_plan_stage_make(zero_plan_report *report, int number,
-                                                zero_plan_stage *stage);
+zero_status zero_plan_stage_make(zero_plan_report *report, int number,
+                                 zero_plan_stage *stage);
 /* Bytes of the host's memory, where --fit counts those of a device; 0: any. */
 size_t zero_plan_host_room(const zero_plan_report *report);
 
@@ -98,8 +98,8 @@ typedef struct {
     zero_schedule schedule;
 } zero_plan_rank;
 
-ZERO_NODISCARD zero_status zero_plan_rank_open(const zero_plan_report *report, int stage,
-                                               int rank, zero_plan_rank *of);
+zero_status zero_plan_rank_open(const zero_plan_report *report, int stage, int rank,
+                                zero_plan_rank *of);
 void zero_plan_rank_close(zero_plan_rank *of); /* also after a failure */
 
 /* What decides the program of a stage, of a rank at `place` with this part of the model. */

@@ -1,6 +1,5 @@
 /* A stage of a plan, and what is asked for beside it, which the tree has as it is made. */
 
-#include "base/grow.h"
 #include "report/json_put.h"
 #include "report/plan_facts.h"
 #include "sharding/compile.h"

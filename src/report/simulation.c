@@ -1,6 +1,5 @@
 #include "report/simulation_report.h"
 
-#include "base/grow.h"
 #include "report/json_put.h"
 #include "report/plan_facts.h"
 
@@ -22,9 +21,9 @@ zero_status zero_simulation_report_run(zero_simulation_report *r)
 {
     for (int k = 0; k < r->plan.n; k++) {
         ZERO_TRY(zero_simulate(&r->plan.stages[k].schedule, &r->input, &r->results[k]));
-        ZERO_FAIL_IF(!isfinite(r->results[k].step), ZERO_ERR_INVALID,
-                     "a simulated step has no finite time: give higher rates "
-                     "(--network, --node-network, --adapter, --disk, --flops)");
+        ZERO_INVALID_IF(!isfinite(r->results[k].step),
+                        "a simulated step has no finite time: give higher rates "
+                        "(--network, --node-network, --adapter, --disk, --flops)");
         r->input.span = NULL;
         r->input.flight = NULL;
     }

@@ -20,15 +20,15 @@ typedef struct {
 
 /* Plans all stages that are asked for, and simulates them; callbacks of the input see the
  * first. The report must stay where it is. A _plan() that fails leaves nothing. */
-ZERO_NODISCARD zero_status zero_simulation_report_plan(
-    zero_simulation_report *report, const zero_simulation_request *request);
-ZERO_NODISCARD zero_status zero_simulation_report_run(zero_simulation_report *report);
+zero_status zero_simulation_report_plan(zero_simulation_report *report,
+                                        const zero_simulation_request *request);
+zero_status zero_simulation_report_run(zero_simulation_report *report);
 /* Both. Fails, leaving nothing, as they do. */
-ZERO_NODISCARD zero_status zero_simulation_report_make(
-    zero_simulation_report *report, const zero_simulation_request *request);
+zero_status zero_simulation_report_make(zero_simulation_report *report,
+                                        const zero_simulation_request *request);
 void zero_simulation_report_destroy(zero_simulation_report *report);
 
 /* A stage in full, or all stages a row each, in at most 100 columns; or `json`: one object,
  * whose keys are in README.md. The same simulation gives the same text. ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status zero_simulation_show(const zero_simulation_report *report,
-                                                bool json, FILE *out);
+zero_status zero_simulation_show(const zero_simulation_report *report, bool json,
+                                 FILE *out);

@@ -17,7 +17,7 @@ void zero_text_shape(const zero_shape *s, char text[ZERO_PLAN_TEXT])
 {
     char keys[48] = "";
     if (s->kv_heads > 0 && s->kv_heads < s->heads)
-        snprintf(keys, sizeof keys, ", %" PRId64 " of keys", s->kv_heads);
+        zero_print(keys, ", %" PRId64 " of keys", s->kv_heads);
     snprintf(text, ZERO_PLAN_TEXT,
              "%" PRId64 " layer%s, %" PRId64 " hidden, %" PRId64 " head%s%s, T %" PRId64,
              s->layers, zero_text_plural(s->layers), s->hidden, s->heads,

@@ -1,7 +1,5 @@
 #include "state/device_times.h"
 
-#include "base/grow.h"
-
 zero_status zero_device_times_init(zero_device_times *t, const zero_backend *backend,
                                    const zero_math *math, zero_link *link,
                                    zero_profile *profile)

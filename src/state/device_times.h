@@ -35,10 +35,9 @@ typedef struct {
 } zero_device_times;
 
 /* ZERO_ERR_NOMEM. Without a stopwatch there is nothing to release. */
-ZERO_NODISCARD zero_status zero_device_times_init(zero_device_times *t,
-                                                  const zero_backend *backend,
-                                                  const zero_math *math, zero_link *link,
-                                                  zero_profile *profile);
+zero_status zero_device_times_init(zero_device_times *t, const zero_backend *backend,
+                                   const zero_math *math, zero_link *link,
+                                   zero_profile *profile);
 void zero_device_times_destroy(zero_device_times *t); /* accepts a zeroed one */
 
 /* Before an instruction is executed. */

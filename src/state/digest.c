@@ -1,7 +1,7 @@
 #include "state/digest.h"
 
-#include "base/grow.h"
 #include "base/hash.h"
+
 #include "nn/share.h"
 
 enum { ARRAYS = ZERO_STATES, ENDS = 2 };
@@ -331,15 +331,8 @@ void zero_digest_free(zero_digest_work *d)
     if (!d) return;
     XXH3_freeState(d->list);
     for (int a = 0; a < ARRAYS; a++) XXH3_freeState(d->streams[a]);
-    free(d->sorted);
-    free(d->first);
-    free(d->partitions);
-    free(d->own);
-    free(d->ends);
-    free(d->foreign);
-    free(d->merged);
-    free(d->hashes);
-    free(d);
+    zero_free(d->sorted, d->first, d->partitions, d->own, d->ends, d->foreign, d->merged,
+              d->hashes, d);
 }
 
 static void free_at(zero_digest_work **work)

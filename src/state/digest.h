@@ -50,11 +50,10 @@ typedef struct {
  * over all ranks, in all groups, with one verdict: ZERO_ERR_NOMEM, or from the end the
  * source's status. */
 typedef struct zero_digest_work zero_digest_work;
-ZERO_NODISCARD zero_status zero_digest_begin(const zero_model *model, zero_comm *comm,
-                                             const zero_partition *const *partitions,
-                                             const zero_digest_source *source,
-                                             zero_digest_work **work);
+zero_status zero_digest_begin(const zero_model *model, zero_comm *comm,
+                              const zero_partition *const *partitions,
+                              const zero_digest_source *source, zero_digest_work **work);
 void zero_digest_hash(zero_digest_work *work); /* local; any thread */
 /* Writes 32 hexadecimal digits and a zero, and frees the work. */
-ZERO_NODISCARD zero_status zero_digest_end(zero_digest_work *work, char hex[ZERO_CHECKSUM]);
+zero_status zero_digest_end(zero_digest_work *work, char hex[ZERO_CHECKSUM]);
 void zero_digest_free(zero_digest_work *work); /* of one that does not end; accepts NULL */

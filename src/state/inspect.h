@@ -16,8 +16,8 @@ typedef void zero_inspect_look(void *arg, const void *piece, size_t bytes);
 typedef void zero_inspect_fill(void *arg, void *piece, size_t bytes);
 
 /* Calls `look` for consecutive pieces of memory[bytes], or for all of it at once. */
-ZERO_NODISCARD zero_status zero_inspect(zero_runner *r, const void *memory, size_t bytes,
-                                        zero_inspect_look *look, void *arg);
+zero_status zero_inspect(zero_runner *r, const void *memory, size_t bytes,
+                         zero_inspect_look *look, void *arg);
 /* Calls `fill`, which writes all of a piece, likewise. */
-ZERO_NODISCARD zero_status zero_overwrite(zero_runner *r, void *memory, size_t bytes,
-                                          zero_inspect_fill *fill, void *arg);
+zero_status zero_overwrite(zero_runner *r, void *memory, size_t bytes,
+                           zero_inspect_fill *fill, void *arg);

@@ -45,7 +45,7 @@ void zero_link_fetch_now(zero_link *l, void *host, const void *memory, size_t by
 /* Keeps a failure of the backend, if it is the first one. */
 void zero_link_keep(zero_link *l, zero_status st);
 /* The first failure, told again. */
-ZERO_NODISCARD zero_status zero_link_status(const zero_link *l);
+zero_status zero_link_status(const zero_link *l);
 
 /* The copies of collectives, and direct sums if the device's memory can be shared; borrows
  * `l`. */

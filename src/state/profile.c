@@ -1,7 +1,5 @@
 #include "state/profile.h"
 
-#include "base/grow.h"
-
 /* "block 11" is a "block", and so are "block_11" and "block11". */
 static size_t kind_length(const char *name)
 {
@@ -34,9 +32,7 @@ zero_status zero_profile_init(zero_profile *p, const zero_model *model)
 
 void zero_profile_destroy(zero_profile *p)
 {
-    free(p->kinds);
-    free(p->column_of);
-    free(p->all);
+    zero_free(p->kinds, p->column_of, p->all);
     *p = (zero_profile){0};
 }
 

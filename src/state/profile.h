@@ -36,7 +36,7 @@ typedef struct {
 } zero_profile;
 
 /* ZERO_ERR_NOMEM. The model is borrowed; release with _destroy. */
-ZERO_NODISCARD zero_status zero_profile_init(zero_profile *p, const zero_model *model);
+zero_status zero_profile_init(zero_profile *p, const zero_model *model);
 void zero_profile_destroy(zero_profile *p); /* accepts a zeroed one */
 
 /* Adds to the class of an instruction that was executed. */
@@ -71,9 +71,8 @@ typedef struct {
 
 /* Collective over the ranks that run the schedule. ZERO_ERR_NOMEM on all ranks; release
  * with _destroy. */
-ZERO_NODISCARD zero_status zero_profile_gather(const zero_profile *p,
-                                               zero_program_kind program, zero_comm *comm,
-                                               zero_profile_ranks *ranks);
+zero_status zero_profile_gather(const zero_profile *p, zero_program_kind program,
+                                zero_comm *comm, zero_profile_ranks *ranks);
 void zero_profile_ranks_destroy(zero_profile_ranks *ranks); /* accepts a zeroed one */
 
 const zero_profile_row *zero_profile_row_at(const zero_profile_ranks *ranks, zero_op op,

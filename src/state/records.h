@@ -10,9 +10,9 @@
 
 /* Hashes the states of group g, which have just been written. Local; the status of
  * zero_states_view(). */
-ZERO_NODISCARD zero_status zero_records_take(zero_runner *r, int g);
+zero_status zero_records_take(zero_runner *r, int g);
 
 /* ZERO_ERR_CORRUPTED, with the rank and its place, if a rank's states are not those of its
  * records; the status of zero_states_view() if a rank cannot read its states. Collective,
  * one verdict. */
-ZERO_NODISCARD zero_status zero_records_verify(zero_runner *r);
+zero_status zero_records_verify(zero_runner *r);

@@ -1,7 +1,6 @@
 #include "state/replicas.h"
 
 #include "base/hash.h"
-#include <xxhash.h>
 
 #include "sharding/schedule_device.h"
 #include "sharding/update.h"

@@ -23,26 +23,25 @@
  * zero_states_visit() if a rank cannot read its states. The schedule is compared
  * (zero_is_compared()). has_gradient: the groups' summed gradients are there, and
  * replicated ones are compared, too. Collective over all groups, one verdict. */
-ZERO_NODISCARD zero_status zero_replicas_compare(zero_runner *r, bool has_gradient);
+zero_status zero_replicas_compare(zero_runner *r, bool has_gradient);
 
 /* The same of what is due in a step, where UPDATE does 1; or of everything. */
 #define ZERO_ALL_STEPS (-1)
-ZERO_NODISCARD zero_status zero_replicas_compare_due(zero_runner *r, int64_t step,
-                                                     bool has_gradient);
+zero_status zero_replicas_compare_due(zero_runner *r, int64_t step, bool has_gradient);
 
 /* The same in two parts, 1 and 3 now, and 2 in a thread beside the next step, of states
  * that stand still in the host's memory: if they are in reach, each rank sums up its
  * copies, alone, and all judge what they have summed, and how that ended, where nothing is
  * in flight again. */
-ZERO_NODISCARD zero_status zero_replicas_compare_own(zero_runner *r);
+zero_status zero_replicas_compare_own(zero_runner *r);
 bool zero_replicas_are_in_reach(const zero_runner *r);
-ZERO_NODISCARD zero_status zero_replicas_sum_copies(zero_runner *r, uint64_t *sum);
-ZERO_NODISCARD zero_status zero_replicas_judge(zero_runner *r, zero_status looked,
-                                               uint64_t sum, bool has_gradient);
+zero_status zero_replicas_sum_copies(zero_runner *r, uint64_t *sum);
+zero_status zero_replicas_judge(zero_runner *r, zero_status looked, uint64_t sum,
+                                bool has_gradient);
 
 /* ZERO_ERR_CORRUPTED, likewise, if UPDATE on any rank has met parameters that were not its
  * masters, rounded. Also where collectives are in flight. */
-ZERO_NODISCARD zero_status zero_replicas_tell_changed(zero_runner *r);
+zero_status zero_replicas_tell_changed(zero_runner *r);
 
 /* Ranks first, first + step, ... of the world hold copies of the same arrays: a ZeRO group,
  * or for ZERO_COPIES_OF_REPLICAS a replica group. Returns the step. Local. */
@@ -55,11 +54,11 @@ zero_range zero_replicas_held(const zero_schedule *s, zero_copies kind, int g);
 
 /* For replicas.c: finds the tensor in which the ranks first, first + step, ... hold
  * different copies, and fails with it. */
-ZERO_NODISCARD zero_status zero_replicas_tell(zero_runner *r, zero_copies kind, int first);
+zero_status zero_replicas_tell(zero_runner *r, zero_copies kind, int first);
 
 /* For replicas.c: replicated tensors, over the TP groups. */
-ZERO_NODISCARD zero_status zero_replicas_compare_parts(zero_runner *r, bool has_gradient);
+zero_status zero_replicas_compare_parts(zero_runner *r, bool has_gradient);
 /* The same of tensors that are due in a step, as a sum that is zero over all ranks if they
  * are equal: adds this rank's part. Local. */
-ZERO_NODISCARD zero_status zero_replicas_add_parts(zero_runner *r, int64_t step,
-                                                   bool has_gradient, uint64_t *sum);
+zero_status zero_replicas_add_parts(zero_runner *r, int64_t step, bool has_gradient,
+                                    uint64_t *sum);

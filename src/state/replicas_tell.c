@@ -2,7 +2,7 @@
 #include "state/replicas.h"
 
 #include "base/hash.h"
-#include <xxhash.h>
+#include "state/finding.h"
 
 /* All ranks take part in the search, so that all have one verdict. The first of the
  * searched ranks tells where it looks to those that hold other arrays. */

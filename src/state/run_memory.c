@@ -1,7 +1,5 @@
 #include "state/run_memory.h"
 
-#include "base/grow.h"
-
 /* ---- lifetimes ---- */
 
 /* True if the space is this rank's alone, and memory that the host can poison. */

@@ -19,5 +19,5 @@ void zero_lifetimes_change(const zero_runner *r, const zero_instruction *i, bool
 /* The memory ledger of the programs walked so far. Measured is from an instruction's first
  * real use of a buffer to the last; persistent buffers always count. Allocates. Local;
  * ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status zero_runner_memory(const zero_runner *r, zero_peak *planned,
-                                              zero_peak *measured);
+zero_status zero_runner_memory(const zero_runner *r, zero_peak *planned,
+                               zero_peak *measured);

@@ -1,6 +1,5 @@
 #include "state/states.h"
 
-#include "base/grow.h"
 #include "state/host_copies.h"
 #include "state/inspect.h"
 

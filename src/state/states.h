@@ -13,16 +13,15 @@
 
 /* Fills all parameters that this rank holds as masters; states stay as they are. Local;
  * the status of `weights` or of zero_states_visit(), or ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status zero_states_fill(zero_runner *r, const zero_weights *weights);
+zero_status zero_states_fill(zero_runner *r, const zero_weights *weights);
 
 /* Rounds all masters of this rank to the parameters. Local; the status of
  * zero_states_visit(). */
-ZERO_NODISCARD zero_status zero_states_round(zero_runner *r);
+zero_status zero_states_round(zero_runner *r);
 
 /* The digest of all ranks' states (digest.h). Collective, one verdict: ZERO_ERR_NOMEM, or
  * the status of zero_states_visit() on a rank. */
-ZERO_NODISCARD zero_status zero_states_digest(zero_runner *r, char hex[33]);
+zero_status zero_states_digest(zero_runner *r, char hex[33]);
 /* Begins it, with another way to read them. */
-ZERO_NODISCARD zero_status zero_states_digest_begin(zero_runner *r,
-                                                    const zero_digest_source *source,
-                                                    zero_digest_work **work);
+zero_status zero_states_digest_begin(zero_runner *r, const zero_digest_source *source,
+                                     zero_digest_work **work);

@@ -1,7 +1,6 @@
 #include "state/tier.h"
 
 #include "base/clock.h"
-#include "base/grow.h"
 
 #define NONE (-1)
 
@@ -15,8 +14,7 @@ zero_status zero_tier_open(zero_tier *t, const zero_schedule *s, const char *dir
     for (int i = 0; i < s->n_buffers; i++) n += s->buffers[i].space == ZERO_SPACE_FILE;
     *t = (zero_tier){.scratch = NULL};
     if (n == 0) return ZERO_OK;
-    ZERO_FAIL_IF(!directory, ZERO_ERR_INVALID,
-                 "no directory for the scratch file: give --offload DIR");
+    ZERO_INVALID_IF(!directory, "no directory for the scratch file: give --offload DIR");
     ZERO_TRY(zero_new(&bytes, n, "blocks of a scratch file"));
     ZERO_TRY(zero_new(&t->blocks, s->n_buffers, "blocks of a scratch file"));
     for (int i = 0; i < s->n_buffers; i++) {

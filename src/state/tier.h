@@ -38,8 +38,7 @@ typedef struct {
 
 /* Makes the file of a schedule in a directory; does nothing if the schedule has nothing
  * there. ZERO_ERR_NOMEM, and the errors of zero_scratch_open(). Release with _close. */
-ZERO_NODISCARD zero_status zero_tier_open(zero_tier *t, const zero_schedule *s,
-                                          const char *directory);
+zero_status zero_tier_open(zero_tier *t, const zero_schedule *s, const char *directory);
 void zero_tier_close(zero_tier *t); /* accepts a zeroed one */
 
 /* Begins a transfer of a buffer in the file to or from `memory`, which belongs to it until
@@ -55,8 +54,7 @@ void zero_tier_end(zero_tier *t, int file);
 /* Reads a buffer in the file now; zeros if it was never written. One thread may do that
  * beside the owner's, while the owner does not write that buffer. The status of
  * zero_scratch_peek(), which is not kept. */
-ZERO_NODISCARD zero_status zero_tier_peek(zero_tier *t, int file, void *memory,
-                                          size_t bytes);
+zero_status zero_tier_peek(zero_tier *t, int file, void *memory, size_t bytes);
 
 /* The first failure, told again; ZERO_OK if all transfers were sound. */
 zero_status zero_tier_status(const zero_tier *t);

@@ -1,7 +1,6 @@
 #include "state/trace.h"
 
 #include "base/clock.h"
-#include "base/grow.h"
 #include "sharding/offload.h"
 #include "sharding/schedule_exchange.h"
 
@@ -64,9 +63,7 @@ zero_status zero_trace_init(zero_trace *t, const zero_schedule *s,
 
 void zero_trace_destroy(zero_trace *t)
 {
-    free(t->spans);
-    free(t->steps);
-    free(t->transfers.ring);
+    zero_free(t->spans, t->steps, t->transfers.ring);
     zero_comm_spans_destroy(&t->flights);
     *t = (zero_trace){.room = 0};
 }

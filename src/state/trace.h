@@ -69,8 +69,8 @@ typedef struct zero_trace {
 } zero_trace;
 
 /* Local. ZERO_ERR_NOMEM; release with _destroy(). */
-ZERO_NODISCARD zero_status zero_trace_init(zero_trace *t, const zero_schedule *s,
-                                           const zero_trace_window *window);
+zero_status zero_trace_init(zero_trace *t, const zero_schedule *s,
+                            const zero_trace_window *window);
 void zero_trace_destroy(zero_trace *t); /* accepts a zeroed one */
 
 /* The memory that _init() takes on this rank, and the spans, flights and transfers of one

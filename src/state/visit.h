@@ -43,27 +43,26 @@ typedef zero_status zero_state_visitor(void *arg, const zero_state_block *block)
  * holds; not at all if the range is empty. To be called between walks, or in an instruction
  * while no slot is in use. ZERO_ERR_ENV or ZERO_ERR_FORMAT if they cannot be read or
  * written, else the visitor's status. */
-ZERO_NODISCARD zero_status zero_states_visit(zero_runner *r, int group, zero_range range,
-                                             zero_visit_access access,
-                                             zero_state_visitor *visit, void *arg);
+zero_status zero_states_visit(zero_runner *r, int group, zero_range range,
+                              zero_visit_access access, zero_state_visitor *visit,
+                              void *arg);
 
 /* *view = the states of at most ZERO_STATES_VIEW elements in one piece, to be read. States
  * in memory are not copied; others are copied to room[3 * length], which may be NULL for
  * states in memory. The status of zero_states_visit(). */
 #define ZERO_STATES_VIEW ((int64_t)1 << 20)
-ZERO_NODISCARD zero_status zero_states_view(zero_runner *r, int group, zero_range range,
-                                            float *room, zero_state_block *view);
+zero_status zero_states_view(zero_runner *r, int group, zero_range range, float *room,
+                             zero_state_block *view);
 
 /* The same beside walks, in one other thread than theirs: UPDATE must not change what is
  * read (zero_states_reader). room[ZERO_STATES_ROOM] begins at a page. States must be in
  * the host's reach; the status of zero_tier_peek(). */
 #define ZERO_STATES_ROOM (ZERO_STATES * (ZERO_STATES_VIEW + ZERO_OFFLOAD_BLOCK))
-ZERO_NODISCARD zero_status zero_states_view_beside(zero_runner *r, int group,
-                                                   zero_range range, float *room,
-                                                   zero_state_block *view);
+zero_status zero_states_view_beside(zero_runner *r, int group, zero_range range,
+                                    float *room, zero_state_block *view);
 /* False if they are in a device's memory. */
 bool zero_states_are_in_reach(const zero_runner *r);
 
 /* Writes zeros to the blocks of the file that no visit has written: all their elements are
  * padding. */
-ZERO_NODISCARD zero_status zero_states_write_padding(zero_runner *r);
+zero_status zero_states_write_padding(zero_runner *r);

@@ -17,9 +17,8 @@ typedef struct {
 } zero_weights;
 
 /* out[] = elements [range) of a group's flat space; padding is zeros. */
-ZERO_NODISCARD zero_status zero_weights_fill(const zero_weights *weights,
-                                             const zero_model *model, int group,
-                                             zero_range range, float *out);
+zero_status zero_weights_fill(const zero_weights *weights, const zero_model *model,
+                              int group, zero_range range, float *out);
 
 /* Initial weights drawn from a seed; *drawn is borrowed. */
 typedef struct {

@@ -1,6 +1,5 @@
 #include "trace/chakra.h"
 
-#include "base/grow.h"
 #include "io/bytes.h"
 #include "io/whole_file.h"
 #include "report/text.h"
@@ -319,11 +318,7 @@ static void close_walk(walk *of)
     zero_bytes_destroy(&of->w.file);
     zero_bytes_destroy(&of->w.node);
     zero_bytes_destroy(&of->w.attribute);
-    free(of->sent);
-    free(of->received);
-    free(of->node_of);
-    free(of->end_of);
-    free(of->end_of_file);
+    zero_free(of->sent, of->received, of->node_of, of->end_of, of->end_of_file);
 }
 
 zero_status zero_chakra_write(const char *directory, const char *command,

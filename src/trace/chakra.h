@@ -20,5 +20,5 @@
 
 /* The first stage of the report. ZERO_ERR_INVALID, ZERO_ERR_ENV or ZERO_ERR_IO if DIR,
  * which is made if it is missing, cannot be written; ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status zero_chakra_write(const char *directory, const char *command,
-                                             const zero_simulation_report *report);
+zero_status zero_chakra_write(const char *directory, const char *command,
+                              const zero_simulation_report *report);

@@ -10,5 +10,4 @@
 
 /* DIRECTORY/rank-R.json of each rank of the trace; the directory is made if it is not there.
  * ZERO_ERR_ENV, ZERO_ERR_IO, ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status zero_kineto_write(const zero_traced *trace,
-                                             const char *directory);
+zero_status zero_kineto_write(const zero_traced *trace, const char *directory);

@@ -1,7 +1,6 @@
 #include "trace/run_trace.h"
 
 #include "base/clock.h"
-#include "base/grow.h"
 #include "comm/deliver.h"
 
 #define AHEAD "updates that ran ahead"
@@ -92,9 +91,8 @@ static void put_span(const writer *w, int64_t step, const zero_run_span *s)
     const int rank = w->mine->comm->rank;
     char name[ZERO_TRACE_NAME], text[ZERO_PLAN_TEXT];
     zero_text_instruction(w->mine->schedule->input.model, labelled(w, label), text);
-    snprintf(name, sizeof name, "%s%s%s",
-             program == ZERO_PROGRAM_STEP ? "" : "epilogue: ", text,
-             s->is_open ? ", not ended" : "");
+    zero_print(name, "%s%s%s", program == ZERO_PROGRAM_STEP ? "" : "epilogue: ", text,
+               s->is_open ? ", not ended" : "");
     zero_trace_span span = span_of(w, label, step, name, s->begin, s->end);
     if (s->is_ahead) {
         zero_trace_file_queue(w->file, rank, AHEAD, &span);
@@ -126,7 +124,7 @@ static void put_flight(const writer *w, const zero_comm_span *s, bool is_open)
             member = &comm->parts[i].member;
     zero_trace_collective(w->mine->schedule->input.model, labelled(w, s->label),
                           (zero_collective_kind)s->kind, kind);
-    snprintf(name, sizeof name, "%s%s", kind, is_open ? ", not ended" : "");
+    zero_print(name, "%s%s", kind, is_open ? ", not ended" : "");
     zero_trace_file_flight(
         w->file, &(zero_trace_flight){.rank = comm->rank,
                                       .step = step,
@@ -156,9 +154,9 @@ static void put_transfers(writer *w, int64_t n)
             continue;
         }
         lane_end[k] = t->ended;
-        snprintf(lane, sizeof lane, "file %d", k + 1);
+        zero_print(lane, "file %d", k + 1);
         zero_text_part(w->mine->schedule->input.model, labelled(w, t->label), operand);
-        snprintf(name, sizeof name, "%s %.60s", t->is_write ? "write" : "read", operand);
+        zero_print(name, "%s %.60s", t->is_write ? "write" : "read", operand);
         zero_trace_span span = span_of(w, t->label, step, name, t->begun, t->ended);
         span.category = "disk";
         span.bytes = (int64_t)w->mine->schedule->buffers[t->file].bytes;
@@ -298,8 +296,6 @@ zero_status zero_run_trace_write(const zero_run_trace *mine,
         if (!mine->is_alone) st = zero_agree_after_files(comm, st);
     }
     for (int p = 0; p < ZERO_PROGRAMS; p++) free(w.live[p]);
-    free(w.transfers);
-    free(w.flights);
-    free(w.steps);
+    zero_free(w.transfers, w.flights, w.steps);
     return st;
 }

@@ -37,12 +37,11 @@ typedef struct {
 } zero_run_trace_result;
 
 /* Events of this rank in a file with that many steps; 0 without a trace. ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status zero_run_trace_count(const zero_schedule *s,
-                                                const zero_trace_window *window,
-                                                zero_trace_counts *counts);
+zero_status zero_run_trace_count(const zero_schedule *s, const zero_trace_window *window,
+                                 zero_trace_counts *counts);
 
 /* Writes the file on rank 0: collective over the world, with one verdict, or local if this
  * rank is alone. */
-ZERO_NODISCARD zero_status zero_run_trace_write(const zero_run_trace *mine,
-                                                const zero_run_trace_file *file,
-                                                zero_run_trace_result *result);
+zero_status zero_run_trace_write(const zero_run_trace *mine,
+                                 const zero_run_trace_file *file,
+                                 zero_run_trace_result *result);

@@ -1,6 +1,5 @@
 #include "trace/simulation_trace.h"
 
-#include "base/grow.h"
 #include "report/plan_program.h"
 #include "report/text.h"
 #include "sharding/schedule_exchange.h"
@@ -146,8 +145,7 @@ static zero_status begin(tracing *t)
     n.samples *= traced;
     n.waits *= traced;
     n.flights *= traced;
-    snprintf(remedy, sizeof remedy, "give --trace-ranks with fewer than %" PRId64 " ranks",
-             traced);
+    zero_print(remedy, "give --trace-ranks with fewer than %" PRId64 " ranks", traced);
     ZERO_TRY(zero_trace_file_check(&n, remedy));
     int ranks = t->report->plan.layout.size;
     t->tp = zero_tp_ranks(&t->report->plan.config.tp);

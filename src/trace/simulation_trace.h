@@ -18,6 +18,6 @@ typedef struct {
 /* Makes the report of a simulation, and the trace of its first stage. Fails, leaving
  * nothing, as zero_simulation_report_make() does, and with ZERO_ERR_INVALID if the file
  * would be too large or cannot be written. */
-ZERO_NODISCARD zero_status zero_simulation_trace_make(
-    const zero_simulation_trace_input *input, const zero_simulation_request *request,
-    zero_simulation_report *report);
+zero_status zero_simulation_trace_make(const zero_simulation_trace_input *input,
+                                       const zero_simulation_request *request,
+                                       zero_simulation_report *report);

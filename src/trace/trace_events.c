@@ -2,7 +2,6 @@
 
 #include <limits.h>
 
-#include "base/grow.h"
 #include "io/json_input.h"
 #include "trace/trace_file.h"
 
@@ -92,10 +91,9 @@ static zero_status take(const zero_trace_reader *r, const json_t *object, int n,
         case SECONDS:
             unit = m->kind == SECONDS ? 1e9 : 1e3;
             ZERO_TRY(zero_json_real(r->where, object, m->key, &time));
-            ZERO_FAIL_IF(!(time >= 0.0 && time * unit <= 1e9 * MOST_SECONDS),
-                         ZERO_ERR_FORMAT,
-                         "%s: \"%s\": expected a time from 0 to %g s, found %g", r->where,
-                         m->key, MOST_SECONDS, time * unit * 1e-9);
+            ZERO_FORMAT_IF(!(time >= 0.0 && time * unit <= 1e9 * MOST_SECONDS),
+                           "%s: \"%s\": expected a time from 0 to %g s, found %g", r->where,
+                           m->key, MOST_SECONDS, time * unit * 1e-9);
             *(int64_t *)m->to = llround(time * unit);
             break;
         case FLAG: ZERO_TRY(zero_json_flag(r->where, object, m->key, m->to)); break;
@@ -127,9 +125,9 @@ static zero_status read_place(const zero_trace_reader *r, const json_t *event, i
                              ZERO_TRACED_RANKS * ZERO_TRACE_THREADS - 1, &thread));
     *rank = (int)(thread / ZERO_TRACE_THREADS);
     *row = (int)(thread % ZERO_TRACE_THREADS);
-    ZERO_FAIL_IF(*rank >= r->trace->world, ZERO_ERR_FORMAT,
-                 "%s: \"tid\": expected one of the ranks 0 to %d, found %d", r->where,
-                 r->trace->world - 1, *rank);
+    ZERO_FORMAT_IF(*rank >= r->trace->world,
+                   "%s: \"tid\": expected one of the ranks 0 to %d, found %d", r->where,
+                   r->trace->world - 1, *rank);
     ZERO_TRY(zero_json_whole(r->where, event, "pid", 0, r->trace->nodes - 1, &number));
     *node = (int)number;
     return ZERO_OK;
@@ -141,13 +139,13 @@ static zero_status find_rank(const zero_trace_reader *r, const json_t *event,
 {
     int number, node = 0;
     ZERO_TRY(read_place(r, event, &number, row, &node));
-    ZERO_FAIL_IF(!r->rank_at[number], ZERO_ERR_FORMAT,
-                 "%s: expected the thread_name of rank %d before this event", r->where,
-                 number);
+    ZERO_FORMAT_IF(!r->rank_at[number],
+                   "%s: expected the thread_name of rank %d before this event", r->where,
+                   number);
     *rank = &r->trace->ranks[r->rank_at[number] - 1];
-    ZERO_FAIL_IF((*rank)->node != node, ZERO_ERR_FORMAT,
-                 "%s: \"pid\": expected node %d, where rank %d is, found %d", r->where,
-                 (*rank)->node, number, node);
+    ZERO_FORMAT_IF((*rank)->node != node,
+                   "%s: \"pid\": expected node %d, where rank %d is, found %d", r->where,
+                   (*rank)->node, number, node);
     return ZERO_OK;
 }
 
@@ -167,22 +165,21 @@ static zero_status take_thread(zero_trace_reader *r, const json_t *event,
     zero_traced_row row = {0};
     ZERO_TRY(TAKE(r, args, VALUE("name", TEXT, &row.name)));
     ZERO_TRY(read_place(r, event, &number, &row.number, &node));
-    ZERO_FAIL_IF(!t->hosts[node], ZERO_ERR_FORMAT,
-                 "%s: expected the process_name of node %d before its ranks", r->where,
-                 node);
+    ZERO_FORMAT_IF(!t->hosts[node],
+                   "%s: expected the process_name of node %d before its ranks", r->where,
+                   node);
     if (row.number == 0) {
         zero_traced_rank made = {.rank = number, .node = node};
-        ZERO_FAIL_IF(r->rank_at[number], ZERO_ERR_FORMAT, "%s: rank %d gets a second name",
-                     r->where, number);
+        ZERO_FORMAT_IF(r->rank_at[number], "%s: rank %d gets a second name", r->where,
+                       number);
         ZERO_TRY(append(r, &t->ranks, &t->n_ranks, &t->rank_room, &made, sizeof made));
         r->rank_at[number] = (int32_t)t->n_ranks;
         return ZERO_OK;
     }
     ZERO_TRY(find_rank(r, event, &rank, &row.number));
     if (row.number < ZERO_TRACE_QUEUES) return ZERO_OK; /* of flights */
-    ZERO_FAIL_IF(find_row(rank, row.number), ZERO_ERR_FORMAT,
-                 "%s: row %d of rank %d gets a second name", r->where, row.number,
-                 rank->rank);
+    ZERO_FORMAT_IF(find_row(rank, row.number), "%s: row %d of rank %d gets a second name",
+                   r->where, row.number, rank->rank);
     ZERO_TRY(keep_text(r, row.name, &row.name));
     return append(r, &rank->rows, &rank->n_rows, &rank->row_room, &row, sizeof row);
 }
@@ -195,11 +192,10 @@ static zero_status take_name(zero_trace_reader *r, const json_t *event)
     ZERO_TRY(TAKE(r, event, VALUE("name", TEXT, &name), SKIP("ph"), SKIP("pid"),
                   SKIP("tid"), SKIP("args")));
     ZERO_TRY(zero_json_object(r->where, event, "args", &args));
-    if (strcmp(name, "zero_trace") == 0) {
+    if (zero_same_text(name, "zero_trace")) {
         zero_traced *t = r->trace;
         int64_t format;
-        ZERO_FAIL_IF(r->has_head, ZERO_ERR_FORMAT, "%s: \"zero_trace\" is there twice",
-                     r->where);
+        ZERO_FORMAT_IF(r->has_head, "%s: \"zero_trace\" is there twice", r->where);
         ZERO_TRY(
             TAKE(r, args,
                  NUMBER("format", WHOLE, &format, ZERO_TRACE_VERSION, ZERO_TRACE_VERSION),
@@ -224,14 +220,15 @@ static zero_status take_name(zero_trace_reader *r, const json_t *event)
         r->has_head = true;
         return ZERO_OK;
     }
-    if (strcmp(name, "thread_name") == 0) return take_thread(r, event, args);
-    if (strcmp(name, "process_name") == 0) {
+    if (zero_same_text(name, "thread_name")) return take_thread(r, event, args);
+    if (zero_same_text(name, "process_name")) {
         ZERO_TRY(zero_json_whole(r->where, event, "pid", 0, r->trace->nodes - 1, &node));
-        ZERO_FAIL_IF(r->trace->hosts[node], ZERO_ERR_FORMAT,
-                     "%s: node %" PRId64 " gets a second name", r->where, node);
+        ZERO_FORMAT_IF(r->trace->hosts[node], "%s: node %" PRId64 " gets a second name",
+                       r->where, node);
         return TAKE(r, args, VALUE("name", KEPT_TEXT, &r->trace->hosts[node]));
     }
-    if (strcmp(name, "process_sort_index") == 0 || strcmp(name, "thread_sort_index") == 0)
+    if (zero_same_text(name, "process_sort_index") ||
+        zero_same_text(name, "thread_sort_index"))
         return zero_json_whole(r->where, args, "sort_index", 0, INT_MAX, &node);
     char shown[ZERO_JSON_SHOWN];
     return zero_fail(ZERO_ERR_FORMAT,
@@ -252,7 +249,7 @@ static zero_status read_kind(const zero_trace_reader *r, const char *category,
                                                          [ZERO_TRACED_OTHER] = "other"};
     char shown[ZERO_JSON_SHOWN];
     for (int k = 0; k < ZERO_TRACED_KINDS; k++)
-        if (strcmp(category, names[k]) == 0) {
+        if (zero_same_text(category, names[k])) {
             *kind = (zero_traced_kind)k;
             return ZERO_OK;
         }
@@ -276,7 +273,7 @@ static zero_status take_span(zero_trace_reader *r, const json_t *event)
                   VALUE("dur", MICROSECONDS, &length), SKIP("args")));
     ZERO_TRY(find_rank(r, event, &rank, &row));
     span.end = span.begin + length;
-    if (strcmp(category, "wait") == 0) {
+    if (zero_same_text(category, "wait")) {
         zero_trace_wait wait = {.rank = (int32_t)(rank - r->trace->ranks),
                                 .begin = span.begin,
                                 .end = span.end,
@@ -288,9 +285,9 @@ static zero_status take_span(zero_trace_reader *r, const json_t *event)
     }
     ZERO_TRY(zero_json_object(r->where, event, "args", &args));
     const zero_traced *t = r->trace;
-    const bool is_flight = strcmp(category, "collective") == 0;
-    ZERO_FAIL_IF(
-        is_flight && (row == 0 || row >= ZERO_TRACE_QUEUES), ZERO_ERR_FORMAT,
+    const bool is_flight = zero_same_text(category, "collective");
+    ZERO_FORMAT_IF(
+        is_flight && (row == 0 || row >= ZERO_TRACE_QUEUES),
         "%s: expected a collective on a row of them, from 1 to %d, found it on row %d",
         r->where, ZERO_TRACE_QUEUES - 1, row);
     if (is_flight) {
@@ -306,9 +303,10 @@ static zero_status take_span(zero_trace_reader *r, const json_t *event)
                       IF_THERE("group", INT, &span.group, INT_MAX),
                       IF_THERE("bytes", WHOLE, &span.bytes, MOST_BYTES),
                       NUMBER("live", WHOLE, &span.live, 0, MOST_BYTES)));
-        ZERO_FAIL_IF(row > 0 && !find_row(rank, row), ZERO_ERR_FORMAT,
-                     "%s: expected the thread_name of row %d of rank %d before this event",
-                     r->where, row, rank->rank);
+        ZERO_FORMAT_IF(
+            row > 0 && !find_row(rank, row),
+            "%s: expected the thread_name of row %d of rank %d before this event", r->where,
+            row, rank->rank);
     }
     span.row = row;
     return append(r, &rank->spans, &rank->n_spans, &rank->room, &span, sizeof span);
@@ -324,11 +322,10 @@ zero_status zero_trace_take(zero_trace_reader *r, const json_t *event)
     char kind = strlen(phase) == 1 ? *phase : '\0';
     if (!r->has_head) {
         const char *name = zero_get_string(event, "name");
-        ZERO_FAIL_IF(kind != 'M' || !name || strcmp(name, "zero_trace") != 0,
-                     ZERO_ERR_FORMAT,
-                     "%s: expected the event zero_trace, with which a trace of "
-                     "this program begins",
-                     r->where);
+        ZERO_FORMAT_IF(kind != 'M' || !name || !zero_same_text(name, "zero_trace"),
+                       "%s: expected the event zero_trace, with which a trace of "
+                       "this program begins",
+                       r->where);
     }
     switch (kind) {
     case 'M': return take_name(r, event);

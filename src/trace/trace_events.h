@@ -20,4 +20,4 @@ typedef struct {
 } zero_trace_reader;
 
 /* Takes one event. ZERO_ERR_FORMAT, ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status zero_trace_take(zero_trace_reader *r, const json_t *event);
+zero_status zero_trace_take(zero_trace_reader *r, const json_t *event);

@@ -2,7 +2,6 @@
 
 #include <stdarg.h>
 
-#include "base/grow.h"
 #include "base/legible.h"
 #include "sharding/schedule_memory.h"
 
@@ -249,7 +248,7 @@ void zero_trace_file_queue(zero_trace_file *f, int rank, const char *row,
                            const zero_trace_span *span)
 {
     int k = 0;
-    while (k < f->n_rows && strcmp(f->rows[k], row) != 0) k++;
+    while (k < f->n_rows && !zero_same_text(f->rows[k], row)) k++;
     if (k == f->n_rows) {
         char *copy = k < ZERO_TRACE_ROWS ? strdup(row) : NULL;
         if (!copy)
@@ -270,11 +269,7 @@ static void release(zero_trace_file *f)
     for (int k = 0; k < f->n_rows; k++) free(f->rows[k]);
     for (int r = 0; f->lanes && r < f->head.layout->size; r++) free(f->lanes[r].end);
     if (f->out) fclose(f->out);
-    free(f->text);
-    free(f->lanes);
-    free(f->named);
-    free(f->has_node);
-    free(f);
+    zero_free(f->text, f->lanes, f->named, f->has_node, f);
 }
 
 zero_status zero_trace_file_place(zero_whole_file *place, const char *path,
@@ -356,11 +351,11 @@ zero_status zero_trace_file_check(const zero_trace_counts *counts, const char *r
 {
     int64_t bytes = SPAN * counts->spans + WAIT * counts->waits + FLIGHT * counts->flights +
                     SAMPLE * counts->samples;
-    ZERO_FAIL_IF(bytes > ZERO_TRACE_MOST, ZERO_ERR_INVALID,
-                 "--trace: the file would have about %" PRId64 " MiB, more than %" PRId64
-                 ", with %" PRId64 " instructions and %" PRId64
-                 " collectives of all its ranks and steps; %s",
-                 bytes >> 20, ZERO_TRACE_MOST >> 20, counts->spans, counts->flights,
-                 remedy);
+    ZERO_INVALID_IF(bytes > ZERO_TRACE_MOST,
+                    "--trace: the file would have about %" PRId64 " MiB, more than %" PRId64
+                    ", with %" PRId64 " instructions and %" PRId64
+                    " collectives of all its ranks and steps; %s",
+                    bytes >> 20, ZERO_TRACE_MOST >> 20, counts->spans, counts->flights,
+                    remedy);
     return ZERO_OK;
 }

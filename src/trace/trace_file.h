@@ -78,25 +78,21 @@ typedef struct {
 
 /* ZERO_ERR_INVALID if a file with so many has more than ZERO_TRACE_MOST bytes, with both
  * numbers; `remedy` says what to do: "give --trace-ranks with fewer of the 1024 ranks". */
-ZERO_NODISCARD zero_status zero_trace_file_check(const zero_trace_counts *counts,
-                                                 const char *remedy);
+zero_status zero_trace_file_check(const zero_trace_counts *counts, const char *remedy);
 
 /* Begins the file under a temporary name. ZERO_ERR_NOMEM; ZERO_ERR_INVALID naming the path;
  * ZERO_ERR_ENV if *lock is ZERO_LOCK_BUSY. */
-ZERO_NODISCARD zero_status zero_trace_file_place(zero_whole_file *place, const char *path,
-                                                 zero_whole_file_wish wish,
-                                                 zero_lock *lock);
+zero_status zero_trace_file_place(zero_whole_file *place, const char *path,
+                                  zero_whole_file_wish wish, zero_lock *lock);
 /* Begins the trace in it. After ZERO_OK it is the trace's; else ZERO_ERR_NOMEM. Without a
  * place (NULL) the events are text, for the file of another rank. */
-ZERO_NODISCARD zero_status zero_trace_file_begin(zero_trace_file **file,
-                                                 zero_whole_file *place,
-                                                 const zero_trace_head *head);
+zero_status zero_trace_file_begin(zero_trace_file **file, zero_whole_file *place,
+                                  const zero_trace_head *head);
 /* The events so far; borrowed. Returns the first failure, as _append() does. */
-ZERO_NODISCARD zero_status zero_trace_file_text(zero_trace_file *f, const char **text,
-                                                size_t *bytes);
+zero_status zero_trace_file_text(zero_trace_file *f, const char **text, size_t *bytes);
 /* Puts the text of another rank into the file. */
-ZERO_NODISCARD zero_status zero_trace_file_append(zero_trace_file *f, int rank,
-                                                  const char *text, size_t bytes);
+zero_status zero_trace_file_append(zero_trace_file *f, int rank, const char *text,
+                                   size_t bytes);
 /* Names a rank; once, before its events. */
 void zero_trace_file_rank(zero_trace_file *f, int rank);
 void zero_trace_file_span(zero_trace_file *f, const zero_trace_span *span);
@@ -111,7 +107,7 @@ void zero_trace_file_queue(zero_trace_file *f, int rank, const char *row,
                            const zero_trace_span *span);
 /* With ZERO_OK finishes it; else, or if a write failed, removes it. Frees `f`. Returns the
  * first failure: times that are not finite are one. */
-ZERO_NODISCARD zero_status zero_trace_file_end(zero_trace_file *f, zero_status st);
+zero_status zero_trace_file_end(zero_trace_file *f, zero_status st);
 /* Keeps a failure of the caller's, which _end() returns. */
 void zero_trace_file_fail(zero_trace_file *f, zero_status st);
 
@@ -119,8 +115,8 @@ void zero_trace_file_fail(zero_trace_file *f, zero_status st);
 
 /* The bytes of each class while each instruction of a program runs; to be freed.
  * ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status zero_trace_live(const zero_schedule *s, zero_program_kind kind,
-                                           size_t (**live)[ZERO_CLASSES]);
+zero_status zero_trace_live(const zero_schedule *s, zero_program_kind kind,
+                            size_t (**live)[ZERO_CLASSES]);
 
 /* "compute", "communication", "disk", "other" */
 const char *zero_trace_category(zero_op op);

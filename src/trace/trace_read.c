@@ -70,7 +70,7 @@ static zero_status check_row(const zero_trace_reader *r, const zero_traced_rank 
     char row[32] = "";
     if (s->row != s[-1].row || s->begin >= s[-1].end) return ZERO_OK;
     bool is_flight = s->row > 0 && s->row < ZERO_TRACE_QUEUES;
-    if (is_flight) snprintf(row, sizeof row, "row %d of ", s->row);
+    if (is_flight) zero_print(row, "row %d of ", s->row);
     return zero_fail(ZERO_ERR_FORMAT,
                      "%.500s, line %" PRId64 ": %srank %d: expected a %s from %" PRId64
                      " ns on, where the one of line %" PRId64
@@ -103,12 +103,11 @@ static zero_status order(zero_trace_reader *r)
         sort(rank->flights, rank->n_flights, sizeof *f, by_id);
         for (int64_t i = 1; i < rank->n_flights; i++) {
             f = &rank->flights[i];
-            ZERO_FAIL_IF(f->step == f[-1].step && f->sequence == f[-1].sequence,
-                         ZERO_ERR_FORMAT,
-                         "%.500s, line %" PRId64
-                         ": rank %d: expected a step and sequence that no other "
-                         "collective has, found those of line %" PRId64,
-                         t->path, f->line, rank->rank, f[-1].line);
+            ZERO_FORMAT_IF(f->step == f[-1].step && f->sequence == f[-1].sequence,
+                           "%.500s, line %" PRId64
+                           ": rank %d: expected a step and sequence that no other "
+                           "collective has, found those of line %" PRId64,
+                           t->path, f->line, rank->rank, f[-1].line);
         }
         sort(rank->flights, rank->n_flights, sizeof *f, by_begin);
         sort(rank->samples, rank->n_samples, sizeof *rank->samples, sample_by_time);
@@ -125,10 +124,9 @@ static zero_status order(zero_trace_reader *r)
                 high = middle;
         }
         zero_traced_span *span = low > 0 ? &rank->spans[low - 1] : NULL;
-        ZERO_FAIL_IF(
+        ZERO_FORMAT_IF(
             !span || span->begin != wait->begin || span->end < wait->end ||
                 span->waited > 0,
-            ZERO_ERR_FORMAT,
             "%.500s, line %" PRId64 ": rank %d: expected a wait at the beginning of an "
             "instruction and within it, found one from %" PRId64 " to %" PRId64 " ns",
             r->trace->path, wait->line, rank->rank, wait->begin, wait->end);
@@ -152,8 +150,7 @@ typedef struct {
 static zero_status expected(const walk *w, const char *what, const char *line, size_t len)
 {
     char found[ZERO_JSON_SHOWN], shown[ZERO_JSON_SHOWN];
-    snprintf(found, sizeof found, "%.*s", (int)(len < sizeof found ? len : sizeof found),
-             line);
+    zero_print(found, "%.*s", (int)(len < sizeof found ? len : sizeof found), line);
     return zero_fail(ZERO_ERR_FORMAT, "%s: expected %s, found %s", w->r.where, what,
                      len == 0 ? "an empty line" : zero_json_shown(found, shown));
 }
@@ -168,8 +165,7 @@ static bool next_line(walk *w, const char **line, size_t *len, bool *is_whole)
     *len = end ? (size_t)(end - *line) : w->len - w->at;
     w->at += *len + 1;
     w->r.line++;
-    snprintf(w->r.where, sizeof w->r.where, "%.500s, line %" PRId64, w->r.trace->path,
-             w->r.line);
+    zero_print(w->r.where, "%.500s, line %" PRId64, w->r.trace->path, w->r.line);
     return true;
 }
 
@@ -183,9 +179,8 @@ static zero_status take_line(walk *w, const char *line, size_t len, bool is_whol
     }
     if (w->r.line > 2 && !w->has_comma)
         return expected(w, "] or a comma on the line before", line, len);
-    ZERO_FAIL_IF(len > MOST_LINE, ZERO_ERR_FORMAT,
-                 "%s: expected an event of at most %d bytes, found %zu", w->r.where,
-                 MOST_LINE, len);
+    ZERO_FORMAT_IF(len > MOST_LINE, "%s: expected an event of at most %d bytes, found %zu",
+                   w->r.where, MOST_LINE, len);
     w->has_comma = len > 0 && line[len - 1] == ',';
     len -= w->has_comma;
     json_auto_t *event = NULL;
@@ -201,16 +196,15 @@ static zero_status take_lines(walk *w)
     const char *line;
     size_t len;
     bool is_whole;
-    ZERO_FAIL_IF(!next_line(w, &line, &len, &is_whole), ZERO_ERR_FORMAT,
-                 "%.500s: expected a trace, found an empty file", w->r.trace->path);
+    ZERO_FORMAT_IF(!next_line(w, &line, &len, &is_whole),
+                   "%.500s: expected a trace, found an empty file", w->r.trace->path);
     if (len != 1 || *line != '[')
         return expected(w, "a line [, with which a trace of this program begins", line,
                         len);
     while (next_line(w, &line, &len, &is_whole))
         ZERO_TRY(take_line(w, line, len, is_whole));
     w->r.trace->is_cut = !w->is_closed;
-    ZERO_FAIL_IF(!w->r.has_head, ZERO_ERR_FORMAT, "%.500s: expected events, found none",
-                 w->r.trace->path);
+    ZERO_FORMAT_IF(!w->r.has_head, "%.500s: expected events, found none", w->r.trace->path);
     return ZERO_OK;
 }
 
@@ -239,9 +233,7 @@ void zero_traced_destroy(zero_traced *trace)
 {
     for (int64_t k = 0; k < trace->n_ranks; k++) {
         zero_traced_rank *rank = &trace->ranks[k];
-        free(rank->rows);
-        free(rank->spans);
-        free(rank->samples);
+        zero_free(rank->rows, rank->spans, rank->samples);
     }
     free(trace->ranks);
     free(trace->hosts);

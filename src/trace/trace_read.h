@@ -10,8 +10,8 @@
 
 /* ZERO_ERR_IO; ZERO_ERR_FORMAT with path, line, what was expected and what was found;
  * ZERO_ERR_NOMEM. Release it with _destroy. */
-ZERO_NODISCARD zero_status zero_traced_read(zero_traced *trace, const char *path);
+zero_status zero_traced_read(zero_traced *trace, const char *path);
 /* The same of a file's bytes. Borrows the path. */
-ZERO_NODISCARD zero_status zero_traced_parse(zero_traced *trace, const char *path,
-                                             const void *text, size_t len);
+zero_status zero_traced_parse(zero_traced *trace, const char *path, const void *text,
+                              size_t len);
 void zero_traced_destroy(zero_traced *trace); /* accepts all zeros */

@@ -65,8 +65,8 @@ static zero_status find_recipe(const zero_config *c, zero_recipe *recipe)
         recipe->lr = rates[i].lr;
     }
     for (int i = 0; i < ZERO_COUNT(recipes); i++)
-        if (strcmp(recipes[i].model, name) == 0) *recipe = recipes[i];
-    if (strcmp(lesson_recipe.model, name) == 0) *recipe = lesson_recipe;
+        if (zero_same_text(recipes[i].model, name)) *recipe = recipes[i];
+    if (zero_same_text(lesson_recipe.model, name)) *recipe = lesson_recipe;
     return ZERO_OK;
 }
 
@@ -90,11 +90,10 @@ static zero_status complete_numbers(zero_config *c)
     if (c->beta2 < 0.0) c->beta2 = rule->beta2;
     if (c->lr < 0.0) c->lr = r.lr * rule->rate;
     if (c->lr_min < 0.0) c->lr_min = c->lr / 10.0;
-    ZERO_FAIL_IF(c->lr_min > c->lr, ZERO_ERR_INVALID, "--lr-min %g is above --lr %g",
-                 c->lr_min, c->lr);
-    ZERO_FAIL_IF(c->warmup > c->steps, ZERO_ERR_INVALID,
-                 "--warmup %" PRId64 " is longer than the run of --steps %" PRId64,
-                 c->warmup, c->steps);
+    ZERO_INVALID_IF(c->lr_min > c->lr, "--lr-min %g is above --lr %g", c->lr_min, c->lr);
+    ZERO_INVALID_IF(c->warmup > c->steps,
+                    "--warmup %" PRId64 " is longer than the run of --steps %" PRId64,
+                    c->warmup, c->steps);
     return ZERO_OK;
 }
 
@@ -143,11 +142,11 @@ zero_status zero_config_complete(zero_config *c, int n_ranks)
         int64_t below = c->global_batch / at_once * at_once;
         int P = zero_plan_stages(&c->plan), by = P * zero_tp_ranks(&c->tp);
         char lower[32] = "", ranks[64];
-        if (below > 0) snprintf(lower, sizeof lower, "%" PRId64 " or ", below);
-        snprintf(ranks, sizeof ranks, "%d ranks", c->plan.n_ranks);
+        if (below > 0) zero_print(lower, "%" PRId64 " or ", below);
+        zero_print(ranks, "%d ranks", c->plan.n_ranks);
         if (by > 1)
-            snprintf(ranks, sizeof ranks, "%d (%d ranks / --%s %d)", c->plan.n_ranks,
-                     c->plan.n_ranks * by, P > 1 ? "pp" : "tp", by);
+            zero_print(ranks, "%d (%d ranks / --%s %d)", c->plan.n_ranks,
+                       c->plan.n_ranks * by, P > 1 ? "pp" : "tp", by);
         return zero_fail(
             ZERO_ERR_INVALID,
             "--global-batch %" PRId64 " is not a multiple of --micro-batch %" PRId64
@@ -157,11 +156,11 @@ zero_status zero_config_complete(zero_config *c, int n_ranks)
     }
     const int64_t M = c->global_batch / (c->plan.micro_batch * N);
     c->plan.accumulation = (int)M;
-    ZERO_FAIL_IF(M > ZERO_CONFIG_ACCUMULATION, ZERO_ERR_INVALID,
-                 "--global-batch %" PRId64 " with --micro-batch %" PRId64 " makes %" PRId64
-                 " microbatches per rank and step, more than %" PRId64
-                 ": give a larger micro batch",
-                 c->global_batch, c->plan.micro_batch, M, ZERO_CONFIG_ACCUMULATION);
+    ZERO_INVALID_IF(M > ZERO_CONFIG_ACCUMULATION,
+                    "--global-batch %" PRId64 " with --micro-batch %" PRId64
+                    " makes %" PRId64 " microbatches per rank and step, more than %" PRId64
+                    ": give a larger micro batch",
+                    c->global_batch, c->plan.micro_batch, M, ZERO_CONFIG_ACCUMULATION);
     return ZERO_OK;
 }
 
@@ -192,8 +191,8 @@ zero_status zero_config_take_shape(zero_config *c, const zero_shape *found, bool
     /* Tensors do not show heads. The preset's are taken only for a model of its
      * size. */
     bool is_preset = found->layers == preset.layers && found->hidden == preset.hidden;
-    ZERO_FAIL_IF(
-        found->heads <= 0 && c->shape.heads <= 0 && !is_preset, ZERO_ERR_INVALID,
+    ZERO_INVALID_IF(
+        found->heads <= 0 && c->shape.heads <= 0 && !is_preset,
         "--init-from %s: the number of heads is not known, without a config.json "
         "beside the weights that says it (n_head): give --heads N, or --model NAME",
         c->init_from);
@@ -238,9 +237,9 @@ static zero_status refuse_shard_ranks(int64_t R, int N, int T, const char *why)
     char ranks[64], remedy[48] = "";
     int good = 1; /* the largest power of two up to R that divides N */
     while (2 * good <= R && zero_can_shard(N, 2 * good)) good *= 2;
-    snprintf(ranks, sizeof ranks, "%d rank%s", N, N == 1 ? "" : "s");
-    if (T > 1) snprintf(ranks, sizeof ranks, "%d (%d ranks / --tp %d)", N, N * T, T);
-    if (good < N) snprintf(remedy, sizeof remedy, "%d, or ", good);
+    zero_print(ranks, "%d rank%s", N, N == 1 ? "" : "s");
+    if (T > 1) zero_print(ranks, "%d (%d ranks / --tp %d)", N, N * T, T);
+    if (good < N) zero_print(remedy, "%d, or ", good);
     return zero_fail(ZERO_ERR_INVALID,
                      "--shard-ranks %" PRId64 " of %s: %s; give %s%d (all)", R, ranks, why,
                      remedy, N);
@@ -249,10 +248,11 @@ static zero_status refuse_shard_ranks(int64_t R, int N, int T, const char *why)
 zero_status zero_config_check_shard_ranks(const zero_config *c, int n_ranks)
 {
     const int P = zero_plan_stages(&c->plan), below = n_ranks / P * P;
-    ZERO_FAIL_IF(P > 1 && n_ranks % (P * zero_tp_ranks(&c->tp)) != 0, ZERO_ERR_INVALID,
-                 "--pp %d does not divide %d rank%s: start %d ranks, or give a number that "
-                 "divides %d",
-                 P, n_ranks, n_ranks == 1 ? "" : "s", below > 0 ? below : P, n_ranks);
+    ZERO_INVALID_IF(
+        P > 1 && n_ranks % (P * zero_tp_ranks(&c->tp)) != 0,
+        "--pp %d does not divide %d rank%s: start %d ranks, or give a number that "
+        "divides %d",
+        P, n_ranks, n_ranks == 1 ? "" : "s", below > 0 ? below : P, n_ranks);
     int T = zero_tp_ranks(&c->tp) * P, N = n_ranks / T;
     int64_t R = c->plan.shard_ranks;
     char why[128];
@@ -260,9 +260,8 @@ zero_status zero_config_check_shard_ranks(const zero_config *c, int n_ranks)
     if (R > N)
         return refuse_shard_ranks(R, N, T, "there are not that many ranks to shard over");
     if (N % R != 0) {
-        snprintf(why, sizeof why,
-                 "it does not divide them (%" PRId64 " x %" PRId64 " + %" PRId64 ")", R,
-                 N / R, N % R);
+        zero_print(why, "it does not divide them (%" PRId64 " x %" PRId64 " + %" PRId64 ")",
+                   R, N / R, N % R);
         return refuse_shard_ranks(R, N, T, why);
     }
     return refuse_shard_ranks(R, N, T,
@@ -276,18 +275,16 @@ zero_status zero_config_check_given(const zero_config *c)
 {
     const char *digest = c->expect_digest;
     zero_algorithm given;
-    ZERO_FAIL_IF(digest && !(strlen(digest) == DIGEST_DIGITS &&
-                             strspn(digest, "0123456789abcdefABCDEF") == DIGEST_DIGITS),
-                 ZERO_ERR_INVALID,
-                 "--expect-digest %.80s: expected %d hexadecimal digits, as a run "
-                 "prints them at its end",
-                 digest, DIGEST_DIGITS);
+    ZERO_INVALID_IF(digest && !(strlen(digest) == DIGEST_DIGITS &&
+                                strspn(digest, "0123456789abcdefABCDEF") == DIGEST_DIGITS),
+                    "--expect-digest %.80s: expected %d hexadecimal digits, as a run "
+                    "prints them at its end",
+                    digest, DIGEST_DIGITS);
     if (!c->plan.node_parameters) return ZERO_OK;
-    ZERO_FAIL_IF(zero_stage_at(c->plan.stage)->parameters == ZERO_HOLD_WHOLE,
-                 ZERO_ERR_INVALID,
-                 "--node-parameters with --stage %d: below stage 3 parameters are "
-                 "not sharded; give --stage 3, or leave it out",
-                 c->plan.stage);
+    ZERO_INVALID_IF(zero_stage_at(c->plan.stage)->parameters == ZERO_HOLD_WHOLE,
+                    "--node-parameters with --stage %d: below stage 3 parameters are "
+                    "not sharded; give --stage 3, or leave it out",
+                    c->plan.stage);
     if (!zero_algorithm_find(c->collectives, &given) ||
         zero_algorithm_get(given)->works_in_window)
         return ZERO_OK;
@@ -306,7 +303,7 @@ zero_status zero_config_check(const zero_config *config)
     char where[128];
     int32_t vocab;
     ZERO_TRY(zero_config_check_given(config));
-    snprintf(where, sizeof where, "--device %s", c.device);
+    zero_print(where, "--device %s", c.device);
     ZERO_TRY(zero_device_read(c.device, where, &choice));
     ZERO_TRY(complete_numbers(&c));
     ZERO_TRY(zero_activations_choose(c.activations, c.plan.type, c.device, &activations));
@@ -325,12 +322,12 @@ zero_status zero_config_shape(const zero_config *c, int64_t data_vocab, zero_sha
     if (!s.kind) ZERO_TRY(zero_model_preset(c->model, &s));
     if (c->architecture) ZERO_TRY(zero_architecture_find(c->architecture, &s.kind));
     zero_shape_overlay(&s, &c->shape);
-    if (c->tied) s.tied = strcmp(c->tied, "on") == 0;
-    ZERO_FAIL_IF(c->tied && !s.tied && !(zero_shape_complete(&s).kind->has & ZERO_HAS_MORE),
-                 ZERO_ERR_INVALID,
-                 "--tied off: the words of a %s's head are the embedding's; leave "
-                 "it out, or give another --architecture",
-                 zero_architecture_name(s.kind));
+    if (c->tied) s.tied = zero_same_text(c->tied, "on");
+    ZERO_INVALID_IF(c->tied && !s.tied &&
+                        !(zero_shape_complete(&s).kind->has & ZERO_HAS_MORE),
+                    "--tied off: the words of a %s's head are the embedding's; leave "
+                    "it out, or give another --architecture",
+                    zero_architecture_name(s.kind));
     if (s.vocab == 0) s.vocab = data_vocab;
     s.dropout = (float)c->dropout;
     s.seed = c->seed;
@@ -344,5 +341,5 @@ const char *zero_config_model(const zero_config *c)
     const bool is_found = zero_model_preset(c->model, &preset) == ZERO_OK;
     const char *of_preset = zero_architecture_name(preset.kind),
                *own = zero_architecture_name(c->base.kind);
-    return is_found && c->base.kind && strcmp(own, of_preset) != 0 ? own : c->model;
+    return is_found && c->base.kind && !zero_same_text(own, of_preset) ? own : c->model;
 }

@@ -92,36 +92,36 @@ typedef struct {
  * With `reproducible` a micro batch that the user left open does not depend on n_ranks.
  * ZERO_ERR_INVALID, with the numbers, if that has no solution in whole numbers or
  * needs more than ZERO_CONFIG_ACCUMULATION microbatches. */
-ZERO_NODISCARD zero_status zero_config_complete(zero_config *config, int n_ranks);
+zero_status zero_config_complete(zero_config *config, int n_ranks);
 
 /* Fills in what the preset decides without knowing ranks or data: rates, steps, the shape,
  * and the preset's global batch or micro batch. What stays open is 0. ZERO_ERR_INVALID for
  * a model that is not known, and for rates that contradict each other. */
-ZERO_NODISCARD zero_status zero_config_take_preset(zero_config *config);
+zero_status zero_config_take_preset(zero_config *config);
 
 /* The shape of imported weights, where the user gave none: `has_model` says that --model
  * was given, which decides it alone. With nothing given the preset, for steps, rate and
  * batch, is the one nearest in size. Zeros in `found` are unknown. ZERO_ERR_INVALID if the
  * heads are and would be guessed. */
-ZERO_NODISCARD zero_status zero_config_take_shape(zero_config *config,
-                                                  const zero_shape *found, bool has_model);
+zero_status zero_config_take_shape(zero_config *config, const zero_shape *found,
+                                   bool has_model);
 
 /* The preset's learning rate, which is for random weights. */
 double zero_config_scratch_rate(const zero_config *config);
 
 /* Everything that can be found wrong without ranks and without data, but for what forms
  * say of options that contradict each other (cli/forms/checks.txt). */
-ZERO_NODISCARD zero_status zero_config_check(const zero_config *config);
+zero_status zero_config_check(const zero_config *config);
 /* The checks that need only what the user gave, for a run that takes the rest from its
  * checkpoint. */
-ZERO_NODISCARD zero_status zero_config_check_given(const zero_config *config);
+zero_status zero_config_check_given(const zero_config *config);
 /* True with --resume and --resume-older. */
 bool zero_config_resumes(const zero_config *config);
 
 /* The model's shape: the preset's, changed by what the user gave; where neither names a
  * vocabulary, the data's. */
-ZERO_NODISCARD zero_status zero_config_shape(const zero_config *config, int64_t data_vocab,
-                                             zero_shape *shape);
+zero_status zero_config_shape(const zero_config *config, int64_t data_vocab,
+                              zero_shape *shape);
 
 /* What a run's model is called: the preset, or the architecture of imported weights that is
  * not the preset's. */
@@ -143,8 +143,7 @@ int64_t zero_config_bucket(const zero_config *config, const zero_plan_input *in)
 
 /* ZERO_ERR_INVALID if R does not divide N = n_ranks / T, or is neither N nor a power of
  * two; the message has the numbers. */
-ZERO_NODISCARD zero_status zero_config_check_shard_ranks(const zero_config *config,
-                                                         int n_ranks);
+zero_status zero_config_check_shard_ranks(const zero_config *config, int n_ranks);
 
 /* ---- config_plan.c ---- */
 
@@ -164,8 +163,7 @@ size_t zero_config_context(const zero_config *config);
  * says; NULL: fp32, and on a device that computes with 16-bit rows the type of the
  * parameters. ZERO_ERR_INVALID, with the remedy, for another 16-bit type than the
  * parameters', and for a device that has none. */
-ZERO_NODISCARD zero_status zero_activations_choose(const char *name, zero_type parameters,
-                                                   const char *device,
-                                                   zero_type *activations);
+zero_status zero_activations_choose(const char *name, zero_type parameters,
+                                    const char *device, zero_type *activations);
 /* That of a checked configuration. */
 zero_type zero_config_activations(const zero_config *config);

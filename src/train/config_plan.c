@@ -9,7 +9,7 @@
 /* True if --offload names the host's memory, beside a device. */
 static bool zero_config_offloads_to_host(const zero_config *c)
 {
-    return c->offload && strcmp(c->offload, "host") == 0;
+    return c->offload && zero_same_text(c->offload, "host");
 }
 
 const char *zero_config_directory(const zero_config *c)
@@ -19,7 +19,7 @@ const char *zero_config_directory(const zero_config *c)
 
 bool zero_config_has_device(const zero_config *c)
 {
-    return strcmp(c->device, zero_device_name_at(0)) != 0;
+    return !zero_same_text(c->device, zero_device_name_at(0));
 }
 
 /* Devices of CUDA, also an emulated one. */
@@ -35,13 +35,13 @@ size_t zero_config_context(const zero_config *c)
 
 bool zero_config_chooses_exchange(const zero_config *c)
 {
-    return !c->device_exchange || strcmp(c->device_exchange, "auto") == 0;
+    return !c->device_exchange || zero_same_text(c->device_exchange, "auto");
 }
 
 static bool reaches_devices(const zero_config *c, const zero_plan_input *in)
 {
     const char *why;
-    if (!zero_config_chooses_exchange(c)) return strcmp(c->device_exchange, "ipc") == 0;
+    if (!zero_config_chooses_exchange(c)) return zero_same_text(c->device_exchange, "ipc");
     return has_cuda(c) && zero_plan_can_reach_devices(in, &why);
 }
 
@@ -58,19 +58,20 @@ zero_status zero_activations_choose(const char *name, zero_type parameters,
     if (name) (void)zero_type_find(name, &type); /* an option's name is valid */
     if (type != ZERO_FP32 && type != parameters) {
         const char *given = zero_type_name(type), *dtype = zero_type_name(parameters);
-        ZERO_FAIL_IF(parameters == ZERO_FP32, ZERO_ERR_INVALID,
-                     "--activations %s with --dtype fp32: activations are fp32 or of the "
-                     "type of parameters; give --dtype %s, or leave --activations out",
-                     given, given);
+        ZERO_INVALID_IF(
+            parameters == ZERO_FP32,
+            "--activations %s with --dtype fp32: activations are fp32 or of the "
+            "type of parameters; give --dtype %s, or leave --activations out",
+            given, given);
         return zero_fail(ZERO_ERR_INVALID,
                          "--activations %s with --dtype %s: activations are fp32 or of the "
                          "type of parameters; give --activations %s or fp32",
                          given, dtype, dtype);
     }
-    ZERO_FAIL_IF(type != ZERO_FP32 && !halves, ZERO_ERR_INVALID,
-                 "--activations %s with --device %s, which computes with activations of "
-                 "fp32: leave --activations out",
-                 name, device);
+    ZERO_INVALID_IF(type != ZERO_FP32 && !halves,
+                    "--activations %s with --device %s, which computes with activations of "
+                    "fp32: leave --activations out",
+                    name, device);
     *activations = type;
     return ZERO_OK;
 }
@@ -104,7 +105,7 @@ void zero_config_plan(const zero_config *c, zero_plan_input *in)
     if (zero_plan_stages(in) > 1) in->check_replicas = 0;
     in->threads = zero_max(in->threads, 1);
     in->ipc = reaches_devices(c, in);
-    in->device_messages = c->device_exchange && strcmp(c->device_exchange, "mpi") == 0;
+    in->device_messages = c->device_exchange && zero_same_text(c->device_exchange, "mpi");
     in->bucket = zero_config_bucket(c, in);
 }
 

@@ -1,7 +1,5 @@
 #include "train/devices.h"
 
-#include "base/grow.h"
-
 /* A rank tells the others this. */
 typedef struct {
     char bus[32];

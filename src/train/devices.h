@@ -26,5 +26,5 @@ typedef struct {
  * `text` is what the user asked for, on all ranks, and `where` what a message calls it. The
  * status of zero_device_read(), zero_device_find() or zero_device_count() of the first rank
  * that fails. */
-ZERO_NODISCARD zero_status zero_devices_place(const char *text, const char *where,
-                                              zero_comm *comm, zero_device_place *place);
+zero_status zero_devices_place(const char *text, const char *where, zero_comm *comm,
+                               zero_device_place *place);

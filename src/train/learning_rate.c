@@ -25,7 +25,7 @@ const char *zero_decay_name_at(int i)
 zero_decay zero_decay_find(const char *name)
 {
     int i = 0;
-    while (i < ZERO_COUNT(names) - 1 && strcmp(names[i], name) != 0) i++;
+    while (i < ZERO_COUNT(names) - 1 && !zero_same_text(names[i], name)) i++;
     return (zero_decay)i;
 }
 

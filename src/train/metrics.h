@@ -88,8 +88,7 @@ typedef struct {
 /* Creates the file, or opens it without changing it: this run may still be refused, and the
  * file may hold another run's lines. With a NULL path nothing is written. ZERO_ERR_INVALID
  * if the path cannot be opened for writing, or is a pipe that nobody reads. */
-ZERO_NODISCARD zero_status zero_metrics_open(zero_metrics *m, const char *path,
-                                             bool append);
+zero_status zero_metrics_open(zero_metrics *m, const char *path, bool append);
 /* Before the first line: empties the file, unless the run is resumed. */
 void zero_metrics_begin(zero_metrics *m);
 /* The first line: what the run is, and its schedule. */
@@ -98,10 +97,9 @@ void zero_metrics_step_line(zero_metrics *m, const zero_metrics_step *step);
 /* The last line: this rank's ledgers, planned and measured, and what all ranks did in the
  * steps. Collective: a new object on rank 0, NULL on the others. `fake_nodes`: there are
  * more nodes than machines. ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status zero_metrics_final_facts(zero_engine *e, zero_comm *comm,
-                                                    bool fake_nodes,
-                                                    const zero_step_time *step_time,
-                                                    const char *digest, json_t **facts);
+zero_status zero_metrics_final_facts(zero_engine *e, zero_comm *comm, bool fake_nodes,
+                                     const zero_step_time *step_time, const char *digest,
+                                     json_t **facts);
 /* It waits up to 2 s for the reader of a pipe. */
 void zero_metrics_final_line(zero_metrics *m, json_t *facts);
 /* Parts of the lines, NULL without memory: a number, null if it is not finite; "schedule"

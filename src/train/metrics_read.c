@@ -78,8 +78,7 @@ static zero_status take_lines(reader *r)
         const void *end = memchr(text->bytes + at, '\n', text->len - at);
         length =
             end ? (size_t)((const unsigned char *)end - text->bytes) - at : text->len - at;
-        snprintf(r->where, sizeof r->where, "%.500s, line %" PRId64, r->file->path,
-                 ++r->line);
+        zero_print(r->where, "%.500s, line %" PRId64, r->file->path, ++r->line);
         ZERO_TRY(take_line(r, at, length));
     }
     r->file->cut = r->half.status != ZERO_OK;

@@ -30,12 +30,11 @@ typedef struct {
 
 /* Errors name the path and the line: ZERO_ERR_IO, ZERO_ERR_FORMAT also if there is no step,
  * ZERO_ERR_NOMEM. Release it with _destroy. */
-ZERO_NODISCARD zero_status zero_metrics_read(zero_metrics_file *file, const char *path);
+zero_status zero_metrics_read(zero_metrics_file *file, const char *path);
 /* The same from bytes in memory, which are copied; `path` is only for messages. */
-ZERO_NODISCARD zero_status zero_metrics_parse(zero_metrics_file *file, const char *path,
-                                              const void *text, size_t len);
+zero_status zero_metrics_parse(zero_metrics_file *file, const char *path, const void *text,
+                               size_t len);
 void zero_metrics_file_destroy(zero_metrics_file *file); /* accepts all zeros */
 
 /* Step line i as an object, which is the caller's (json_decref). ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status zero_metrics_step_at(const zero_metrics_file *file, int64_t i,
-                                                json_t **step);
+zero_status zero_metrics_step_at(const zero_metrics_file *file, int64_t i, json_t **step);

@@ -7,7 +7,6 @@
 #include "base/hash.h"
 
 #include "base/arena.h"
-#include "base/grow.h"
 #include "comm/collective.h"
 #include "comm/comm.h"
 #include "comm/fields.h"
@@ -44,29 +43,27 @@ struct zero_optimizer {
 static zero_status check_spec(const zero_optimizer_spec *s, const void *params,
                               zero_optimizer **optimizer)
 {
-    ZERO_FAIL_IF(
-        !s || !optimizer, ZERO_ERR_INVALID,
+    ZERO_INVALID_IF(
+        !s || !optimizer,
         "zero_optimizer_open() with NULL: expected a spec and a place for the optimizer");
-    ZERO_FAIL_IF(!params, ZERO_ERR_INVALID,
-                 "params is NULL: expected the array of %" PRId64 " parameters",
-                 s->n_params);
-    ZERO_FAIL_IF(s->n_params < 1 || s->n_params > INT64_C(1) << 56, ZERO_ERR_INVALID,
-                 "n_params %" PRId64 ": expected 1 to 2^56", s->n_params);
-    ZERO_FAIL_IF(s->updates < 0 || s->updates > INT64_C(1) << 62, ZERO_ERR_INVALID,
-                 "updates %" PRId64 ": expected 0 to 2^62", s->updates);
-    ZERO_FAIL_IF(s->type != ZERO_FP32 && s->type != ZERO_BF16 && s->type != ZERO_FP16,
-                 ZERO_ERR_INVALID, "type %d: expected one of zero_type", (int)s->type);
+    ZERO_INVALID_IF(!params, "params is NULL: expected the array of %" PRId64 " parameters",
+                    s->n_params);
+    ZERO_INVALID_IF(s->n_params < 1 || s->n_params > INT64_C(1) << 56,
+                    "n_params %" PRId64 ": expected 1 to 2^56", s->n_params);
+    ZERO_INVALID_IF(s->updates < 0 || s->updates > INT64_C(1) << 62,
+                    "updates %" PRId64 ": expected 0 to 2^62", s->updates);
+    ZERO_INVALID_IF(s->type != ZERO_FP32 && s->type != ZERO_BF16 && s->type != ZERO_FP16,
+                    "type %d: expected one of zero_type", (int)s->type);
     int64_t reached = 0;
-    ZERO_FAIL_IF(s->n_no_decay < 0 || (s->n_no_decay > 0 && !s->no_decay), ZERO_ERR_INVALID,
-                 "n_no_decay %d without spans", s->n_no_decay);
+    ZERO_INVALID_IF(s->n_no_decay < 0 || (s->n_no_decay > 0 && !s->no_decay),
+                    "n_no_decay %d without spans", s->n_no_decay);
     for (int i = 0; i < s->n_no_decay; i++) {
         zero_range span = s->no_decay[i];
-        ZERO_FAIL_IF(span.begin < reached || span.end < span.begin ||
-                         span.end > s->n_params,
-                     ZERO_ERR_INVALID,
-                     "no_decay[%d] is [%" PRId64 ", %" PRId64
-                     "): expected spans in order, without overlap, within 0 to %" PRId64,
-                     i, span.begin, span.end, s->n_params);
+        ZERO_INVALID_IF(span.begin < reached || span.end < span.begin ||
+                            span.end > s->n_params,
+                        "no_decay[%d] is [%" PRId64 ", %" PRId64
+                        "): expected spans in order, without overlap, within 0 to %" PRId64,
+                        i, span.begin, span.end, s->n_params);
         reached = span.end;
     }
     return ZERO_OK;
@@ -333,12 +330,12 @@ static zero_status check_arrays(const zero_optimizer *o, const char *params,
                                 const char *grads)
 {
     size_t bytes = bytes_of(o, o->spec.n_params);
-    ZERO_FAIL_IF(!params || !grads, ZERO_ERR_INVALID,
-                 "an optimizer step without its array of %s: the pointer is NULL",
-                 params ? "gradients" : "parameters");
+    ZERO_INVALID_IF(!params || !grads,
+                    "an optimizer step without its array of %s: the pointer is NULL",
+                    params ? "gradients" : "parameters");
     uintptr_t p = (uintptr_t)params, g = (uintptr_t)grads;
-    ZERO_FAIL_IF(
-        !(p + bytes <= g || g + bytes <= p), ZERO_ERR_INVALID,
+    ZERO_INVALID_IF(
+        !(p + bytes <= g || g + bytes <= p),
         "the arrays of parameters and of gradients overlap: expected %zu bytes for each",
         bytes);
     return ZERO_OK;
@@ -346,11 +343,10 @@ static zero_status check_arrays(const zero_optimizer *o, const char *params,
 
 static zero_status check_input(const zero_optimizer_input *in, zero_adamw *h)
 {
-    ZERO_FAIL_IF(!in, ZERO_ERR_INVALID,
-                 "the step's input is NULL: expected its learning rate and so on");
-    ZERO_FAIL_IF(!(in->divisor > 0.0) || !isfinite(in->divisor), ZERO_ERR_INVALID,
-                 "an optimizer step with divisor %g: expected more than 0, finite",
-                 in->divisor);
+    ZERO_INVALID_IF(!in, "the step's input is NULL: expected its learning rate and so on");
+    ZERO_INVALID_IF(!(in->divisor > 0.0) || !isfinite(in->divisor),
+                    "an optimizer step with divisor %g: expected more than 0, finite",
+                    in->divisor);
     *h = zero_update_adamw(in->lr, in->beta1, in->beta2, in->eps, in->weight_decay);
     return zero_update_check(h, in->clip);
 }
@@ -426,8 +422,7 @@ zero_status zero_optimizer_step(zero_optimizer *o, void *params, void *grads,
 {
     zero_adamw hyper;
     zero_optimizer_result out;
-    ZERO_FAIL_IF(!o, ZERO_ERR_INVALID,
-                 "the optimizer is NULL: open one with zero_optimizer_open()");
+    ZERO_INVALID_IF(!o, "the optimizer is NULL: open one with zero_optimizer_open()");
     ZERO_TRY(zero_comm_check(o->comm));
     zero_status st = check_arrays(o, params, grads);
     if (st == ZERO_OK) st = check_input(in, &hyper);

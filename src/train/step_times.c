@@ -1,6 +1,5 @@
 #include "train/step_times.h"
 
-#include "base/grow.h"
 #include "base/number.h"
 
 #define LEAST \

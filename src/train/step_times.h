@@ -24,7 +24,7 @@ typedef struct {
 } zero_step_time;
 
 /* For a run of that many steps. ZERO_ERR_NOMEM; release with _destroy. */
-ZERO_NODISCARD zero_status zero_step_times_init(zero_step_times *t, int64_t steps);
+zero_status zero_step_times_init(zero_step_times *t, int64_t steps);
 void zero_step_times_destroy(zero_step_times *t); /* accepts all zeros */
 
 void zero_step_times_add(zero_step_times *t, double seconds);

@@ -25,17 +25,17 @@ void zero_tp_take_defaults(zero_tp *tp, bool reproducible, int64_t heads);
 
 /* ZERO_ERR_INVALID, with the numbers, for slices that the ranks of a TP group cannot share,
  * or into which the model cannot be cut. Needs the defaults. */
-ZERO_NODISCARD zero_status zero_tp_check(const zero_tp *tp, const zero_shape *shape);
+zero_status zero_tp_check(const zero_tp *tp, const zero_shape *shape);
 /* ZERO_ERR_INVALID unless T divides the ranks. */
-ZERO_NODISCARD zero_status zero_tp_check_ranks(const zero_tp *tp, int n_ranks);
+zero_status zero_tp_check_ranks(const zero_tp *tp, int n_ranks);
 /* ZERO_ERR_INVALID for a TP group on several nodes, unless that is wanted. */
-ZERO_NODISCARD zero_status zero_tp_check_nodes(const zero_tp *tp, const zero_layout *world);
+zero_status zero_tp_check_nodes(const zero_tp *tp, const zero_layout *world);
 
 /* Points *part at what rank `rank` of all ranks has of the model: the model itself, or
  * *made, which the caller destroys in any case. *made is zeroed if it is not needed or this
  * fails. */
-ZERO_NODISCARD zero_status zero_tp_cut(const zero_tp *tp, const zero_model *whole, int rank,
-                                       zero_model *made, const zero_model **part);
+zero_status zero_tp_cut(const zero_tp *tp, const zero_model *whole, int rank,
+                        zero_model *made, const zero_model **part);
 
 /* The place of a rank in its groups. */
 typedef struct {
@@ -46,9 +46,8 @@ typedef struct {
 } zero_tp_place;
 
 /* With pp stages of a pipeline. ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status zero_tp_find_place(const zero_tp *tp, int pp,
-                                              const zero_layout *world, int rank,
-                                              zero_tp_place *place);
+zero_status zero_tp_find_place(const zero_tp *tp, int pp, const zero_layout *world,
+                               int rank, zero_tp_place *place);
 void zero_tp_place_destroy(zero_tp_place *place); /* accepts a zeroed one */
 
 /* T, of which 0 counts as 1. */

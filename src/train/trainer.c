@@ -1,7 +1,6 @@
 /* zero/train.h: opening, closing, and steps; trainer_state.c has the rest. */
 #include "train/trainer.h"
 
-#include "base/grow.h"
 #include "sharding/update.h"
 #include "train/devices.h"
 
@@ -9,11 +8,10 @@
 
 zero_status zero_trainer_check(const zero_trainer *t)
 {
-    ZERO_FAIL_IF(!t, ZERO_ERR_INVALID,
-                 "the trainer is NULL: open one with zero_trainer_open()");
+    ZERO_INVALID_IF(!t, "the trainer is NULL: open one with zero_trainer_open()");
     ZERO_TRY(zero_comm_check(t->comm));
-    ZERO_FAIL_IF(
-        t->engine.schedule.model->units != t->units, ZERO_ERR_INVALID,
+    ZERO_INVALID_IF(
+        t->engine.schedule.model->units != t->units,
         "the trainer's model was destroyed, or described anew: close the trainer before");
     return ZERO_OK;
 }
@@ -28,8 +26,8 @@ zero_status zero_trainer_check_step(const zero_trainer *t, int64_t step)
 {
     /* A manifest counts no more samples. */
     int64_t most = (INT64_C(1) << 62) / zero_trainer_samples(t);
-    ZERO_FAIL_IF(!(step >= 0 && step <= most), ZERO_ERR_INVALID,
-                 "step %" PRId64 ": expected 0 to %" PRId64, step, most);
+    ZERO_INVALID_IF(!(step >= 0 && step <= most),
+                    "step %" PRId64 ": expected 0 to %" PRId64, step, most);
     return ZERO_OK;
 }
 
@@ -93,27 +91,24 @@ zero_status zero_trainer_publish(zero_trainer *t)
 
 static zero_status check_source(const zero_source *source, const void *result)
 {
-    ZERO_FAIL_IF(!source, ZERO_ERR_INVALID,
-                 "the source is NULL: expected one with a function sample");
-    ZERO_FAIL_IF(!source->sample, ZERO_ERR_INVALID, "a source without its function sample");
-    ZERO_FAIL_IF(!result, ZERO_ERR_INVALID, "the place for the result is NULL");
+    ZERO_INVALID_IF(!source, "the source is NULL: expected one with a function sample");
+    ZERO_INVALID_IF(!source->sample, "a source without its function sample");
+    ZERO_INVALID_IF(!result, "the place for the result is NULL");
     return ZERO_OK;
 }
 
 static zero_status check_input(const zero_trainer *t, const zero_step_input *in)
 {
-    ZERO_FAIL_IF(!in, ZERO_ERR_INVALID,
-                 "the step's input is NULL: expected its learning rate and so on");
+    ZERO_INVALID_IF(!in, "the step's input is NULL: expected its learning rate and so on");
     ZERO_TRY(zero_trainer_check_step(t, in->step));
     zero_adamw h =
         zero_update_adamw(in->lr, in->beta1, in->beta2, in->eps, in->weight_decay);
     ZERO_TRY(zero_update_check(&h, in->clip));
-    ZERO_FAIL_IF(t->engine.schedule.input.offload == ZERO_OFFLOAD_BACKWARD &&
-                     in->clip != 0.0,
-                 ZERO_ERR_INVALID,
-                 "clip %g with offload_when \"backward\", which updates before the norm is "
-                 "known: expected 0",
-                 in->clip);
+    ZERO_INVALID_IF(
+        t->engine.schedule.input.offload == ZERO_OFFLOAD_BACKWARD && in->clip != 0.0,
+        "clip %g with offload_when \"backward\", which updates before the norm is "
+        "known: expected 0",
+        in->clip);
     return ZERO_OK;
 }
 

@@ -19,26 +19,26 @@ struct zero_trainer {
 /* ---- trainer_spec.c ---- */
 
 /* The engine's spec, or ZERO_ERR_INVALID with what is wrong. Local. */
-ZERO_NODISCARD zero_status zero_trainer_read_spec(const zero_trainer_spec *spec,
-                                                  zero_comm *comm, zero_engine_spec *e);
+zero_status zero_trainer_read_spec(const zero_trainer_spec *spec, zero_comm *comm,
+                                   zero_engine_spec *e);
 /* Where it computes, as the spec or the default says. */
 const char *zero_trainer_device(const zero_trainer_spec *spec);
 /* ZERO_ERR_INVALID, naming the field, if ranks were given different specs or models: they
  * would wait for each other, or silently train different models. Collective, one
  * verdict. */
-ZERO_NODISCARD zero_status zero_trainer_compare(const zero_engine_spec *e, zero_comm *comm);
+zero_status zero_trainer_compare(const zero_engine_spec *e, zero_comm *comm);
 
 /* ---- trainer.c ---- */
 
 /* ZERO_ERR_INVALID unless the trainer is open, its model and its group are still there, and
  * MPI is up. Local. */
-ZERO_NODISCARD zero_status zero_trainer_check(const zero_trainer *t);
+zero_status zero_trainer_check(const zero_trainer *t);
 /* The largest number of a step, and ZERO_ERR_INVALID beyond it. Local. */
-ZERO_NODISCARD zero_status zero_trainer_check_step(const zero_trainer *t, int64_t step);
+zero_status zero_trainer_check_step(const zero_trainer *t, int64_t step);
 /* Gradients and parameters that the group has moved, without votes and comparisons.
  * Local. */
 zero_volume zero_trainer_moved(const zero_comm *comm);
 /* Makes the parameters from masters that were written. Collective. */
-ZERO_NODISCARD zero_status zero_trainer_publish(zero_trainer *t);
+zero_status zero_trainer_publish(zero_trainer *t);
 /* Samples of all ranks in a step. Local. */
 int64_t zero_trainer_samples(const zero_trainer *t);

@@ -1,7 +1,6 @@
 /* The arguments of zero_trainer_open(): read, checked, and compared between ranks. */
 
 #include "base/hash.h"
-#include <xxhash.h>
 
 #include "comm/fields.h"
 #include "comm/sentence.h"
@@ -17,7 +16,7 @@ static zero_status read_collectives(const zero_trainer_spec *spec, const zero_co
                                     zero_engine_spec *e)
 {
     const char *name = spec->collectives ? spec->collectives : "auto", *why;
-    e->may_use_p2p = strcmp(name, "auto") == 0;
+    e->may_use_p2p = zero_same_text(name, "auto");
     if (e->may_use_p2p)
         e->plan.collectives = zero_algorithm_choose(e->plan.layout, &why);
     else if (!zero_algorithm_find(name, &e->plan.collectives)) {
@@ -35,7 +34,7 @@ static zero_status read_collectives(const zero_trainer_spec *spec, const zero_co
 static zero_status read_offload(const zero_trainer_spec *spec, zero_engine_spec *e)
 {
     zero_plan_input *plan = &e->plan;
-    bool is_host = spec->offload && strcmp(spec->offload, "host") == 0;
+    bool is_host = spec->offload && zero_same_text(spec->offload, "host");
     e->directory = is_host ? NULL : spec->offload;
     plan->offload_host = is_host;
     plan->offload_parameters = spec->offload_parameters;
@@ -47,20 +46,19 @@ static zero_status read_offload(const zero_trainer_spec *spec, zero_engine_spec 
             spec->offload_when ? spec->offload_when : zero_offload_name(ZERO_OFFLOAD_LAZY);
         int place = ZERO_OFFLOAD_END;
         while (place <= ZERO_OFFLOAD_BACKWARD &&
-               strcmp(name, zero_offload_name(place)) != 0)
+               !zero_same_text(name, zero_offload_name(place)))
             place++;
-        ZERO_FAIL_IF(place > ZERO_OFFLOAD_BACKWARD, ZERO_ERR_INVALID,
-                     "offload_when '%s': expected one of end, lazy, backward", name);
-        ZERO_FAIL_IF(spec->delayed_update != 0 && place != ZERO_OFFLOAD_LAZY,
-                     ZERO_ERR_INVALID,
-                     "delayed_update with offload_when '%s': give one of them", name);
+        ZERO_INVALID_IF(place > ZERO_OFFLOAD_BACKWARD,
+                        "offload_when '%s': expected one of end, lazy, backward", name);
+        ZERO_INVALID_IF(spec->delayed_update != 0 && place != ZERO_OFFLOAD_LAZY,
+                        "delayed_update with offload_when '%s': give one of them", name);
         plan->offload =
             spec->delayed_update != 0 ? ZERO_OFFLOAD_DELAYED : (zero_offload)place;
         return ZERO_OK;
     }
-    ZERO_FAIL_IF(spec->offload_when || spec->delayed_update != 0, ZERO_ERR_INVALID,
-                 "offload_when and delayed_update need offload: the directory of the "
-                 "scratch file, or with a device host");
+    ZERO_INVALID_IF(spec->offload_when || spec->delayed_update != 0,
+                    "offload_when and delayed_update need offload: the directory of the "
+                    "scratch file, or with a device host");
     return ZERO_OK;
 }
 
@@ -73,11 +71,11 @@ const char *zero_trainer_device(const zero_trainer_spec *spec)
 
 static zero_status check_spec(const zero_trainer_spec *spec)
 {
-    ZERO_FAIL_IF(!spec, ZERO_ERR_INVALID, "a trainer without a spec: the pointer is NULL");
+    ZERO_INVALID_IF(!spec, "a trainer without a spec: the pointer is NULL");
     ZERO_TRY(zero_model_check_described(spec->model));
-    ZERO_FAIL_IF(spec->type != ZERO_FP32 && spec->type != ZERO_BF16 &&
-                     spec->type != ZERO_FP16,
-                 ZERO_ERR_INVALID, "type %d: expected one of zero_type", (int)spec->type);
+    ZERO_INVALID_IF(spec->type != ZERO_FP32 && spec->type != ZERO_BF16 &&
+                        spec->type != ZERO_FP16,
+                    "type %d: expected one of zero_type", (int)spec->type);
     ZERO_TRY(zero_check_whole("seed", spec->seed, 0, INT64_MAX));
     ZERO_TRY(zero_check_whole("threads", spec->threads, 0, MOST_THREADS));
     ZERO_FAIL_IF(spec->threads > 1 && !zero_cpu_has_threads(), ZERO_ERR_UNSUPPORTED,
@@ -87,13 +85,12 @@ static zero_status check_spec(const zero_trainer_spec *spec)
     if (spec->bucket != 0)
         ZERO_TRY(zero_check_whole("bucket", spec->bucket, ZERO_SHARD_GRANULE,
                                   ZERO_PLAN_MOST_BUCKET));
-    ZERO_FAIL_IF(!(spec->accumulation >= 0 &&
-                   spec->accumulation <= ZERO_CONFIG_ACCUMULATION &&
-                   spec->eval_batches >= 0 && spec->eval_batches <= INT32_MAX),
-                 ZERO_ERR_INVALID,
-                 "accumulation %d, eval_batches %" PRId64 ": expected at most %" PRId64
-                 " and 2^31 - 1, and no negative number",
-                 spec->accumulation, spec->eval_batches, ZERO_CONFIG_ACCUMULATION);
+    ZERO_INVALID_IF(!(spec->accumulation >= 0 &&
+                      spec->accumulation <= ZERO_CONFIG_ACCUMULATION &&
+                      spec->eval_batches >= 0 && spec->eval_batches <= INT32_MAX),
+                    "accumulation %d, eval_batches %" PRId64 ": expected at most %" PRId64
+                    " and 2^31 - 1, and no negative number",
+                    spec->accumulation, spec->eval_batches, ZERO_CONFIG_ACCUMULATION);
     return ZERO_OK;
 }
 
@@ -120,17 +117,17 @@ zero_status zero_trainer_read_spec(const zero_trainer_spec *spec, zero_comm *com
     plan.check_compute = spec->check_compute;
     plan.threads = zero_or_else(spec->threads, plan.threads);
     zero_bits bits = ZERO_BITS_AUTO;
-    ZERO_FAIL_IF(spec->bits && !zero_bits_find(spec->bits, &bits), ZERO_ERR_INVALID,
-                 "bits '%s': expected auto, portable or fastest", spec->bits);
+    ZERO_INVALID_IF(spec->bits && !zero_bits_find(spec->bits, &bits),
+                    "bits '%s': expected auto, portable or fastest", spec->bits);
     *e = (zero_engine_spec){.plan = plan,
                             .bits = bits,
                             .seed = spec->seed,
                             .eval_batches = zero_or_else(spec->eval_batches, 1),
                             .memory_limit = spec->memory_limit};
     const char *scheme = spec->partition ? spec->partition : "slice";
-    const bool is_owner = strcmp(scheme, "owner") == 0;
-    ZERO_FAIL_IF(!is_owner && strcmp(scheme, "slice") != 0, ZERO_ERR_INVALID,
-                 "partition '%s': expected 'slice' or 'owner'", scheme);
+    const bool is_owner = zero_same_text(scheme, "owner");
+    ZERO_INVALID_IF(!is_owner && !zero_same_text(scheme, "slice"),
+                    "partition '%s': expected 'slice' or 'owner'", scheme);
     e->plan.partition = is_owner ? ZERO_PARTITION_OWNER : ZERO_PARTITION_SLICE;
     ZERO_TRY(zero_rule_read(spec->optimizer, &e->plan.optimizer));
     ZERO_TRY(zero_muon_scale_read(spec->muon_scale, &e->plan.muon_scale));
@@ -144,9 +141,10 @@ zero_status zero_trainer_read_spec(const zero_trainer_spec *spec, zero_comm *com
     ZERO_TRY(zero_device_find(zero_trainer_device(spec), &device, &plugin));
     ZERO_TRY(zero_backend_find(name, &e->backend));
     if (device) {
-        ZERO_FAIL_IF(strcmp(name, standard) != 0, ZERO_ERR_INVALID,
-                     "backend '%s' with device '%s': the device computes; give one of them",
-                     name, spec->device);
+        ZERO_INVALID_IF(
+            !zero_same_text(name, standard),
+            "backend '%s' with device '%s': the device computes; give one of them", name,
+            spec->device);
         e->backend = device;
         e->plan.device = 1;
         e->may_stage = true;

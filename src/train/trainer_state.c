@@ -1,7 +1,6 @@
 /* zero/train.h: the state of a trainer, saved, loaded, read, written and counted. */
 
 #include "base/hash.h"
-#include <xxhash.h>
 
 #include "checkpoint/directory.h"
 #include "checkpoint/load.h"
@@ -11,7 +10,7 @@
 
 static zero_status check_not_null(const void *pointer, const char *name)
 {
-    ZERO_FAIL_IF(!pointer, ZERO_ERR_INVALID, "%s is NULL", name);
+    ZERO_INVALID_IF(!pointer, "%s is NULL", name);
     return ZERO_OK;
 }
 
@@ -93,7 +92,7 @@ static zero_status find_tensor(const zero_trainer *t, const char *name, const vo
     ZERO_TRY(check_not_null(values, "the array of values"));
     for (int i = 0; i < model->n_tensors; i++) {
         *found = &model->tensors[i];
-        if (strcmp(model->tensors[i].name, name) == 0) return ZERO_OK;
+        if (zero_same_text(model->tensors[i].name, name)) return ZERO_OK;
     }
     return zero_fail(ZERO_ERR_INVALID, "no tensor is called '%s'; the first is '%s'", name,
                      model->tensors[0].name);
@@ -185,14 +184,15 @@ static zero_status check_values(const zero_tensor *tensor, int64_t begin, int64_
                                 const float *values)
 {
     int64_t n = tensor->rows * tensor->cols;
-    ZERO_FAIL_IF(begin < 0 || end < begin || end > n, ZERO_ERR_INVALID,
-                 "elements [%" PRId64 ", %" PRId64
-                 ") of tensor '%s': expected a range within [0, %" PRId64 ")",
-                 begin, end, tensor->name, n);
+    ZERO_INVALID_IF(begin < 0 || end < begin || end > n,
+                    "elements [%" PRId64 ", %" PRId64
+                    ") of tensor '%s': expected a range within [0, %" PRId64 ")",
+                    begin, end, tensor->name, n);
     for (int64_t i = 0; i < end - begin; i++)
-        ZERO_FAIL_IF(!isfinite(values[i]), ZERO_ERR_INVALID,
-                     "values[%" PRId64 "] for tensor '%s' is %g: expected finite numbers",
-                     i, tensor->name, (double)values[i]);
+        ZERO_INVALID_IF(!isfinite(values[i]),
+                        "values[%" PRId64
+                        "] for tensor '%s' is %g: expected finite numbers",
+                        i, tensor->name, (double)values[i]);
     return ZERO_OK;
 }
 

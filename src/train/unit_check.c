@@ -14,16 +14,15 @@ static bool same(const zero_probe_array *a, const zero_probe_array *b)
 
 static void keep(const zero_probe_array *from, zero_probe_array *to)
 {
-    if (from->at) memcpy(to->at, from->at, (size_t)from->n * sizeof(float));
+    if (from->at) zero_copy(to->at, from->at, from->n);
 }
 
 static zero_status expect_defined(const zero_probe *p, const zero_probe_array *a,
                                   const char *what)
 {
     int64_t at = zero_mark_find(a->at, a->n);
-    ZERO_FAIL_IF(!(at < 0), ZERO_ERR_INVALID,
-                 "unit '%s' leaves element %" PRId64 " of %s undefined", p->unit->name, at,
-                 what);
+    ZERO_INVALID_IF(at >= 0, "unit '%s' leaves element %" PRId64 " of %s undefined",
+                    p->unit->name, at, what);
     return ZERO_OK;
 }
 
@@ -80,9 +79,8 @@ static zero_status check_accumulating(zero_probe *p)
          * otherwise. */
         double before = was[o.k];
         for (int64_t i = 0; i < o.n; i++)
-            ZERO_FAIL_IF(
+            ZERO_INVALID_IF(
                 !(fabs((double)o.now[i] - (double)o.g[i] - before) <= 1e-3 * before),
-                ZERO_ERR_INVALID,
                 "unit '%s': element %" PRId64
                 " of the gradient of '%s' was %g, and a backward call that accumulates "
                 "made it %g instead of %g",
@@ -102,38 +100,38 @@ static zero_status check_rules(zero_probe *p)
     keep(&p->out, &p->out_again);
     keep(&p->saved, &p->saved_again);
     ZERO_TRY(zero_probe_forward(p, true));
-    ZERO_FAIL_IF(!same(&p->out, &p->out_again) || !same(&p->saved, &p->saved_again),
-                 ZERO_ERR_INVALID,
-                 "unit '%s' gives other bits when its forward call is repeated: "
-                 "recomputation would change the training",
-                 p->unit->name);
+    ZERO_INVALID_IF(!same(&p->out, &p->out_again) || !same(&p->saved, &p->saved_again),
+                    "unit '%s' gives other bits when its forward call is repeated: "
+                    "recomputation would change the training",
+                    p->unit->name);
     if (p->unit->recompute_without_out) {
         ZERO_TRY(zero_probe_forward(p, false));
         ZERO_TRY(zero_probe_check_guards(p));
-        ZERO_FAIL_IF(!same(&p->saved, &p->saved_again), ZERO_ERR_INVALID,
-                     "unit '%s' saves other bits when `out` is NULL, although it says "
-                     "recompute_without_out",
-                     p->unit->name);
+        ZERO_INVALID_IF(!same(&p->saved, &p->saved_again),
+                        "unit '%s' saves other bits when `out` is NULL, although it says "
+                        "recompute_without_out",
+                        p->unit->name);
     }
     ZERO_TRY(zero_probe_forward(p, true));
     ZERO_TRY(zero_probe_backward(p, false));
     ZERO_TRY(zero_probe_check_guards(p));
     for (int k = 0; k < p->unit->n_groups; k++) keep(&p->grad[k], &p->d_param[k]);
-    if (p->d_in.at) memcpy(p->d_in.at, p->stream.at, (size_t)p->d_in.n * sizeof(float));
+    if (p->d_in.at) zero_copy(p->d_in.at, p->stream.at, p->d_in.n);
     for (operand o = {0}; next_tensor(p, &o);) {
         int64_t at = zero_mark_find(o.g, o.n);
-        ZERO_FAIL_IF(at >= 0, ZERO_ERR_INVALID,
-                     "unit '%s' leaves element %" PRId64
-                     " of the gradient of '%s' undefined: a backward call sets every "
-                     "element, and adds only where call->accumulate is true",
-                     p->unit->name, at, o.name);
+        ZERO_INVALID_IF(at >= 0,
+                        "unit '%s' leaves element %" PRId64
+                        " of the gradient of '%s' undefined: a backward call sets every "
+                        "element, and adds only where call->accumulate is true",
+                        p->unit->name, at, o.name);
     }
     ZERO_TRY(expect_defined(p, &p->row_loss, "its losses"));
     ZERO_TRY(expect_defined(p, &p->d_in, "the gradient of its input"));
-    ZERO_FAIL_IF(zero_probe_hash(p) != before, ZERO_ERR_INVALID,
-                 "unit '%s' writes to its input, its parameters or the batch, which it may "
-                 "only read",
-                 p->unit->name);
+    ZERO_INVALID_IF(
+        zero_probe_hash(p) != before,
+        "unit '%s' writes to its input, its parameters or the batch, which it may "
+        "only read",
+        p->unit->name);
     return ZERO_OK;
 }
 
@@ -272,8 +270,8 @@ zero_status zero_unit_check(const zero_model *model, int unit, const zero_source
     zero_probe p;
     ZERO_TRY(zero_model_check_described(model));
     ZERO_TRY(zero_check_whole("unit", unit, 0, model->n_units - 1));
-    ZERO_FAIL_IF(!source || !source->sample, ZERO_ERR_INVALID,
-                 "a check without a source, or one without its function sample");
+    ZERO_INVALID_IF(!source || !source->sample,
+                    "a check without a source, or one without its function sample");
     how = spec ? *spec : (zero_unit_check_spec){0};
     how.B = zero_or_else(how.B, 2);
     how.T = zero_or_else(how.T, zero_min(model->seq, 4));
@@ -284,8 +282,8 @@ zero_status zero_unit_check(const zero_model *model, int unit, const zero_source
     ZERO_TRY(zero_check_whole("T", how.T, 1, zero_min(model->seq, 1 << 16)));
     ZERO_TRY(zero_check_whole("elements", how.elements, 1, 1 << 20));
     ZERO_TRY(zero_check_whole("seed", how.seed, 0, INT64_MAX));
-    ZERO_FAIL_IF(!(how.tolerance > 0.0 && how.tolerance < 1.0), ZERO_ERR_INVALID,
-                 "tolerance %g: expected more than 0, below 1", how.tolerance);
+    ZERO_INVALID_IF(!(how.tolerance > 0.0 && how.tolerance < 1.0),
+                    "tolerance %g: expected more than 0, below 1", how.tolerance);
     zero_status st = zero_probe_init(&p, model, unit, source, &how);
     if (st == ZERO_OK) st = check_rules(&p);
     if (st == ZERO_OK) st = check_differences(&p, &how, &found);

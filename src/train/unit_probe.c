@@ -39,10 +39,10 @@ zero_status zero_probe_check_guards(const zero_probe *p)
     for (int i = 0; i < ZERO_PROBE_ARRAYS; i++) {
         const zero_probe_array *a = &p->arrays[i];
         for (int64_t k = a->n; a->at && k < a->n + GUARD; k++)
-            ZERO_FAIL_IF(memcmp(&a->at[k], &mark, sizeof mark) != 0, ZERO_ERR_INVALID,
-                         "unit '%s' writes beyond the end of %s, which has the %" PRId64
-                         " floats that sizes() asked for",
-                         p->unit->name, a->name, a->n);
+            ZERO_INVALID_IF(memcmp(&a->at[k], &mark, sizeof mark) != 0,
+                            "unit '%s' writes beyond the end of %s, which has the %" PRId64
+                            " floats that sizes() asked for",
+                            p->unit->name, a->name, a->n);
     }
     return ZERO_OK;
 }
@@ -197,7 +197,7 @@ zero_status zero_probe_backward(zero_probe *p, bool accumulates)
     mark(&p->logits);
     mark(&p->row_loss);
     c.stream = p->stream.at;
-    if (p->d_out.at) memcpy(c.stream, p->d_out.at, (size_t)p->d_out.n * sizeof(float));
+    if (p->d_out.at) zero_copy(c.stream, p->d_out.at, p->d_out.n);
     c.work = p->backward_work.at;
     c.logits = p->logits.at;
     c.row_loss = p->row_loss.at;

@@ -44,23 +44,21 @@ typedef struct {
 
 /* Takes memory, and fills samples, inputs and parameters. ZERO_ERR_INVALID if the model's
  * sizes for B samples of T positions are not sound; ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status zero_probe_init(zero_probe *p, const zero_model *model, int unit,
-                                           const zero_source *source,
-                                           const zero_unit_check_spec *spec);
+zero_status zero_probe_init(zero_probe *p, const zero_model *model, int unit,
+                            const zero_source *source, const zero_unit_check_spec *spec);
 void zero_probe_destroy(zero_probe *p); /* accepts a zeroed probe */
 
 /* A forward call, with or without its output. */
-ZERO_NODISCARD zero_status zero_probe_forward(zero_probe *p, bool wants_out);
+zero_status zero_probe_forward(zero_probe *p, bool wants_out);
 /* A backward call after it. */
-ZERO_NODISCARD zero_status zero_probe_backward(zero_probe *p, bool accumulates);
+zero_status zero_probe_backward(zero_probe *p, bool accumulates);
 
 /* The objective of the two calls: the outputs times d_out, or the losses times loss_seed;
  * *noise is how much rounding may change it. */
-ZERO_NODISCARD zero_status zero_probe_objective(zero_probe *p, double *value,
-                                                double *noise);
+zero_status zero_probe_objective(zero_probe *p, double *value, double *noise);
 
 /* A hash of what calls may only read: samples, input, parameters. */
 uint64_t zero_probe_hash(const zero_probe *p);
 
 /* ZERO_ERR_INVALID, naming the array, if a guard was changed. */
-ZERO_NODISCARD zero_status zero_probe_check_guards(const zero_probe *p);
+zero_status zero_probe_check_guards(const zero_probe *p);

@@ -205,15 +205,14 @@ static json_t *tell(const zero_judge *j, const cause *c, int i)
     const int before = (int)strcspn(c->sentence, "%");
     const char *after = c->sentence + before;
     int64_t read, by;
-    snprintf(one, sizeof one, "%s %d of %d",
-             c->of == EACH_MICROBATCH ? "microbatch" : "rank", i + 1, times_of(j, c->of));
+    zero_print(one, "%s %d of %d", c->of == EACH_MICROBATCH ? "microbatch" : "rank", i + 1,
+               times_of(j, c->of));
     if (c->of == EACH_PAIR) {
         pair_of(j->file, i, &read, &by);
-        snprintf(one, sizeof one, "rank %d in place of those of rank %d", (int)read + 1,
-                 (int)by + 1);
+        zero_print(one, "rank %d in place of those of rank %d", (int)read + 1, (int)by + 1);
     }
-    snprintf(text, sizeof text, "%.*s%s%s", before, c->sentence, *after ? one : "",
-             *after ? after + 1 : "");
+    zero_print(text, "%.*s%s%s", before, c->sentence, *after ? one : "",
+               *after ? after + 1 : "");
     return json_pack("{s:s, s:s}", "name", c->name, "sentence", text);
 }
 

@@ -2,7 +2,6 @@
  * weights. */
 #include "verify/judge.h"
 
-#include "base/grow.h"
 #include "nn/share.h"
 
 /* numbers[n] of all ranks, added up. */

@@ -1,6 +1,5 @@
 #include "verify/judge.h"
 
-#include "base/grow.h"
 #include "math/team.h"
 #include "nn/share.h"
 

@@ -85,21 +85,20 @@ typedef struct {
 double zero_judge_clip(const zero_judge *j, double norm);
 
 /* Judges all numbers of the file by the right theory: sets j->found. Collective. */
-ZERO_NODISCARD zero_status zero_judge_all(zero_judge *j);
+zero_status zero_judge_all(zero_judge *j);
 /* How far rounding may move a loss or a norm, as a share of it. */
 static inline double zero_judge_roughness(const zero_step_file *f)
 {
     return f->type == ZERO_FP32 ? 0x1p-20 : 0x1p-7;
 }
 /* *fits: every row that is wrong is right by this theory. Collective. */
-ZERO_NODISCARD zero_status zero_judge_try(zero_judge *j, const zero_theory *theory,
-                                          bool *fits);
+zero_status zero_judge_try(zero_judge *j, const zero_theory *theory, bool *fits);
 
 /* pairs[ZERO_STEP_PARTS][n_tensors]: j's file and the other one's, number by number: bits
  * and inputs, and with `judges`, for which both are measured, results.
  * Collective. */
-ZERO_NODISCARD zero_status zero_judge_pair(zero_judge *j, zero_judge *beside, bool judges,
-                                           zero_found *pairs);
+zero_status zero_judge_pair(zero_judge *j, zero_judge *beside, bool judges,
+                            zero_found *pairs);
 
 /* Positions whose targets do not count, and count all the same. */
 typedef enum {
@@ -121,19 +120,18 @@ typedef struct {
 } zero_chosen;
 /* The gradient of these tokens with the engine's weights, times `factor`, is added to
  * to[], or overwrites it; NULL: it stays in the engine. Collective. */
-ZERO_NODISCARD zero_status zero_judge_compute(zero_judge *j, const zero_chosen *chosen,
-                                              float *to, double factor, bool overwrites,
-                                              zero_run_output *out);
+zero_status zero_judge_compute(zero_judge *j, const zero_chosen *chosen, float *to,
+                               double factor, bool overwrites, zero_run_output *out);
 /* Sets the engine's weights: those before the step, each moved by `moved` ulps of the
  * step's type, up or down; or, with `stale`, those one step earlier. Collective. */
-ZERO_NODISCARD zero_status zero_judge_set_weights(zero_judge *j, int moved, bool stale);
+zero_status zero_judge_set_weights(zero_judge *j, int moved, bool stale);
 /* Compares the engine's states with the file's results: sets found[].different, alone.
  * Collective. */
-ZERO_NODISCARD zero_status zero_judge_bits(zero_judge *j);
+zero_status zero_judge_bits(zero_judge *j);
 /* The products and shares of j->gradient and j->part. Collective. */
-ZERO_NODISCARD zero_status zero_judge_multiply(zero_judge *j);
+zero_status zero_judge_multiply(zero_judge *j);
 /* Takes the engine's gradient, and measures deviations. Collective. */
-ZERO_NODISCARD zero_status zero_judge_measure(zero_judge *j);
+zero_status zero_judge_measure(zero_judge *j);
 
 /* ---- for the files of this folder ---- */
 
@@ -145,10 +143,10 @@ typedef struct {
 /* Of what this rank owns. Each element is owned by one rank, but for tensors that all ranks
  * of a TP group have: of those zero_judge_counts() is true on one. */
 typedef zero_status zero_judge_work(zero_judge *j, const zero_judge_piece *p, void *arg);
-ZERO_NODISCARD zero_status zero_judge_own(zero_judge *j, zero_judge_work *fn, void *arg);
+zero_status zero_judge_own(zero_judge *j, zero_judge_work *fn, void *arg);
 bool zero_judge_counts(const zero_judge *j, const zero_tensor *t);
 /* Puts together what the ranks have found, found[n]. Collective. */
-ZERO_NODISCARD zero_status zero_judge_merge(zero_judge *j, int n, zero_found *found);
+zero_status zero_judge_merge(zero_judge *j, int n, zero_found *found);
 /* Elements of a rank's share: of the dimension that frameworks cut, as torch.chunk()
  * deals. */
 int64_t zero_judge_share(const zero_judge *j, const zero_tensor *t);
@@ -158,4 +156,4 @@ double zero_judge_ulp(zero_type type);
 
 /* causes.c: names the theory that explains what is wrong, as a JSON object with "name" and
  * "sentence", or null: the caller's. Collective. */
-ZERO_NODISCARD zero_status zero_judge_explain(zero_judge *j, json_t **cause);
+zero_status zero_judge_explain(zero_judge *j, json_t **cause);

@@ -1,6 +1,5 @@
 #include "verify/states.h"
 
-#include "base/grow.h"
 #include "nn/share.h"
 
 #define AT_ONCE ((int64_t)1 << 18) /* elements of a tensor that are written at one time */

@@ -8,7 +8,7 @@
 
 /* Sets weights and moments of an engine to those before the step; each rank reads what it
  * holds. */
-ZERO_NODISCARD zero_status zero_step_load(zero_step_file *file, zero_engine *e);
+zero_status zero_step_load(zero_step_file *file, zero_engine *e);
 
 /* A step file in the making: rank 0 writes it, from end to end. */
 typedef struct {
@@ -19,13 +19,10 @@ typedef struct {
 } zero_step_record;
 
 /* Takes the file's name; nothing is written. */
-ZERO_NODISCARD zero_status zero_step_record_open(zero_step_record *r, const char *path,
-                                                 zero_engine *e);
+zero_status zero_step_record_open(zero_step_record *r, const char *path, zero_engine *e);
 /* Writes the header, the samples of `source`, and the states as they are. */
-ZERO_NODISCARD zero_status zero_step_record_begin(zero_step_record *r,
-                                                  const zero_step_outline *outline,
-                                                  const zero_source *source);
+zero_status zero_step_record_begin(zero_step_record *r, const zero_step_outline *outline,
+                                   const zero_source *source);
 /* Writes the states once more, and these numbers; the file is there then. */
-ZERO_NODISCARD zero_status zero_step_record_end(zero_step_record *r, double loss,
-                                                double norm);
+zero_status zero_step_record_end(zero_step_record *r, double loss, double norm);
 void zero_step_record_abandon(zero_step_record *r); /* accepts a zeroed one */

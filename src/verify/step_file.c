@@ -1,7 +1,6 @@
 #include "verify/step_file.h"
 
 #include "base/field.h"
-#include "base/grow.h"
 #include "base/text.h"
 #include "io/json_input.h"
 
@@ -54,9 +53,9 @@ static zero_status read_fact(const char *path, const json_t *root, const fact *f
     default: break;
     }
     ZERO_TRY(zero_json_real(path, root, key, &real));
-    ZERO_FAIL_IF(real < 0.0 || real > f->most, ZERO_ERR_FORMAT,
-                 "%s: \"%s\" is %g: expected a number from 0 to %g", path, key, real,
-                 f->most);
+    ZERO_FORMAT_IF(real < 0.0 || real > f->most,
+                   "%s: \"%s\" is %g: expected a number from 0 to %g", path, key, real,
+                   f->most);
     *(double *)at = real;
     return ZERO_OK;
 }
@@ -73,13 +72,14 @@ static zero_status read_facts(const char *path, const char *text, zero_step_file
     ZERO_TRY(zero_json_array(path, f->root, names[0], &f->no_decay));
     zero_step_facts *s = &f->facts;
     if (s->loss_scale == 0.0) s->loss_scale = 1.0;
-    ZERO_FAIL_IF(!zero_type_find(s->dtype, &f->type), ZERO_ERR_FORMAT,
-                 "%s: \"dtype\" is \"%s\": expected fp32, bf16 or fp16", path,
-                 ZERO_SHOWN_SHORT(s->dtype));
-    ZERO_FAIL_IF(s->beta1 >= 1.0 || s->beta2 >= 1.0 || s->eps == 0.0, ZERO_ERR_FORMAT,
-                 "%s: beta1 %g, beta2 %g, eps %g: expected betas below 1, and an eps above "
-                 "0",
-                 path, s->beta1, s->beta2, s->eps);
+    ZERO_FORMAT_IF(!zero_type_find(s->dtype, &f->type),
+                   "%s: \"dtype\" is \"%s\": expected fp32, bf16 or fp16", path,
+                   ZERO_SHOWN_SHORT(s->dtype));
+    ZERO_FORMAT_IF(
+        s->beta1 >= 1.0 || s->beta2 >= 1.0 || s->eps == 0.0,
+        "%s: beta1 %g, beta2 %g, eps %g: expected betas below 1, and an eps above "
+        "0",
+        path, s->beta1, s->beta2, s->eps);
     return ZERO_OK;
 }
 
@@ -101,23 +101,22 @@ static zero_status read_tokens(zero_step_file *f, const char *name, int64_t leas
 {
     const char *path = f->file.path;
     const zero_safetensors_entry *e = zero_safetensors_find(&f->table, name);
-    ZERO_FAIL_IF(!e || e->n_dims != 4 || strcmp(e->type, "I32") != 0 || e->n == 0 ||
-                     e->n > POSITIONS,
-                 ZERO_ERR_FORMAT,
-                 "%s: tensor \"%s\": expected I32 [ranks, microbatches, sequences, "
-                 "positions], up to 2^28 in all",
-                 path, name);
+    ZERO_FORMAT_IF(!e || e->n_dims != 4 || !zero_same_text(e->type, "I32") || e->n == 0 ||
+                       e->n > POSITIONS,
+                   "%s: tensor \"%s\": expected I32 [ranks, microbatches, sequences, "
+                   "positions], up to 2^28 in all",
+                   path, name);
     const int64_t dims[4] = {f->ranks, f->microbatches, f->batch, f->seq};
-    ZERO_FAIL_IF(f->tokens && memcmp(dims, e->dims, sizeof dims) != 0, ZERO_ERR_FORMAT,
-                 "%s: tensor \"%s\" has another shape than \"tokens\"", path, name);
+    ZERO_FORMAT_IF(f->tokens && memcmp(dims, e->dims, sizeof dims) != 0,
+                   "%s: tensor \"%s\" has another shape than \"tokens\"", path, name);
     f->ranks = e->dims[0], f->microbatches = e->dims[1];
     f->batch = e->dims[2], f->seq = e->dims[3];
     ZERO_TRY(zero_new(to, e->n, name));
     ZERO_TRY(zero_file_read(&f->file, e->begin, *to, (size_t)e->n * sizeof **to));
     for (int64_t i = 0; i < e->n; i++)
-        ZERO_FAIL_IF((*to)[i] < least || (*to)[i] >= f->shape.vocab, ZERO_ERR_FORMAT,
-                     "%s: %s[%" PRId64 "] is %" PRId32 ": expected %" PRId64 " to %" PRId64,
-                     path, name, i, (*to)[i], least, f->shape.vocab - 1);
+        ZERO_FORMAT_IF((*to)[i] < least || (*to)[i] >= f->shape.vocab,
+                       "%s: %s[%" PRId64 "] is %d: expected %" PRId64 " to %" PRId64, path,
+                       name, i, (*to)[i], least, f->shape.vocab - 1);
     return ZERO_OK;
 }
 
@@ -127,11 +126,11 @@ static zero_status read_number(const zero_step_file *f, const char *name, double
     const zero_safetensors_entry *e = zero_safetensors_find(&f->table, name);
     *value = NAN;
     if (!e) return ZERO_OK;
-    ZERO_FAIL_IF(e->n != 1 || strcmp(e->type, "F64") != 0, ZERO_ERR_FORMAT,
-                 "%s: tensor \"%s\": expected F64 [1]", f->file.path, name);
+    ZERO_FORMAT_IF(e->n != 1 || !zero_same_text(e->type, "F64"),
+                   "%s: tensor \"%s\": expected F64 [1]", f->file.path, name);
     ZERO_TRY(zero_file_read(&f->file, e->begin, value, sizeof *value));
-    ZERO_FAIL_IF(isinf(*value), ZERO_ERR_FORMAT, "%s: %s is %g: expected a finite number",
-                 f->file.path, name, *value);
+    ZERO_FORMAT_IF(isinf(*value), "%s: %s is %g: expected a finite number", f->file.path,
+                   name, *value);
     return ZERO_OK;
 }
 
@@ -144,12 +143,12 @@ static zero_status read_all(zero_step_file *f)
     const char *format = zero_safetensors_metadata(&f->table, "format");
     const char *step = zero_safetensors_metadata(&f->table, "step");
     const char *config = zero_safetensors_metadata(&f->table, "config");
-    ZERO_FAIL_IF(!format || strcmp(format, FORMAT) != 0 || !step || !config,
-                 ZERO_ERR_FORMAT,
-                 "%s: not a step file: expected \"format\": \"" FORMAT
-                 "\", \"step\" and \"config\" in __metadata__; zero_torch.record and zero "
-                 "train --record write them",
-                 path);
+    ZERO_FORMAT_IF(
+        !format || !zero_same_text(format, FORMAT) || !step || !config,
+        "%s: not a step file: expected \"format\": \"" FORMAT
+        "\", \"step\" and \"config\" in __metadata__; zero_torch.record and zero "
+        "train --record write them",
+        path);
     ZERO_TRY(read_facts(path, step, f));
     text.len = 0;
     ZERO_TRY(zero_bytes_append(&text, config, strlen(config)));
@@ -159,29 +158,28 @@ static zero_status read_all(zero_step_file *f)
     for (int i = 0; i < f->table.n; i++) {
         const char *name = f->table.entries[i].name;
         bool is_known = false;
-        for (int k = 0; k < ZERO_COUNT(own); k++) is_known |= strcmp(name, own[k]) == 0;
+        for (int k = 0; k < ZERO_COUNT(own); k++) is_known |= zero_same_text(name, own[k]);
         for (int k = 0; k < ZERO_STEP_PARTS; k++)
             is_known |=
                 strncmp(name, zero_step_prefixes[k], strlen(zero_step_prefixes[k])) == 0;
-        ZERO_FAIL_IF(!is_known, ZERO_ERR_FORMAT,
-                     "%s: tensor \"%s\": expected tokens, targets, loss, norm, and names "
-                     "that begin with before/, after/, momentum_before/ and the like",
-                     f->file.path, ZERO_SHOWN_SHORT(name));
+        ZERO_FORMAT_IF(!is_known,
+                       "%s: tensor \"%s\": expected tokens, targets, loss, norm, and names "
+                       "that begin with before/, after/, momentum_before/ and the like",
+                       f->file.path, ZERO_SHOWN_SHORT(name));
     }
     ZERO_TRY(read_tokens(f, "tokens", 0, &f->tokens));
     ZERO_TRY(read_tokens(f, "targets", -1, &f->targets));
     ZERO_TRY(read_number(f, "loss", &f->loss));
     ZERO_TRY(read_number(f, "norm", &f->norm));
-    ZERO_FAIL_IF(f->seq > f->shape.seq && f->shape.seq > 0, ZERO_ERR_FORMAT,
-                 "%s: %" PRId64 " positions in a sequence, and the model has %" PRId64,
-                 path, f->seq, f->shape.seq);
+    ZERO_FORMAT_IF(f->seq > f->shape.seq && f->shape.seq > 0,
+                   "%s: %" PRId64 " positions in a sequence, and the model has %" PRId64,
+                   path, f->seq, f->shape.seq);
     f->shape.seq = f->seq; /* later positions were not used */
-    ZERO_FAIL_IF(zero_shape_check(&f->shape) != ZERO_OK, ZERO_ERR_FORMAT, "%s: %s", path,
-                 zero_last_error());
+    ZERO_FORMAT_IF(zero_shape_check(&f->shape) != ZERO_OK, "%s: %s", path,
+                   zero_last_error());
     for (int64_t i = 0; i < zero_step_samples(f) * f->seq; i++)
         f->counted += f->targets[i] >= 0;
-    ZERO_FAIL_IF(f->counted == 0, ZERO_ERR_FORMAT, "%s: no target counts: all are negative",
-                 path);
+    ZERO_FORMAT_IF(f->counted == 0, "%s: no target counts: all are negative", path);
     return ZERO_OK;
 }
 
@@ -229,9 +227,9 @@ zero_status zero_step_match(zero_step_file *f, zero_model *model)
                 (end - strlen(own) == text || end[-(ptrdiff_t)strlen(own) - 1] == '.'))
                 t = k;
         }
-        ZERO_FAIL_IF(t < 0, ZERO_ERR_FORMAT,
-                     "%s: \"no_decay\": [%zu] is not the name of a tensor of the model",
-                     f->file.path, i);
+        ZERO_FORMAT_IF(t < 0,
+                       "%s: \"no_decay\": [%zu] is not the name of a tensor of the model",
+                       f->file.path, i);
         model->tensors[t].decays = false;
     }
     for (int t = 0; t < model->n_tensors; t++) f->decays[t] = model->tensors[t].decays;
@@ -241,9 +239,7 @@ zero_status zero_step_match(zero_step_file *f, zero_model *model)
 void zero_step_close(zero_step_file *f)
 {
     for (int p = 0; p < ZERO_STEP_PARTS; p++) zero_hugging_face_close(&f->parts[p]);
-    free(f->tokens);
-    free(f->targets);
-    free(f->decays);
+    zero_free(f->tokens, f->targets, f->decays);
     zero_safetensors_destroy(&f->table);
     json_decref(f->root);
     zero_file_close(&f->file);

@@ -69,10 +69,10 @@ typedef struct {
 } zero_step_file;
 
 /* Reads all but the weights. */
-ZERO_NODISCARD zero_status zero_step_open(const char *path, zero_step_file *file);
+zero_status zero_step_open(const char *path, zero_step_file *file);
 /* Compares the tensors with the model, and sets which of the model's decay. The model
  * outlives the file. */
-ZERO_NODISCARD zero_status zero_step_match(zero_step_file *file, zero_model *model);
+zero_status zero_step_match(zero_step_file *file, zero_model *model);
 void zero_step_close(zero_step_file *file); /* accepts a zeroed one */
 
 /* Sequences of the step. */
@@ -96,5 +96,4 @@ typedef struct {
     zero_type type;
     int64_t ranks, microbatches, batch;
 } zero_step_outline;
-ZERO_NODISCARD zero_status zero_step_write_header(const zero_step_outline *outline,
-                                                  zero_bytes *header);
+zero_status zero_step_write_header(const zero_step_outline *outline, zero_bytes *header);

@@ -1,6 +1,5 @@
 #include "verify/verify.h"
 
-#include "base/grow.h"
 #include "verify/judge.h"
 
 static zero_status compute(zero_judge *j)
@@ -136,14 +135,8 @@ static zero_status allocate(zero_judge *j)
 
 static void release(zero_judge *j)
 {
-    free(j->gradient);
-    free(j->part);
-    free(j->shares);
-    free(j->deviation);
-    free(j->found);
-    free(j->noted);
-    free(j->is_read);
-    free(j->room);
+    zero_free(j->gradient, j->part, j->shares, j->deviation, j->found, j->noted, j->is_read,
+              j->room);
 }
 
 zero_status zero_step_verify(zero_step_file *file, zero_engine *e, json_t **found,
