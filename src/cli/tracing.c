@@ -320,6 +320,14 @@ zero_status zero_tracing_end(zero_session *s, double now)
     zero_progress_view_erase(&s->progress);
     if (!zero_comm_is_root(&s->world)) return ZERO_OK;
     zero_narrator narrator = {&s->model, s->dataset.corpus.tokenizer};
-    json_auto_t *step = zero_narrate_tree(&narrator, &t->tale);
-    return zero_narrate_step(step, stdout);
+    /* The stages of a pipeline have programs of their own. */
+    const int n = zero_schedule_stage_ranks(&s->engine.schedule);
+    for (int first = 0; first < s->world.size; first += n) {
+        const zero_tale tale = {t->tale.list + (int64_t)first * t->tale.length, n,
+                                t->tale.length, first};
+        json_auto_t *step = zero_narrate_tree(&narrator, &tale);
+        if (n < s->world.size) printf("pipeline stage %d, ", first / n);
+        ZERO_TRY(zero_narrate_step(step, stdout));
+    }
+    return ZERO_OK;
 }

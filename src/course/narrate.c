@@ -150,24 +150,27 @@ static json_t *instruction_tree(const zero_narrator *n, const zero_tale *tale, i
         if (zero_tale_at(tale, r, 0)->tp > tp) tp = zero_tale_at(tale, r, 0)->tp;
         if (found[r]) json_array_append_new(ranks, event_tree(n, tale, found[r]));
     }
-    json_t *tree = json_pack("{s:I,s:i,s:s,s:o,s:s,s:s,s:I,s:o,s:o}", "step", t->step,
-                             "number", at + 1, "op", zero_op_name((zero_op)t->op),
-                             "operand", operand, "meaning", meaning, "group", group, "T",
-                             tp + 1, "lead", event_tree(n, tale, t), "ranks", ranks);
+    json_t *tree =
+        json_pack("{s:I,s:i,s:s,s:o,s:s,s:s,s:I,s:i,s:o,s:o}", "step", t->step, "number",
+                  at + 1, "op", zero_op_name((zero_op)t->op), "operand", operand, "meaning",
+                  meaning, "group", group, "T", tp + 1, "first", tale->first, "lead",
+                  event_tree(n, tale, t), "ranks", ranks);
     /* The bytes that ranks send to each other, by message or because the other reads
      * their memory. */
     json_t *senders = json_array();
     int64_t equal = -2; /* none yet; -1: they differ */
     for (int from = 0; from < tale->n_ranks; from++) {
         json_t *to_ranks = json_array();
-        for (int to = 0; to < tale->n_ranks; to++) {
-            int64_t bytes = (found[from] ? found[from]->sent_to[to] : 0) +
-                            (found[to] ? found[to]->read_from[from] : 0);
-            if (from != to) equal = equal == -2 || equal == bytes ? bytes : -1;
+        for (int to = 0; to < ZERO_TOLD_RANKS; to++) {
+            const int here = to - tale->first; /* or in another stage */
+            const bool is_here = here >= 0 && here < tale->n_ranks;
+            int64_t bytes = found[from] ? found[from]->sent_to[to] : 0;
+            if (is_here && found[here]) bytes += found[here]->read_from[tale->first + from];
+            if (is_here && from != here) equal = equal == -2 || equal == bytes ? bytes : -1;
             if (bytes > 0) zero_put_item(to_ranks, "{s:i,s:I}", "rank", to, "bytes", bytes);
         }
         if (json_array_size(to_ranks) > 0)
-            zero_put_item(senders, "{s:i,s:O}", "rank", from, "to", to_ranks);
+            zero_put_item(senders, "{s:i,s:O}", "rank", tale->first + from, "to", to_ranks);
         json_decref(to_ranks);
     }
     zero_put_whole(tree, "equal", equal == -2 ? 0 : equal);

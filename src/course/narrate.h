@@ -39,7 +39,7 @@ typedef struct {
 
 /* The step: a new array with an object for each of the leader's instructions,
  *
- *     {step, number, op, operand, meaning, group, T: ranks of a TP group,
+ *     {step, number, op, operand, meaning, group, T: ranks of a TP group, first: rank,
  *      lead: the leader's event,
  *      ranks: [{rank, tp, begin, last, real, bytes, sample, text, loss, gradient, done,
  *               terms,

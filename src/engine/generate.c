@@ -40,6 +40,7 @@ static bool is_cached(const struct batch *b, int64_t text)
 
 static int32_t draw(const struct batch *b, int64_t text, const float *logits)
 {
+    if (!logits) return 0; /* the last stage of a pipeline has them */
     uint64_t at = (uint64_t)length_of(b, text);
     return zero_sampling_draw(b->how, logits, zero_rng_uniform(&b->rng, at));
 }
@@ -89,12 +90,15 @@ static zero_status add_tokens(const struct batch *b)
         zero_run_output out;
         ZERO_TRY(run(b, &in, &out));
         for (int64_t t = 0; t < b->n; t++)
-            if (!b->texts[t].has_ended && is_cached(b, t))
+            if (!b->texts[t].has_ended && is_cached(b, t) && out.logits)
                 next[t] = draw(b, t, out.logits + t * vocab);
     }
-    /* Equal machines compute equal bits; on unequal ones rank 0 decides. */
+    /* Equal machines compute equal bits; on unequal ones the first rank that has logits
+     * decides. */
+    const zero_schedule *s = &b->e->schedule;
+    const int first = (s->pipe.n_stages - 1) * zero_schedule_stage_ranks(s);
     ZERO_TRY(
-        zero_comm_broadcast(b->e->runner.comm, 0, next, (size_t)b->n * sizeof next[0]));
+        zero_comm_broadcast(b->e->runner.comm, first, next, (size_t)b->n * sizeof next[0]));
     for (int64_t t = 0; t < b->n; t++) {
         zero_text *text = &b->texts[t];
         if (text->has_ended) continue;

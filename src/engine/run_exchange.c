@@ -166,13 +166,16 @@ zero_status zero_run_collect(zero_walk *w, const zero_instruction *i)
 zero_status zero_run_message(zero_walk *w, const zero_instruction *i)
 {
     const zero_pipe_message *m = &w->r->schedule->messages[i->join];
-    zero_runner_exchange *x = exchange_of(w, i);
-    void *data = zero_use_range(w, i, i->op == ZERO_OP_SEND ? i->in : i->buffer);
-    ZERO_TRY(w->r->backend->sync(&w->r->math)); /* MPI reads what it wrote */
-    x->ops[0].label = zero_walk_label(w, i);
-    const int64_t number = x->begun++ * ZERO_PIPE_CONTENTS + m->content;
-    return zero_collective_begin_as(&x->ops[0], number * w->r->pipe->size + m->from, data,
-                                    data, NULL);
+    zero_collective *op = &exchange_of(w, i)->ops[0];
+    const bool sends = i->op == ZERO_OP_SEND;
+    void *data = zero_use_range(w, i, sends ? i->in : i->buffer);
+    if (!w->r->link.memory) /* as above */
+        ZERO_TRY(w->r->backend->sync(&w->r->math));
+    op->label = zero_walk_label(w, i);
+    const int64_t number =
+        w->r->messages[sends][m->content]++ * ZERO_PIPE_CONTENTS + m->content;
+    return zero_collective_begin_as(op, number * w->r->pipe->size + m->from, data, data,
+                                    zero_use(w, i->staging));
 }
 
 /* The collective uses its buffers until here. */

@@ -47,7 +47,7 @@ static zero_status init_exchange(zero_runner *r, zero_op op, int number)
     ZERO_TRY(zero_new(&x->ops, n + 1, "collectives"));
     for (int k = 0; k < n; k++) {
         zero_collective_spec spec = zero_exchange_collective(s, op, number, k);
-        ZERO_TRY(r->link.memory && comm == r->shard
+        ZERO_TRY(spec.on_device
                      ? zero_collective_init_on_device(&x->ops[k], comm, &spec, &r->copier)
                      : zero_collective_init(&x->ops[k], comm, &spec));
         x->n = k + 1;

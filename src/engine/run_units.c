@@ -80,7 +80,7 @@ static zero_call make_call(zero_walk *w, const zero_instruction *i)
     const zero_runner *r = w->r;
     char *tokens = zero_use(w, i->tokens); /* the batch points there */
     /* In a pipeline other microbatches have been loaded since this one's LOAD. */
-    if (r->pipe) set_batch(w, i, tokens);
+    if (r->pipe && !zero_program_generates(w->in->program)) set_batch(w, i, tokens);
     char *cache = zero_use(w, i->cache);
     if (cache) /* the part of the program's first text */
         cache += r->schedule->buffers[i->cache].bytes / (size_t)w->plan->texts *
@@ -138,7 +138,8 @@ zero_status zero_run_loss(zero_walk *w, const zero_instruction *i)
     const int stride = among->size / (r->data->size * (r->pipe ? r->pipe->size : 1)),
               first = r->pipe ? (r->pipe->size - 1) * r->data->size : 0;
     zero_use(w, i->row_loss); /* it is copied until here */
-    for (int m = 0; r->link.memory && m < mine; m++) {
+    const bool has_rows = r->link.memory && i->row_loss != ZERO_NO_BUFFER;
+    for (int m = 0; has_rows && m < mine; m++) {
         zero_link_wait(&r->link, r->loss_copies[m]);
         r->losses[m] = sum_rows(host_rows(w, i, m), w->batch.B * w->batch.T);
     }

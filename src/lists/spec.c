@@ -57,13 +57,12 @@ zero_status zero_collective_check_spec(const zero_collective_spec *spec, int siz
                     "a %s with root %d: expected a rank below %d",
                     zero_collective_kind_name(spec->kind), spec->root, size);
     const int only = spec->only - 1;
-    ZERO_INVALID_IF(
-        spec->only != 0 &&
-            (only < 0 || only >= size || only == spec->root || spec->on_device ||
-             spec->kind != ZERO_BROADCAST || spec->algorithm != ZERO_ALGORITHM_P2P),
-        "a %s from rank %d to rank %d alone: expected a broadcast by p2p on the "
-        "host to another rank below %d",
-        zero_collective_kind_name(spec->kind), spec->root, only, size);
+    ZERO_INVALID_IF(spec->only != 0 && (only < 0 || only >= size || only == spec->root ||
+                                        spec->kind != ZERO_BROADCAST ||
+                                        spec->algorithm != ZERO_ALGORITHM_P2P),
+                    "a %s from rank %d to rank %d alone: expected a broadcast by p2p to "
+                    "another rank below %d",
+                    zero_collective_kind_name(spec->kind), spec->root, only, size);
     bool sums = zero_collective_sums(spec->kind), to_all = spec->kind == ZERO_ALL_REDUCE;
     ZERO_INVALID_IF(to_all ? spec->on_device || spec->result != spec->type ||
                                  spec->tail < 0 || spec->tail > MAX_CHUNK

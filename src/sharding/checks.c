@@ -59,6 +59,7 @@ zero_copies zero_copies_of(const zero_schedule *s, int g, zero_array array)
 
 bool zero_has_copies(const zero_schedule *s, zero_copies kind)
 {
+    if (s->pipe.n_stages > 1 && s->input.n_ranks > 1) return true;
     for (int g = 0; g < s->model->n_groups; g++)
         for (zero_array a = 0; a < ZERO_ARRAYS; a++)
             if (zero_copies_of(s, g, a) == kind) return true;
@@ -117,11 +118,12 @@ struct copies {
 static struct copies copies_of(const zero_schedule *s, zero_copies kind)
 {
     const zero_layout *world = zero_schedule_world_layout(s);
+    const int all = zero_schedule_stage_ranks(s), first = s->pipe.stage * all;
     int tp = s->model->share.ranks, group = s->shard.size * tp;
     int step = kind == ZERO_COPIES_OF_REPLICAS ? group : tp;
     int rank = zero_schedule_world_rank(s), together = 0;
-    struct copies c = {.n = 0, .least = world->size};
-    for (int r = rank % step; r < world->size; r += step) {
+    struct copies c = {.n = 0, .least = all};
+    for (int r = first + rank % step; r < first + all; r += step) {
         bool is_beside = kind == ZERO_COPIES_OF_NODES && r % group >= tp &&
                          world->node_of[r] == world->node_of[r - tp];
         if (!is_beside && c.n > 0) c.least = (int)zero_min(c.least, together);

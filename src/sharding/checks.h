@@ -17,6 +17,9 @@
  * in their shard groups. Of a shared model each rank of a TP group also has its own
  * replicated tensors (nn/share.h): gradients, parameters and masters are compared.
  *
+ * In a pipeline the ranks are those of a stage. The first one's copy of tied words is
+ * compared among them, and not with the last stage.
+ *
  * Parameters are held by nodes where they lie in the nodes' windows. Groups that `persist`
  * keeps whole at stage 3 are held as in stages 1 and 2. Stages do not know this table: it
  * follows from the buffers that they hold. */
@@ -50,7 +53,8 @@ int zero_master_buffer(const zero_schedule *s, int g);
 
 /* The copies of an array of group g that must have equal bits. */
 zero_copies zero_copies_of(const zero_schedule *s, int g, zero_array array);
-/* True if any array has copies of this kind. */
+/* True if any array has copies of this kind; always in a pipeline of several ranks in each
+ * stage: their nodes may have them, and all ranks look together. */
 bool zero_has_copies(const zero_schedule *s, zero_copies kind);
 /* True if parameters are masters, rounded to their type, in a place of their own. */
 bool zero_has_rounded(const zero_schedule *s);

@@ -208,16 +208,15 @@ static zero_status add_groups(zero_schedule *s)
 
 /* ---- the cache ---- */
 
-/* Bytes of activations that no order of instructions avoids: when the last unit's forward
- * runs, every other unit still has its output, and what it saved unless that is computed
- * again. */
-static size_t least_activations(const zero_schedule *s)
+/* Bytes of a pipeline stage's activations that no order of instructions avoids: when the
+ * last unit's forward runs, every other unit still has its output, and what it saved unless
+ * that is computed again. */
+static size_t least_activations(const zero_plan_input *in, int stage)
 {
-    const zero_plan_input *in = &s->input;
     const zero_model *model = in->model;
     int64_t floats = 0, parts = in->partition_activations ? model->share.ranks : 1;
     if (in->forward_only) return 0;
-    for (int u = s->pipe.first_unit; u < s->pipe.end_unit; u++) {
+    for (int u = first_of(in, stage); u < first_of(in, stage + 1); u++) {
         const zero_unit *unit = &model->units[u];
         zero_unit_sizes sizes = unit->sizes(unit, in->micro_batch, in->seq);
         floats += in->offload_activations ? 0 : zero_unit_out_room(unit, &sizes) / parts;
@@ -249,14 +248,15 @@ static size_t most_of_texts(const zero_plan_input *in)
     return (size_t)(cached + most) * sizeof(float);
 }
 
-/* One for each unit, also for those that keep nothing. */
+/* One for each unit, also for those that keep nothing, or are in other stages. */
 static void add_caches(zero_schedule *s)
 {
     const zero_plan_input *in = &s->input;
     if (!zero_schedule_has_cache(s)) return;
     for (int u = 0; u < in->model->n_units; u++) {
         const zero_unit *unit = &in->model->units[u];
-        int64_t n = in->texts * unit->sizes(unit, 1, in->seq).cache;
+        bool is_here = s->pipe.first_unit <= u && u < s->pipe.end_unit;
+        int64_t n = is_here ? in->texts * unit->sizes(unit, 1, in->seq).cache : 0;
         int buffer =
             zero_schedule_add_buffer(s, (zero_buffer){.class = ZERO_CLASS_CACHE,
                                                       .program = ZERO_PROGRAM_TEXT,
@@ -307,9 +307,11 @@ static zero_status hold(zero_schedule *s)
     s->scratch = zero_schedule_hold(s, ZERO_CLASS_WORKSPACE, ZERO_SPACE_OWN,
                                     (size_t)scratch * sizeof(float));
     /* The samples of a run have a cache if its steps need that memory anyway. All ranks
-     * decide alike: the bounds do not depend on their pieces. */
+     * decide alike: the bounds do not depend on their pieces and stages. */
     const zero_plan_input *in = &s->input;
-    bool is_free = in->forward_only || most_of_texts(in) <= least_activations(s);
+    bool is_free = true;
+    for (int k = 0; k < s->pipe.n_stages && !in->forward_only; k++)
+        is_free = is_free && most_of_texts(in) <= least_activations(in, k);
     if (!zero_schedule_has_cache(s) || !is_free) s->input.texts = 0;
     zero_hold_groups(s);
     zero_offload_hold_slots(s);
@@ -357,7 +359,8 @@ zero_status zero_schedule_least(const zero_plan_input *input, zero_schedule_boun
     zero_schedule_place_persistent(&s);
     size_t beside = s.host_bytes + s.window_bytes + s.tp_window_bytes;
     *least = (zero_schedule_bound){
-        .bytes = s.own_bytes + least_activations(&s) + (input->device ? 0 : beside),
+        .bytes = s.own_bytes + least_activations(input, s.pipe.stage) +
+                 (input->device ? 0 : beside),
         .host_bytes = input->device ? beside : 0,
         .instructions = input->model->n_units *
                         (input->forward_only ? 1 : 2 * (int64_t)input->accumulation)};

@@ -295,29 +295,16 @@ static zero_status check_pipeline(const zero_plan_input *in)
 {
     const zero_model *model = in->model;
     const int most = (int)zero_max(1, model->n_units - 2);
-    const struct {
-        bool is_given;
-        const char *option;
-    } refused[] = {
-        {zero_share_has_parts(&model->share), "--tp and --tp-slices"},
-        {in->device, "--device"},
-        {in->offload != ZERO_OFFLOAD_OFF, "--offload"},
-        {in->shard_ranks != 0 && in->shard_ranks != in->n_ranks, "--shard-ranks"},
-        {in->partition != ZERO_PARTITION_SLICE, "--partition owner"},
-        {in->check_replicas > 0, "--check-replicas"},
-        {in->check_memory, "--check-memory"},
-        {in->texts > 0, "--sample"},
-    };
     ZERO_FAIL_IF(in->pp < 0 || zero_plan_stages(in) > most, ZERO_ERR_INVALID,
                  "--pp %d: each stage has a block of the model or more, and there are %d; "
                  "expected 1 to %d",
                  in->pp, most, most);
     if (zero_plan_stages(in) == 1) return ZERO_OK;
     if (in->stage > 1) return refuse_stage(in);
-    for (int i = 0; i < ZERO_COUNT(refused); i++)
-        ZERO_FAIL_IF(refused[i].is_given, ZERO_ERR_INVALID,
-                     "--pp %d with %s: pipelines do not have it yet; leave one of them out",
-                     in->pp, refused[i].option);
+    ZERO_FAIL_IF(in->partition != ZERO_PARTITION_SLICE, ZERO_ERR_INVALID,
+                 "--pp %d with --partition owner: that cuts the model once, so most of a "
+                 "stage would lie on a few of its ranks; use --partition slice",
+                 in->pp);
     ZERO_FAIL_IF((int64_t)model->n_units * in->accumulation > MAX_PASSES, ZERO_ERR_INVALID,
                  "--pp %d: %d units in %d microbatches are more than 2^20 passes; give a "
                  "smaller --global-batch",

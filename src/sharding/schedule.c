@@ -93,6 +93,11 @@ int zero_schedule_world_rank(const zero_schedule *s)
     return zero_share_has_parts(share) ? d * share->ranks + share->rank : d;
 }
 
+int zero_schedule_stage_ranks(const zero_schedule *s)
+{
+    return s->input.n_ranks * s->model->share.ranks;
+}
+
 bool zero_schedule_backs(const zero_schedule *s, int u)
 {
     const zero_pipeline_place *p = &s->pipe;

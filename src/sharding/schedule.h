@@ -329,6 +329,8 @@ const zero_layout *zero_schedule_tp_layout(const zero_schedule *s);
 const zero_layout *zero_schedule_pp_layout(const zero_schedule *s);
 const zero_layout *zero_schedule_world_layout(const zero_schedule *s);
 int zero_schedule_world_rank(const zero_schedule *s);
+/* N_d*T: the ranks of a pipeline stage, which are neighbours there. */
+int zero_schedule_stage_ranks(const zero_schedule *s);
 
 /* True if BACKWARD of unit u is in this pipeline stage. */
 bool zero_schedule_backs(const zero_schedule *s, int u);

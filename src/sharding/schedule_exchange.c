@@ -159,6 +159,8 @@ static zero_collective_spec of_message(const zero_schedule *s, int number)
                                                    m->type, m->count, (int)m->content);
     spec.root = m->from;
     spec.only = m->to + 1;
+    spec.on_device = s->input.device;
+    spec.direct = s->input.device_messages;
     return spec;
 }
 

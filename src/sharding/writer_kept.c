@@ -43,11 +43,17 @@ static int tp_ranks(const zero_writer *w)
     return w->model->share.ranks;
 }
 
+/* True if a unit of this pipeline stage gives the output, or reads it. */
+static bool is_here(const zero_writer *w, int u)
+{
+    return u >= 0 && u + 1 >= w->s->pipe.first_unit;
+}
+
 /* True if unit u's output waits for a unit that is computed again. */
 static bool is_kept(const zero_writer *w, int u)
 {
-    return u >= 0 && u + 1 < w->s->pipe.end_unit && zero_write_recomputes(w, u + 1) &&
-           zero_write_out_floats(w, u) > 0;
+    return is_here(w, u) && u + 1 < w->s->pipe.end_unit &&
+           zero_write_recomputes(w, u + 1) && zero_write_out_floats(w, u) > 0;
 }
 
 static bool is_cut(const zero_writer *w, int u)
@@ -58,8 +64,8 @@ static bool is_cut(const zero_writer *w, int u)
 static bool is_saved(const zero_writer *w, int u)
 {
     const zero_plan_input *in = w->in;
-    return w->program == ZERO_PROGRAM_STEP && in->offload_activations && u >= 0 &&
-           u + AHEAD < in->model->n_units && zero_write_out_floats(w, u) > 0;
+    return w->program == ZERO_PROGRAM_STEP && in->offload_activations && is_here(w, u) &&
+           u + AHEAD < w->s->pipe.end_unit && zero_write_out_floats(w, u) > 0;
 }
 
 /* True if KEEP writes where units read: the TP group is on one node, which has one copy. */
@@ -231,12 +237,14 @@ void zero_write_keep_after(zero_writer *w, int u)
     if (is_saved(w, u - 1)) save(w, u - 1);
 }
 
-/* A COLLECT ends before the next one begins. */
+/* A COLLECT ends before the next one begins. The last unit of a pipeline stage has no pass
+ * before it that hides the first one. */
 void zero_write_bring_back_for(zero_writer *w, int u)
 {
     bool serial = w->in->serial;
     if (is_saved(w, u - AHEAD)) restore(w, u - AHEAD);
     if (is_cut(w, u - 1)) {
+        if (u == w->s->pipe.end_unit - 1) collect(w, u - 1);
         if (!serial) zero_write_wait(w, ZERO_OP_COLLECT_WAIT, &w->collecting);
     } else {
         await_restored(w, u - 1);

@@ -78,7 +78,7 @@ void zero_write_stream(zero_writer *w, int g)
 
 void zero_write_whole_stream(zero_writer *w)
 {
-    for (int k = 0; k < w->model->n_groups; k++) zero_write_stream(w, w->order[k]);
+    for (int k = 0; k < w->n_order; k++) zero_write_stream(w, w->order[k]);
 }
 
 void zero_write_finish_stream(zero_writer *w)

@@ -19,6 +19,9 @@
  *     stage 0    F0 F1 | B0    B1                  SEND of d(out of unit 0)
  *     stage 1    F0 B0 | F1 B1 E0 | E1             E: BACKWARD of unit 0
  *
+ * With `lazy` states in a file that update is made, and sent, at the beginning of the next
+ * step: the last stage has nothing else to do there.
+ *
  * A message is received where it is needed and sent from where it was made. One of each
  * content is under way at most, and the receive of the next one begins when one has come:
  * it arrives beside computing. Sources: Huang et al., GPipe, arXiv:1811.06965; Narayanan et
@@ -34,7 +37,7 @@
 
 /* The buffers of a microbatch between its passes. */
 struct alive {
-    int *out, *saved; /* [n_units] */
+    int *out, *saved, *kept, *saved_file; /* [n_units], as a writer's */
     int tokens, row_loss, stream;
     int first;                  /* the gradient of unit 0's output, where its BACKWARD is */
     int grad[ZERO_UNIT_GROUPS]; /* of unit 0's groups, from the head on */
@@ -66,6 +69,12 @@ static zero_instruction *write_message(zero_writer *w, zero_op op,
                                                          .to = sends ? peer : self,
                                                          .type = type,
                                                          .count = zero_range_len(range)});
+    if (i->join < 0) return i;
+    /* The mirror of a device's data; messages alone need none. */
+    const bool on_host = w->in->device && !w->in->device_messages;
+    i->staging =
+        zero_write_buffer(w, ZERO_CLASS_BUCKETS, on_host ? ZERO_SPACE_HOST : ZERO_SPACE_OWN,
+                          zero_exchange_staging(s, op, i->join, 1));
     return i;
 }
 
@@ -123,14 +132,21 @@ static void take(struct stage *p, zero_pipe_content content, int m)
     expect(p, content, m + 1);
 }
 
+static void name_buffers(zero_writer *w, const struct alive *a)
+{
+    w->out = a->out;
+    w->saved = a->saved;
+    w->kept = a->kept;
+    w->saved_file = a->saved_file;
+}
+
 static void forward(struct stage *p, int m)
 {
     zero_writer *w = p->w;
     const zero_pipeline_place *at = p->at;
     struct alive *a = &p->alive[m];
     const bool is_last = at->stage == at->n_stages - 1;
-    w->out = a->out;
-    w->saved = a->saved;
+    name_buffers(w, a);
     zero_write_load(w, m);
     a->tokens = w->tokens;
     a->row_loss = w->row_loss;
@@ -150,8 +166,7 @@ static void resume(struct stage *p, int m)
     zero_writer *w = p->w;
     const struct alive *a = &p->alive[m];
     w->microbatch = m;
-    w->out = a->out;
-    w->saved = a->saved;
+    name_buffers(w, a);
     w->tokens = a->tokens;
     w->row_loss = a->row_loss;
     w->stream = a->stream;
@@ -193,11 +208,17 @@ static void backward_first(struct stage *p, int m)
 
 /* A stage of 1F1B first starts one microbatch for each stage after it. Then it starts one
  * before each that it ends. */
+static int ahead_of(const struct stage *p)
+{
+    const int after = p->at->n_stages - 1 - p->at->stage;
+    const bool is_gpipe = p->w->in->pp_schedule == ZERO_PIPELINE_GPIPE;
+    return is_gpipe || !p->trains ? p->n : (int)zero_min(p->n, after);
+}
+
 static void write_passes(struct stage *p)
 {
-    const int n = p->n, after = p->at->n_stages - 1 - p->at->stage;
+    const int n = p->n, ahead = ahead_of(p);
     const bool is_gpipe = p->w->in->pp_schedule == ZERO_PIPELINE_GPIPE;
-    const int ahead = is_gpipe || !p->trains ? n : (int)zero_min(n, after);
     /* As many as pass while a microbatch comes back to stage 0: a BACKWARD takes as long as
      * two FORWARDs, or three with `recompute`. */
     const int back = p->at->first_stage, times = p->w->in->recompute ? 3 : 2;
@@ -223,19 +244,28 @@ void zero_write_stage(zero_writer *w)
     for (int k = 0; k < ZERO_PIPE_CONTENTS; k++) p.sent[k].join = p.coming[k].join = -1;
     ZERO_FREED int *all = NULL;
     ZERO_FREED struct alive *alive = NULL;
-    w->s->status = zero_new(&all, 2 * (size_t)p.n * units, "buffers of a pipeline stage");
+    const size_t n = 4 * (size_t)p.n * units;
+    w->s->status = zero_new(&all, n, "buffers of a pipeline stage");
     if (w->s->status == ZERO_OK) w->s->status = zero_new(&alive, p.n, "microbatches");
     if (w->s->status != ZERO_OK) return;
-    for (size_t k = 0; k < 2 * (size_t)p.n * units; k++) all[k] = ZERO_NO_BUFFER;
+    for (size_t k = 0; k < n; k++) all[k] = ZERO_NO_BUFFER;
     for (int m = 0; m < p.n; m++) {
-        alive[m].out = all + 2 * (size_t)m * units;
-        alive[m].saved = alive[m].out + units;
+        int *its = all + 4 * (size_t)m * units;
+        alive[m].out = its;
+        alive[m].saved = its + units;
+        alive[m].kept = its + 2 * units;
+        /* Microbatches that are not alive together have one place in the file. */
+        alive[m].saved_file = alive[m % (ahead_of(&p) + 1)].out + 3 * units;
     }
     p.alive = alive;
-    int *out = w->out, *saved = w->saved;
+    const struct alive own = {
+        .out = w->out, .saved = w->saved, .kept = w->kept, .saved_file = w->saved_file};
+    if (p.trains && w->in->offload == ZERO_OFFLOAD_LAZY) {
+        zero_write_due_of_unit(w, 0, false);
+        zero_write_copies(w);
+    }
     write_passes(&p);
-    w->out = out;
-    w->saved = saved;
+    name_buffers(w, &own);
 }
 
 void zero_write_copies(zero_writer *w)
@@ -248,6 +278,8 @@ void zero_write_copies(zero_writer *w)
         const int g = first->groups[k];
         const zero_group_state *state = &w->groups[g];
         const zero_range whole = {0, state->partition.padded};
+        /* The last GATHER of what is overwritten. */
+        if (!sends && w->program != ZERO_PROGRAM_PROLOGUE) zero_write_await(w, g);
         zero_instruction *i =
             write_message(w, sends ? ZERO_OP_SEND : ZERO_OP_RECEIVE, ZERO_PIPE_PARAMETERS,
                           sends ? 0 : at->first_stage, state->param, w->in->type,
@@ -257,8 +289,9 @@ void zero_write_copies(zero_writer *w)
         i->group = g;
         const zero_instruction begun = *i;
         zero_write_wait(w, sends ? ZERO_OP_SEND_WAIT : ZERO_OP_RECEIVE_WAIT, &begun);
-        if (!sends && zero_is_published(w->s, g))
-            zero_write_gather(w, g, state->param, state->param);
+        if (sends || !zero_is_published(w->s, g)) continue;
+        zero_write_gather(w, g, state->param, state->param);
+        w->arrived[g] = w->in->serial;
     }
 }
 

@@ -45,7 +45,7 @@ void zero_write_programs(zero_schedule *s)
     zero_writer w;
     if (!s->input.forward_only) write_program(s, ZERO_PROGRAM_STEP);
     write_program(s, ZERO_PROGRAM_EVALUATE);
-    if (s->pipe.n_stages == 1) write_program(s, ZERO_PROGRAM_GENERATE);
+    write_program(s, ZERO_PROGRAM_GENERATE);
     if (zero_schedule_has_cache(s)) write_program(s, ZERO_PROGRAM_TOKEN);
     /* Prologue and epilogue: gather and await what is published. */
     if (!zero_writer_open(&w, s, ZERO_PROGRAM_PROLOGUE, NULL)) return;
@@ -59,6 +59,8 @@ void zero_write_programs(zero_schedule *s)
     for (int g = 0; g < s->model->n_groups; g++) zero_write_due(&w, g);
     zero_write_finish_stream(&w);
     zero_write_late_update(&w);
+    const zero_offload place = s->input.offload;
+    if (place == ZERO_OFFLOAD_LAZY || place == ZERO_OFFLOAD_DELAYED) zero_write_copies(&w);
     wait_for_all(&w);
     zero_writer_close(&w);
 }

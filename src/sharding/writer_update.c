@@ -220,9 +220,10 @@ void zero_write_update(zero_writer *w)
     bool is_beside = zero_plan_updates_beside(w->in);
     for (int g = 0; place == ZERO_OFFLOAD_DELAYED && g < n_groups; g++) {
         const zero_group_state *state = &w->groups[g];
+        if (!state->is_here) continue;
         copy_held(w, ZERO_OP_DELAY, g, is_beside ? state->host_grad : state->grad,
                   state->late_grad, ZERO_NO_BUFFER);
     }
     if (place == ZERO_OFFLOAD_END) zero_write_finish_stream(w);
-    zero_write_copies(w);
+    if (place != ZERO_OFFLOAD_LAZY) zero_write_copies(w);
 }

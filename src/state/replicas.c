@@ -257,9 +257,12 @@ static zero_status compare_copies(zero_runner *r, zero_copies kind)
             zero_copy(space.words + 2 * rank, space.words + 2 * first[rank], 2);
     }
     const uint64_t *words = zero_finding_space(r).words;
-    for (int k = step; k < r->comm->size; k++)
-        if (memcmp(words + 2 * (k % step), words + 2 * k, 2 * sizeof *words) != 0)
-            return zero_replicas_tell(r, kind, k % step);
+    const int all = zero_schedule_stage_ranks(r->schedule);
+    for (int k = 0; k < r->comm->size; k++) {
+        const int first = k / all * all + k % step;
+        if (memcmp(words + 2 * first, words + 2 * k, 2 * sizeof *words) != 0)
+            return zero_replicas_tell(r, kind, first);
+    }
     return ZERO_OK;
 }
 

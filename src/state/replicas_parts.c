@@ -58,7 +58,7 @@ static zero_status add_place(zero_runner *r, const zero_finding *place, struct s
         zero_range_overlap(zero_partition_shard(&g->partition, s->shard.rank), range);
     int buffer = g->buffers[place->array];
     bool is_param = place->array == ZERO_ARRAY_PARAMETERS;
-    if (zero_range_is_empty(own)) return ZERO_OK;
+    if (!g->is_here || zero_range_is_empty(own)) return ZERO_OK;
     if (is_param && (buffer == ZERO_NO_BUFFER || buffer == zero_master_buffer(s, t->group)))
         return ZERO_OK;
     zero_finding mine = *place;
@@ -88,7 +88,8 @@ static zero_status add_all(zero_runner *r, int64_t step, bool has_gradient, stru
 
 /* ---- comparing ---- */
 
-/* Copies of a replicated tensor: the ranks of replica k with part p hold copy k * T + p. */
+/* Copies of a replicated tensor: the ranks of replica k with part p hold copy k * T + p, in
+ * a pipeline those of the stage that has the tensor. */
 static int n_copies(const zero_runner *r)
 {
     return r->schedule->model->share.ranks * r->schedule->shard.replicas;
@@ -96,8 +97,8 @@ static int n_copies(const zero_runner *r)
 
 static int copy_of(const zero_runner *r, int rank)
 {
-    int tp = r->schedule->model->share.ranks;
-    return rank / (r->schedule->shard.size * tp) * tp + rank % tp;
+    const int tp = r->schedule->model->share.ranks, group = r->schedule->shard.size * tp;
+    return rank % zero_schedule_stage_ranks(r->schedule) / group * tp + rank % tp;
 }
 
 zero_status zero_replicas_add_parts(zero_runner *r, int64_t step, bool has_gradient,

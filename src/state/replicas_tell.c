@@ -2,6 +2,7 @@
 #include "state/replicas.h"
 
 #include "base/hash.h"
+#include "sharding/stages.h"
 #include "state/finding.h"
 
 /* All ranks take part in the search, so that all have one verdict. The first of the
@@ -9,7 +10,8 @@
 struct search {
     zero_runner *r;
     zero_copies kind;
-    int first, step; /* ranks first, first + step, ...: a ZeRO group, or a replica group */
+    /* Ranks first, first + step, ... below end: a ZeRO group, or a replica group. */
+    int first, step, end;
     zero_finding at;
 };
 
@@ -19,7 +21,7 @@ struct search {
 
 static bool is_member(const struct search *f, int rank)
 {
-    return rank % f->step == f->first;
+    return f->first <= rank && rank < f->end && (rank - f->first) % f->step == 0;
 }
 
 /* The number that the searched group's ranks have. */
@@ -62,7 +64,7 @@ static zero_status look(void *arg, const zero_finding *at, bool *differ)
     ZERO_TRY(zero_finding_exchange(f->r, d.words, looked));
     const uint64_t *words = zero_finding_space(f->r).words, *first = words + 2 * f->first;
     *differ = false;
-    for (int k = f->first; k < f->r->comm->size; k += f->step)
+    for (int k = f->first; k < f->end; k += f->step)
         *differ = *differ || memcmp(first, words + 2 * k, 2 * sizeof *words) != 0;
     return ZERO_OK;
 }
@@ -75,11 +77,12 @@ static zero_status find_tensor(struct search *f)
     for (int i = 0; i < s->model->n_tensors; i++)
         for (zero_array a = 0; a < ZERO_ARRAYS; a++) {
             const zero_tensor *t = &s->model->tensors[i];
+            zero_range held = {t->offset, t->offset};
             bool differ;
-            if (zero_copies_of(s, t->group, a) != f->kind) continue;
-            zero_range held =
-                zero_range_overlap(zero_range_of_tensor(t),
-                                   zero_replicas_held(f->r->schedule, f->kind, t->group));
+            /* Other stages of a pipeline have none of it. */
+            if (zero_copies_of(s, t->group, a) == f->kind)
+                held = zero_range_overlap(zero_range_of_tensor(t),
+                                          zero_replicas_held(s, f->kind, t->group));
             f->at = (zero_finding){i, a, {held.begin - t->offset, held.end - t->offset}};
             ZERO_TRY(learn(f, &f->at.range.begin));
             ZERO_TRY(learn(f, &f->at.range.end));
@@ -109,8 +112,10 @@ static int owner_of(const struct search *f, int64_t element, int64_t *end)
 static bool owners_know(const struct search *f)
 {
     const zero_schedule *s = f->r->schedule;
+    const int stage = f->first / zero_schedule_stage_ranks(s);
     return zero_has_rounded(s) && f->kind != ZERO_COPIES_OF_REPLICAS &&
-           s->groups[tensor_of(f)->group].optimizer_held == ZERO_HOLD_PIECE;
+           s->groups[tensor_of(f)->group].stage == stage &&
+           zero_stage_at(s->input.stage)->optimizer == ZERO_HOLD_PIECE;
 }
 
 /* True for one rank of each copy. */
@@ -141,7 +146,7 @@ static void divide(const struct search *f, int rank, int *class_of, int *other)
     *other = size;
     for (int r = size - 1; r >= 0; r--)
         if (is_member(f, r) && class_of[r] != class) *other = r;
-    for (int r = f->first; r < size; r += f->step)
+    for (int r = f->first; r < f->end; r += f->step)
         class_of[r] = class_of[r] == class ? class : *other;
 }
 
@@ -201,9 +206,11 @@ static zero_status tell(const struct search *f)
 
 zero_status zero_replicas_tell(zero_runner *r, zero_copies kind, int first)
 {
+    const int all = zero_schedule_stage_ranks(r->schedule);
     struct search f = {.r = r,
                        .kind = kind,
                        .first = first,
+                       .end = (first / all + 1) * all,
                        .step = zero_replicas_step(r->schedule, kind)};
     bool differ = false;
     ZERO_TRY(find_tensor(&f));

@@ -18,7 +18,6 @@
 typedef struct {
     zero_collective *ops; /* [n], owned */
     int n;
-    int64_t begun; /* of a message between pipeline stages: how often so far */
 } zero_runner_exchange;
 
 /* A chain in flight (run_exchange.c): an exchange of one or two collectives, of which the
@@ -76,8 +75,9 @@ typedef struct {
     /* By number (zero_exchange_number()) of each op that begins an exchange; n = 0 if the
      * schedule does not use it. JOIN and COLLECT have one table, and SEND and RECEIVE. */
     zero_runner_exchange *exchanges[ZERO_OP_KINDS];
-    int n_exchanges;                /* in all */
-    zero_chained joining, reducing; /* the JOIN and the ALL_REDUCE in flight */
+    int n_exchanges;                         /* in all */
+    int64_t messages[2][ZERO_PIPE_CONTENTS]; /* received, and sent, so far */
+    zero_chained joining, reducing;          /* the JOIN and the ALL_REDUCE in flight */
     zero_ticket *loss_copies;    /* [M] of row losses that are on their way to the host */
     zero_ticket token_copies[2]; /* the last one from each slot of tokens */
     zero_ticket *grad_copies;    /* [n_groups] the last FETCH_GRAD */

@@ -99,6 +99,7 @@ zero_status zero_states_round(zero_runner *r)
             /* A delayed update works on a copy of the masters. */
             memcpy(zero_runner_element(r, state->late_param, held.begin), param,
                    zero_range_bytes(held, ZERO_FP32));
+        if (!state->is_here) continue;
         if (is_beside) {
             zero_host_await(r, g);
             if (state->host_param != state->master)

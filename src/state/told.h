@@ -60,10 +60,11 @@ typedef struct {
     zero_told_number numbers[ZERO_TOLD_RANKS];
 } zero_told;
 
-/* A step of all ranks: rank r's instruction `at` is list[r * length + at]. */
+/* A step of all ranks, or of those of a pipeline stage, from rank `first` of all on: rank
+ * first + r's instruction `at` is list[r * length + at]. */
 typedef struct {
     zero_told *list;
-    int n_ranks, length;
+    int n_ranks, length, first;
 } zero_tale;
 
 static inline const zero_told *zero_tale_at(const zero_tale *tale, int rank, int at)

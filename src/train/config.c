@@ -44,6 +44,19 @@ static double distance(double a, double b)
     return fabs(log(a / b));
 }
 
+#define RANKS_TEXT 96
+
+/* "8 ranks", or "2 (8 ranks / --pp 2 / --tp 2)" */
+static void name_ranks(const zero_config *c, int N, char text[RANKS_TEXT])
+{
+    const int P = zero_plan_stages(&c->plan), T = zero_tp_ranks(&c->tp), all = N * P * T;
+    char by[48] = "";
+    if (P > 1) zero_print(by, " / --pp %d", P);
+    if (T > 1) snprintf(by + strlen(by), sizeof by - strlen(by), " / --tp %d", T);
+    snprintf(text, RANKS_TEXT, "%d rank%s", N, N == 1 ? "" : "s");
+    if (all > N) snprintf(text, RANKS_TEXT, "%d (%d ranks%s)", N, all, by);
+}
+
 static void take_default(int64_t *value, int64_t unset, int64_t standard)
 {
     if (*value == unset) *value = standard;
@@ -78,7 +91,7 @@ static zero_status complete_numbers(zero_config *c)
     take_default(&c->eval_every, -1, r.eval_every);
     take_default(&c->eval_batches, 0, r.eval_batches);
     take_default(&c->log_every, 0, r.log_every);
-    take_default(&c->sample, -1, zero_plan_stages(&c->plan) > 1 ? 0 : r.sample);
+    take_default(&c->sample, -1, r.sample);
     take_default(&c->warmup, -1, c->steps / 5);
     if (c->plan.bucket == 0) c->bucket_grows = true;
     take_default(&c->plan.bucket, 0, ZERO_CONFIG_BUCKET);
@@ -140,13 +153,9 @@ zero_status zero_config_complete(zero_config *c, int n_ranks)
         /* Suggests another micro batch only where the ranks divide the global batch. */
         int64_t at_once = c->plan.micro_batch * c->plan.n_ranks;
         int64_t below = c->global_batch / at_once * at_once;
-        int P = zero_plan_stages(&c->plan), by = P * zero_tp_ranks(&c->tp);
-        char lower[32] = "", ranks[64];
+        char lower[32] = "", ranks[RANKS_TEXT];
         if (below > 0) zero_print(lower, "%" PRId64 " or ", below);
-        zero_print(ranks, "%d ranks", c->plan.n_ranks);
-        if (by > 1)
-            zero_print(ranks, "%d (%d ranks / --%s %d)", c->plan.n_ranks,
-                       c->plan.n_ranks * by, P > 1 ? "pp" : "tp", by);
+        name_ranks(c, N, ranks);
         return zero_fail(
             ZERO_ERR_INVALID,
             "--global-batch %" PRId64 " is not a multiple of --micro-batch %" PRId64
@@ -232,13 +241,13 @@ bool zero_config_resumes(const zero_config *c)
     return c->resume || c->resume_older;
 }
 
-static zero_status refuse_shard_ranks(int64_t R, int N, int T, const char *why)
+static zero_status refuse_shard_ranks(const zero_config *c, int N, const char *why)
 {
-    char ranks[64], remedy[48] = "";
+    const int64_t R = c->plan.shard_ranks;
+    char ranks[RANKS_TEXT], remedy[48] = "";
     int good = 1; /* the largest power of two up to R that divides N */
     while (2 * good <= R && zero_can_shard(N, 2 * good)) good *= 2;
-    zero_print(ranks, "%d rank%s", N, N == 1 ? "" : "s");
-    if (T > 1) zero_print(ranks, "%d (%d ranks / --tp %d)", N, N * T, T);
+    name_ranks(c, N, ranks);
     if (good < N) zero_print(remedy, "%d, or ", good);
     return zero_fail(ZERO_ERR_INVALID,
                      "--shard-ranks %" PRId64 " of %s: %s; give %s%d (all)", R, ranks, why,
@@ -247,24 +256,26 @@ static zero_status refuse_shard_ranks(int64_t R, int N, int T, const char *why)
 
 zero_status zero_config_check_shard_ranks(const zero_config *c, int n_ranks)
 {
-    const int P = zero_plan_stages(&c->plan), below = n_ranks / P * P;
-    ZERO_INVALID_IF(
-        P > 1 && n_ranks % (P * zero_tp_ranks(&c->tp)) != 0,
-        "--pp %d does not divide %d rank%s: start %d ranks, or give a number that "
-        "divides %d",
-        P, n_ranks, n_ranks == 1 ? "" : "s", below > 0 ? below : P, n_ranks);
-    int T = zero_tp_ranks(&c->tp) * P, N = n_ranks / T;
+    const int P = zero_plan_stages(&c->plan), T = zero_tp_ranks(&c->tp),
+              N = n_ranks / T / P;
+    char by[32] = "";
+    if (T > 1) zero_print(by, " x --tp %d", T);
+    ZERO_INVALID_IF(P > 1 && n_ranks != N * T * P,
+                    "--pp %d%s does not divide %d rank%s: start %d ranks, or give a number "
+                    "that divides %d",
+                    P, by, n_ranks, n_ranks == 1 ? "" : "s", (int)zero_max(N, 1) * T * P,
+                    n_ranks);
     int64_t R = c->plan.shard_ranks;
     char why[128];
     if (R == 0 || zero_can_shard(N, R)) return ZERO_OK;
     if (R > N)
-        return refuse_shard_ranks(R, N, T, "there are not that many ranks to shard over");
+        return refuse_shard_ranks(c, N, "there are not that many ranks to shard over");
     if (N % R != 0) {
         zero_print(why, "it does not divide them (%" PRId64 " x %" PRId64 " + %" PRId64 ")",
                    R, N / R, N % R);
-        return refuse_shard_ranks(R, N, T, why);
+        return refuse_shard_ranks(c, N, why);
     }
-    return refuse_shard_ranks(R, N, T,
+    return refuse_shard_ranks(c, N,
                               "it is not a power of two, so replicas would add gradients "
                               "in another order than a run that shards over all ranks");
 }

@@ -102,7 +102,6 @@ void zero_config_plan(const zero_config *c, zero_plan_input *in)
     in->offload_host = zero_config_offloads_to_host(c);
     in->shard_ranks = zero_config_shard_ranks(c);
     in->texts = c->sample > 0; /* the sample of a run */
-    if (zero_plan_stages(in) > 1) in->check_replicas = 0;
     in->threads = zero_max(in->threads, 1);
     in->ipc = reaches_devices(c, in);
     in->device_messages = c->device_exchange && zero_same_text(c->device_exchange, "mpi");

@@ -214,7 +214,7 @@ TEST(programs_of_different_lengths_are_compared)
     zero_told list[6] = {{.op = ZERO_OP_LOAD},   {.op = ZERO_OP_LOSS, .rank = 0},
                          {.op = ZERO_TOLD_NONE}, {.op = ZERO_OP_LOAD},
                          {.op = ZERO_OP_FETCH},  {.op = ZERO_OP_LOSS, .rank = 1}};
-    zero_tale tale = {list, 2, 3};
+    zero_tale tale = {list, 2, 3, 0};
     assert_int_equal(zero_tale_leader(&tale), 1);
     assert_null(zero_tale_find(&tale, 1, 0));
     assert_ptr_equal(zero_tale_find(&tale, 2, 0), &list[1]);
@@ -230,7 +230,7 @@ TEST(every_instruction_has_words)
         zero_told t = {.op = op, .unit = -1, .group = 0, .part = ZERO_PART_ALL, .end = 64};
         for (int k = 0; k < ZERO_TOLD_RANKS; k++)
             t.numbers[k] = (zero_told_number){5 + 64 * k, -1.2345e-30};
-        zero_tale tale = {&t, 1, 1};
+        zero_tale tale = {&t, 1, 1, 0};
         json_t *step = zero_narrate_tree(&n, &tale);
         char *text = NULL;
         size_t bytes;

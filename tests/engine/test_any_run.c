@@ -29,7 +29,9 @@ typedef struct {
     /* The same ranks, on 1, 2 and 3 nodes, in TP groups, in shard groups of all, 1 and 2 */
     zero_comm comm[NODES][DEGREES][SHARDS];
     zero_comm first[RANKS + 1]; /* the first n ranks */
-    zero_comm piped[DEGREES];   /* in pipelines of 1 to 4 stages; one stage: none */
+    /* The same in pipelines of 1 to 4 stages (one stage: none), in TP groups of 1 and 2, in shard
+     * groups of all and 1 */
+    zero_comm piped[DEGREES][2][2];
     test_rounds rounds;
 } job;
 
@@ -192,7 +194,7 @@ static zero_status walk_everything(zero_engine *e, const drawn *w, outcome *out)
         ZERO_TRY(step(e, w, 2, false, out));
         out->skipped = e->skipped;
     }
-    if (!w->is_piped) ZERO_TRY(test_generate_text(e, &how, 1, WORDS, out->text));
+    ZERO_TRY(test_generate_text(e, &how, 1, WORDS, out->text));
     out->has_cache = zero_schedule_has_cache(&e->schedule);
     ZERO_TRY(zero_engine_evaluate(e, &source, &out->evaluated[1]));
     return w->plan.forward_only ? ZERO_OK : zero_engine_settle(e);
@@ -353,14 +355,20 @@ TEST(every_pipeline_does_what_was_planned_and_has_the_bits_of_the_plainest)
     job *j = *state;
     for (int64_t i = 0; i < j->rounds.count / 4; i++) {
         dice d = {.rng = {j->rounds.seed + 1, ZERO_RNG_TEST, 0, (uint64_t)i, 0}};
-        drawn w = {.number = i, .slices = 1, .is_piped = true};
-        zero_comm *comm = &j->piped[1 + roll(&d, DEGREES - 1)];
-        draw_shape(&d, 1, (zero_type)(i % 3), &w.whole);
+        drawn w = {.number = i};
+        zero_model part = {0};
+        zero_comm *comm = &j->piped[1 + roll(&d, DEGREES - 1)][roll(&d, 2)][roll(&d, 2)];
+        const zero_comm *tp = zero_comm_tp(comm);
+        const int T = tp ? tp->size : 1;
+        w.slices = T << roll(&d, 2);
+        draw_shape(&d, w.slices, (zero_type)(i % 3), &w.whole);
         if (comm->size > 0 && zero_comm_pipe(comm)->size <= w.whole.n_units - 2) {
-            draw_plan(&d, &w.whole, comm, &w);
+            const zero_share share = {T, tp ? tp->rank : 0, w.slices};
+            draw_plan(&d, part_of(&w.whole, share, &part), comm, &w);
             draw_stages(&d, &w);
             check(j, comm, &w);
         }
+        zero_model_destroy(&part);
         zero_model_destroy(&w.whole);
     }
 }
@@ -423,11 +431,14 @@ static void open_groups(job *j)
         for (int tp = 1; tp <= DEGREES; tp++)
             for (int shard = 0; shard < SHARDS; shard++) open_group(j, k, tp, shard);
     for (int n = 1; n <= test_size; n++) test_split(n, 1, &j->first[n]);
-    for (int P = 2; P <= DEGREES; P++) {
-        if (test_size % P > 0) continue;
-        test_split(test_size, P % 2 + 1, &j->piped[P - 1]);
-        all_ok(zero_comm_divide(&j->piped[P - 1], 1, 0, P));
-    }
+    for (int P = 2; P <= DEGREES; P++)
+        for (int T = 1; T <= 2; T++)
+            for (int shard = 0; shard < 2; shard++) {
+                zero_comm *comm = &j->piped[P - 1][T - 1][shard];
+                if (test_size % (P * T) > 0 || (shard > 0 && test_size == P * T)) continue;
+                test_split(test_size, P % 2 + 1, comm);
+                all_ok(zero_comm_divide(comm, T, shard, P));
+            }
 }
 
 static void close_groups(job *j)
@@ -435,7 +446,7 @@ static void close_groups(job *j)
     for (int k = 0; k < NODES * DEGREES * SHARDS; k++)
         zero_comm_destroy(&j->comm[0][0][0] + k);
     for (int n = 1; n <= test_size; n++) zero_comm_destroy(&j->first[n]);
-    for (int P = 1; P <= DEGREES; P++) zero_comm_destroy(&j->piped[P - 1]);
+    for (int k = 0; k < DEGREES * 4; k++) zero_comm_destroy(&j->piped[0][0][0] + k);
 }
 
 int main(int argc, char **argv)

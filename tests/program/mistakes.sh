@@ -42,7 +42,7 @@ refuses 2 'there are tiny, gpt2' 0 train --model nosuch
 refuses 2 'expected one of cpu|naive' 0 train --backend nosuch
 refuses 2 '--hidden 128 is not a multiple of --heads 5' 0 \
     train --data stories:64K --hidden 128 --heads 5
-refuses 2 '--global-batch 6 is not a multiple of --micro-batch 4 x 1 ranks = 4' 0 \
+refuses 2 '--global-batch 6 is not a multiple of --micro-batch 4 x 1 rank = 4' 0 \
     train --global-batch 6 --micro-batch 4
 refuses 2 '--warmup 5 is longer' 0 train --warmup 5 --steps 4
 refuses 2 '--lr-min 1 is above --lr 0.5' 0 train --lr-min 1 --lr 0.5

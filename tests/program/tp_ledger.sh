@@ -61,6 +61,7 @@ agrees 4 1 --heads 4 --tp 2 --recompute --partition-activations
 says 'once in the node' run.out
 agrees 2 1 --heads 4 --tp-slices 4 --stage 3
 agrees 4 2 --heads 4 --pp 2 --stage 1
+agrees 4 1 --heads 4 --pp 2 --tp 2 --recompute --partition-activations
 agrees 2 1 --heads 4 --pp 2 --pp-schedule gpipe --micro-batch 1 --recompute --dtype bf16
 
 # The head of the run and its end say what is shared.

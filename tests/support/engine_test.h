@@ -145,7 +145,8 @@ static inline void test_run_open(test_run *run, const test_setup *setup, int n)
     zero_status st = ZERO_OK;
     if (run->own.size > 0)
         st = zero_comm_divide(&run->own, setup->tp > 1 ? setup->tp : 1,
-                              setup->plan.shard_ranks, 1);
+                              setup->plan.shard_ranks,
+                              setup->plan.pp > 1 ? setup->plan.pp : 1);
     all_ok(st);
     test_run_begin(run);
 }

@@ -28,7 +28,6 @@ typedef struct {
     double clip;
     bool skips;     /* step 1, whose gradient overflows */
     int64_t number; /* of the round */
-    bool is_piped;  /* it generates no text */
 } drawn;
 
 /* A GPT-2 in half of the cases. */
@@ -91,7 +90,8 @@ static inline bool are_even(const zero_layout *layout, int size)
 static inline zero_algorithm draw_algorithm(dice *d, zero_comm *comm)
 {
     zero_algorithm algorithm = (zero_algorithm)roll(d, ZERO_ALGORITHMS);
-    int shared = zero_comm_shard(comm)->size * (comm->size / zero_comm_data(comm)->size);
+    const zero_comm *tp = zero_comm_tp(comm);
+    int shared = zero_comm_shard(comm)->size * (tp ? tp->size : 1);
     bool in_window = algorithm == ZERO_ALGORITHM_SHM || algorithm == ZERO_ALGORITHM_HIER;
     if (in_window && !are_even(&comm->layout, shared)) return ZERO_ALGORITHM_P2P;
     return in_window && comm->layout.n_nodes > 1 ? ZERO_ALGORITHM_HIER : algorithm;
@@ -194,13 +194,8 @@ static inline void draw_stages(dice *d, drawn *w)
     plan->stage %= 2;
     plan->pp_schedule = (zero_pipeline_kind)roll(d, ZERO_PIPELINE_KINDS);
     plan->partition = ZERO_PARTITION_SLICE;
-    plan->offload = ZERO_OFFLOAD_OFF;
-    plan->check_replicas = 0;
-    plan->check_memory = plan->device = plan->node_parameters = false;
-    plan->offload_host = plan->offload_parameters = plan->offload_activations = false;
-    plan->texts = plan->delayed_from = 0;
+    plan->node_parameters = plan->offload_parameters = false;
     plan->bucket = 1 << 20;
-    if (w->backend == &zero_backend_fake) w->backend = &zero_backend_cpu;
 }
 
 /* Random words, different for every sample and step. */
