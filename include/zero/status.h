@@ -34,8 +34,6 @@ __extension__ typedef enum ZERO_LOOKED_AT {
     ZERO_ERR_INTERNAL,    /* a bug of ours, found by a device: a kernel failed there */
 } zero_status;
 
-#define ZERO_NODISCARD __attribute__((warn_unused_result))
-
 /* The message of this thread's last failure, valid until the next one. One line of UTF-8
  * without control and invisible characters, whatever names it quotes: those are shown as
  * \u{202E}. */

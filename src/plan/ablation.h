@@ -41,5 +41,4 @@ typedef struct {
 
 /* Fails as zero_schedule_compile() does, but a part that cannot be taken away is no
  * failure: its line says why. */
-ZERO_NODISCARD zero_status zero_plan_ablate(const zero_schedule *s,
-                                            zero_ablation *ablation);
+zero_status zero_plan_ablate(const zero_schedule *s, zero_ablation *ablation);

@@ -23,8 +23,7 @@ typedef struct {
 
 /* Compiles the programs of the plan's pipeline, and adds up what they need and move. Fails
  * as zero_schedule_compile() does. Release with zero_pipeline_destroy(). */
-ZERO_NODISCARD zero_status zero_pipeline_make(zero_pipeline *p,
-                                              const zero_plan_input *plan);
+zero_status zero_pipeline_make(zero_pipeline *p, const zero_plan_input *plan);
 void zero_pipeline_destroy(zero_pipeline *p); /* accepts a zeroed one */
 
 /* The most microbatches of a step between their FORWARD and their BACKWARD in a stage. */
@@ -48,6 +47,5 @@ typedef struct {
 /* Walks all stages together (plan_time.c). ZERO_ERR_INVALID, with stage and instruction, if
  * stages wait for each other for ever, or if a stage receives another microbatch than the
  * one it expects; ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status zero_pipeline_walk(zero_pipeline *p,
-                                              const zero_plan_machine *machine,
-                                              zero_pipeline_time *time);
+zero_status zero_pipeline_walk(zero_pipeline *p, const zero_plan_machine *machine,
+                               zero_pipeline_time *time);

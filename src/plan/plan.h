@@ -79,12 +79,10 @@ typedef struct {
 } zero_plan_bound;
 
 /* Takes milliseconds for any model. Fails as zero_schedule_least() does. */
-ZERO_NODISCARD zero_status zero_plan_least(const zero_plan_input *input,
-                                           zero_plan_bound *least);
+zero_status zero_plan_least(const zero_plan_input *input, zero_plan_bound *least);
 
 /* Compiles the input and adds it up; fails as zero_schedule_compile() does. */
-ZERO_NODISCARD zero_status zero_plan_measure(const zero_plan_input *input,
-                                             zero_plan_ledger *ledger);
+zero_status zero_plan_measure(const zero_plan_input *input, zero_plan_ledger *ledger);
 
 /* The groups whose gathered parameters stay from a forward call of the step's first
  * microbatch to its backward pass, so that they are gathered once less or not at all.

@@ -29,7 +29,5 @@ typedef struct {
  * the bytes alive at once grow with the micro batch. The bytes needed may shrink, because a
  * layout leaves gaps. If no micro batch fits, that is no failure. Fails as
  * zero_schedule_compile() does if it fails for every micro batch. */
-ZERO_NODISCARD zero_status zero_plan_fit_batch(const zero_plan_input *input,
-                                               int64_t sequences,
-                                               const zero_plan_room *room,
-                                               zero_plan_batch *fitted);
+zero_status zero_plan_fit_batch(const zero_plan_input *input, int64_t sequences,
+                                const zero_plan_room *room, zero_plan_batch *fitted);

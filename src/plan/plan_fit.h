@@ -25,7 +25,5 @@ typedef struct {
  * its share and the last unit's chunk of logits; it may be NULL. Fails as
  * zero_schedule_compile() does; ZERO_ERR_INVALID, with the bytes needed, if not even one
  * layer fits. */
-ZERO_NODISCARD zero_status zero_plan_fit(const zero_shape *shape,
-                                         const zero_plan_input *input,
-                                         const zero_plan_room *room,
-                                         zero_plan_fitted *fitted);
+zero_status zero_plan_fit(const zero_shape *shape, const zero_plan_input *input,
+                          const zero_plan_room *room, zero_plan_fitted *fitted);

@@ -65,14 +65,12 @@ typedef struct {
 /* The time of a step among other steps: collectives left in flight delay the next one. Of a
  * pipeline that of all stages together, from the first step's begin, and `exposed` is all
  * that this one waits. ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status zero_plan_time_step(const zero_schedule *s,
-                                               const zero_plan_machine *machine,
-                                               zero_plan_time *time);
+zero_status zero_plan_time_step(const zero_schedule *s, const zero_plan_machine *machine,
+                                zero_plan_time *time);
 
 /* The least number by which the tokens of a step can be multiplied so that it takes at most
  * `most` times a step of the resident plan; compute time and activations grow with tokens.
  * INFINITY if that takes more than 2^20 times the tokens. ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status zero_plan_time_hidden(const zero_schedule *s,
-                                                 const zero_schedule *resident,
-                                                 const zero_plan_machine *machine,
-                                                 double most, double *times);
+zero_status zero_plan_time_hidden(const zero_schedule *s, const zero_schedule *resident,
+                                  const zero_plan_machine *machine, double most,
+                                  double *times);

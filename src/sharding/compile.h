@@ -11,14 +11,13 @@
  * 2^24 tokens, a step at most 2^17 microbatches per rank, the bucket holds the smallest
  * pieces that N_d ranks can exchange, and for `reproducible` N_d and M are powers of two;
  * ZERO_ERR_NOMEM. Not collective; release with zero_schedule_destroy(). */
-ZERO_NODISCARD zero_status zero_schedule_compile(zero_schedule *s,
-                                                 const zero_plan_input *input);
+zero_status zero_schedule_compile(zero_schedule *s, const zero_plan_input *input);
 
 /* Refuses plans that cannot be: numbers out of range, and options that exclude each other;
  * all that the input alone decides, before nodes are known. ZERO_ERR_INVALID says what was
  * found, what was expected and the remedy. Not collective: all ranks come to the same
  * verdict. compile_checks.c */
-ZERO_NODISCARD zero_status zero_check_plan_input(const zero_plan_input *in);
+zero_status zero_check_plan_input(const zero_plan_input *in);
 
 /* The least bucket with which the input compiles, as far as groups and replicas exchange; 0
  * if it does not compile with any. The input's own bucket does not matter. */
@@ -35,5 +34,4 @@ typedef struct {
  * whole run and the outputs of units: it takes milliseconds where a step has millions of
  * instructions. Fails as zero_schedule_compile() does, apart from what it says of
  * buckets. */
-ZERO_NODISCARD zero_status zero_schedule_least(const zero_plan_input *input,
-                                               zero_schedule_bound *least);
+zero_status zero_schedule_least(const zero_plan_input *input, zero_schedule_bound *least);

@@ -16,6 +16,5 @@ typedef struct {
 
 /* The gradients in flight that end in the program, in its order: *freed is the caller's
  * (free). As costs of this rank. ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status zero_schedule_freed(const zero_schedule *s,
-                                               zero_program_kind program,
-                                               zero_freed **freed, int *n);
+zero_status zero_schedule_freed(const zero_schedule *s, zero_program_kind program,
+                                zero_freed **freed, int *n);

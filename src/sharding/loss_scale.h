@@ -53,4 +53,4 @@ zero_loss_scale zero_loss_scale_init(zero_type type);
 
 /* Call it after each step; `overflow`: a gradient of any rank was not finite. Not
  * collective. ZERO_ERR_DIVERGED, with *s unchanged, if no smaller scale can help. */
-ZERO_NODISCARD zero_status zero_loss_scale_update(zero_loss_scale *s, bool overflow);
+zero_status zero_loss_scale_update(zero_loss_scale *s, bool overflow);

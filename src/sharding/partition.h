@@ -54,16 +54,15 @@ typedef struct {
  * collective: equal arguments give equal results on every rank. Returns ZERO_ERR_INVALID,
  * leaving parts[] undefined, unless 0 <= n_params[g], their sum is at most 2^62, and
  * n_ranks >= 1. */
-ZERO_NODISCARD zero_status zero_partition_cut(zero_partition_scheme scheme, int n_ranks,
-                                              int replicas, int n, const int64_t *n_params,
-                                              zero_partition *parts);
+zero_status zero_partition_cut(zero_partition_scheme scheme, int n_ranks, int replicas,
+                               int n, const int64_t *n_params, zero_partition *parts);
 
 /* Cuts the groups of zero_partition_cut() anew if they are `owner` and the optimizer moves
  * some of the tensors, which come in the order of groups, as a whole. *cuts is the caller's
  * (free), or NULL. ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status zero_partition_keep_whole(int optimizer, int n_tensors,
-                                                     const zero_tensor *tensors, int n,
-                                                     zero_partition *parts, int64_t **cuts);
+zero_status zero_partition_keep_whole(int optimizer, int n_tensors,
+                                      const zero_tensor *tensors, int n,
+                                      zero_partition *parts, int64_t **cuts);
 
 /* The elements that a rank owns, padding included. The pieces of all ranks tile [0,
  * padded). A piece may be empty; its rank still joins every collective. */

@@ -59,10 +59,9 @@ size_t zero_exchange_staging(const zero_schedule *s, zero_op op, int number, int
 
 /* The least bucket for every exchange among N_d ranks, and among replicas. Fails as
  * zero_collective_check() does. */
-ZERO_NODISCARD zero_status zero_schedule_find_least_bucket(const zero_schedule *s,
-                                                           int64_t *least);
+zero_status zero_schedule_find_least_bucket(const zero_schedule *s, int64_t *least);
 /* ZERO_ERR_INVALID if the bucket is too small for an exchange among N_d ranks. */
-ZERO_NODISCARD zero_status zero_schedule_check_exchange(const zero_schedule *s);
+zero_status zero_schedule_check_exchange(const zero_schedule *s);
 
 /* Elements that the algorithm stages when chunks are smallest: the least that a bucket can
  * be. */
@@ -74,7 +73,7 @@ void zero_exchange_bound(zero_collective_spec *spec, const zero_layout *layout,
                          int64_t bucket);
 
 /* Fills in the traffic of every exchange that the programs use. ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status zero_schedule_count_traffic(zero_schedule *s);
+zero_status zero_schedule_count_traffic(zero_schedule *s);
 /* This rank's traffic in an exchange; zeros for other instructions. */
 zero_traffic zero_instruction_traffic(const zero_schedule *s, const zero_instruction *i);
 /* This rank's small messages in a program: the losses, the norms and the vote on
@@ -106,4 +105,4 @@ int zero_schedule_add_message(zero_schedule *s, zero_pipe_message form);
 
 /* ZERO_ERR_INVALID if the bucket is too small for a JOIN; ZERO_ERR_UNSUPPORTED if the
  * algorithm cannot run on the TP group's nodes. */
-ZERO_NODISCARD zero_status zero_schedule_check_joins(const zero_schedule *s);
+zero_status zero_schedule_check_joins(const zero_schedule *s);

@@ -23,7 +23,7 @@
 #define ZERO_PLACES_AT_ONCE 10000
 
 /* Finds when each buffer lives and where, and the peaks. ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status zero_schedule_lay_out(zero_schedule *s);
+zero_status zero_schedule_lay_out(zero_schedule *s);
 
 /* Each member becomes at least that of `more`. */
 void zero_peak_widen(zero_peak *peak, const zero_peak *more);

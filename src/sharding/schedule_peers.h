@@ -11,11 +11,9 @@ zero_member zero_exchange_member(const zero_schedule *s, zero_op op);
 
 /* Adds what this rank moves in walks[program] walks of each program, by rank of the world.
  * Nothing in a world of more than ZERO_MOST_PEERS ranks. ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status zero_schedule_peers(const zero_schedule *s,
-                                               const int64_t walks[ZERO_PROGRAMS],
-                                               zero_peer_bytes *bytes);
+zero_status zero_schedule_peers(const zero_schedule *s, const int64_t walks[ZERO_PROGRAMS],
+                                zero_peer_bytes *bytes);
 
 /* The same for one instruction, each time it is executed. Nothing for others than these. */
-ZERO_NODISCARD zero_status zero_instruction_peers(const zero_schedule *s,
-                                                  const zero_instruction *i,
-                                                  zero_peer_bytes *bytes);
+zero_status zero_instruction_peers(const zero_schedule *s, const zero_instruction *i,
+                                   zero_peer_bytes *bytes);

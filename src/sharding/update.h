@@ -30,7 +30,7 @@ zero_adamw zero_update_adamw(double lr, double beta1, double beta2, double eps,
 
 /* ZERO_ERR_INVALID, with the number, unless an optimizer can work with it: 0 <= lr,
  * weight_decay, clip, 0 <= beta1, beta2 < 1, 0 < eps, all finite. */
-ZERO_NODISCARD zero_status zero_update_check(const zero_adamw *hyper, double clip);
+zero_status zero_update_check(const zero_adamw *hyper, double clip);
 
 /* The factor of gradients before the update: it undoes the loss scale and clips their norm
  * to `clip` (0: no clipping). `norm` is without the scale. */

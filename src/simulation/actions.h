@@ -65,6 +65,6 @@ typedef struct {
 } zero_actions;
 
 /* The actions of the schedule's rank; borrows its instructions. ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status zero_actions_init(zero_actions *a, const zero_schedule *s,
-                                             const zero_plan_machine *machine);
+zero_status zero_actions_init(zero_actions *a, const zero_schedule *s,
+                              const zero_plan_machine *machine);
 void zero_actions_destroy(zero_actions *a); /* accepts a zeroed one */

@@ -19,8 +19,7 @@ struct zero_walkers;
 
 /* Of the ranks of w. Losses are gathered among those with the same number in their TP
  * groups, in a pipeline among all. Borrows w. ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status zero_agreements_open(zero_agreements **agreements,
-                                                struct zero_walkers *w);
+zero_status zero_agreements_open(zero_agreements **agreements, struct zero_walkers *w);
 void zero_agreements_close(zero_agreements *a); /* accepts NULL */
 
 /* Begins the rank's next agreement: of all ranks with `bytes` in every round, or, if it

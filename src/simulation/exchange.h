@@ -45,23 +45,21 @@ typedef struct {
 #define ZERO_EXCHANGE_COOKIE(own) ((own)*4 + 3)
 
 /* Borrows the events. ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status zero_exchanges_open(zero_exchanges **x,
-                                               const zero_exchanges_input *input,
-                                               zero_events *events);
+zero_status zero_exchanges_open(zero_exchanges **x, const zero_exchanges_input *input,
+                                zero_events *events);
 void zero_exchanges_close(zero_exchanges *x); /* accepts NULL */
 
 /* A group of ranks of the world: member i is rank ranks[i]. The layout is the group's,
  * borrowed for the life of x. Groups with the same layout share their lists. *group: its
  * number, from 0 on. ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status zero_exchanges_add_group(zero_exchanges *x, const int *ranks,
-                                                    const zero_layout *layout, int *group);
+zero_status zero_exchanges_add_group(zero_exchanges *x, const int *ranks,
+                                     const zero_layout *layout, int *group);
 /* The step lists of all members for this collective. Equal ones are kept once: fields
  * that change no step (`unit`) do not count. *lists: their number. A status of
  * zero_steps_init(); ZERO_ERR_UNSUPPORTED for MPI's own collectives and data of a
  * device. */
-ZERO_NODISCARD zero_status zero_exchanges_add_lists(zero_exchanges *x, int group,
-                                                    const zero_collective_spec *spec,
-                                                    int *lists);
+zero_status zero_exchanges_add_lists(zero_exchanges *x, int group,
+                                     const zero_collective_spec *spec, int *lists);
 
 /* Member `member` of the group begins its part of the group's collective number `call`, at
  * events->now, and takes a first look. Calls are counted from 0 on in every group; a member
@@ -81,6 +79,6 @@ double zero_exchange_look(zero_exchanges *x, int rank);
 /* The member's part is over: what it takes part in later may reuse the buffers. */
 bool zero_exchange_is_over(const zero_exchanges *x, int group, int64_t call, int member);
 /* ZERO_ERR_NOMEM if memory has run out since the last call. */
-ZERO_NODISCARD zero_status zero_exchanges_status(const zero_exchanges *x);
+zero_status zero_exchanges_status(const zero_exchanges *x);
 /* To be told of its events. */
 zero_network *zero_exchanges_network(zero_exchanges *x);

@@ -49,12 +49,11 @@ typedef struct {
 
 /* Finds groups and layouts of the schedule's job; of a pipeline those of messages are added
  * by zero_groups_add_stage(). ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status zero_groups_init(zero_groups *g, const zero_schedule *s);
+zero_status zero_groups_init(zero_groups *g, const zero_schedule *s);
 void zero_groups_destroy(zero_groups *g); /* accepts a zeroed one */
 
 /* Adds the groups of what the schedule's stage sends. ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status zero_groups_add_stage(zero_groups *g, const zero_schedule *s);
+zero_status zero_groups_add_stage(zero_groups *g, const zero_schedule *s);
 
 /* Adds them all to `x`, with the lists of the stages' collectives. ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status zero_groups_add(zero_groups *g, const zero_actions *stages,
-                                           zero_exchanges *x);
+zero_status zero_groups_add(zero_groups *g, const zero_actions *stages, zero_exchanges *x);

@@ -67,10 +67,9 @@ typedef struct zero_network zero_network;
 typedef void zero_message_arrived(void *arg, int64_t cookie);
 
 /* Borrows the events. ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status zero_network_open(zero_network **network,
-                                             const zero_network_input *input,
-                                             zero_events *events,
-                                             zero_message_arrived *arrived, void *arg);
+zero_status zero_network_open(zero_network **network, const zero_network_input *input,
+                              zero_events *events, zero_message_arrived *arrived,
+                              void *arg);
 void zero_network_close(zero_network *network); /* accepts NULL */
 
 /* Sends from one rank to another, beginning at events->now. Running out of memory is kept:

@@ -51,7 +51,6 @@ zero_peers zero_peers_of(const zero_collective_spec *spec, const zero_layout *la
 int zero_peers_member(const zero_peers *peers, int member, int64_t peer);
 
 /* The status of zero_steps_init(); ZERO_ERR_NOMEM. Release with _destroy. */
-ZERO_NODISCARD zero_status zero_pack(zero_packed_list *list,
-                                     const zero_collective_spec *spec,
-                                     const zero_peers *peers, int member);
+zero_status zero_pack(zero_packed_list *list, const zero_collective_spec *spec,
+                      const zero_peers *peers, int member);
 void zero_packed_list_destroy(zero_packed_list *list); /* accepts a zeroed struct */

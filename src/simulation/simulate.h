@@ -98,6 +98,5 @@ typedef struct {
  * ranks of a TP group times the stages of a pipeline. ZERO_ERR_NOMEM; ZERO_ERR_INVALID if
  * it would take more messages or memory than allowed, with both numbers and a remedy;
  * ZERO_ERR_UNSUPPORTED for what cannot be simulated. */
-ZERO_NODISCARD zero_status zero_simulate(const zero_schedule *s,
-                                         const zero_simulate_input *input,
-                                         zero_simulated *result);
+zero_status zero_simulate(const zero_schedule *s, const zero_simulate_input *input,
+                          zero_simulated *result);

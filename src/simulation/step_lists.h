@@ -28,9 +28,8 @@ void zero_step_lists_destroy(zero_step_lists *l); /* accepts a zeroed struct */
 /* The lists of this collective, made unless they are there. Borrows the layout: two with
  * other addresses count as different. *set: their number. The status of zero_steps_init(),
  * and ZERO_ERR_UNSUPPORTED for MPI's own collectives and data of a device. */
-ZERO_NODISCARD zero_status zero_step_lists_add(zero_step_lists *l,
-                                               const zero_collective_spec *spec,
-                                               const zero_layout *layout, int *set);
+zero_status zero_step_lists_add(zero_step_lists *l, const zero_collective_spec *spec,
+                                const zero_layout *layout, int *set);
 
 const zero_packed_list *zero_step_lists_get(const zero_list_set *set, int member);
 

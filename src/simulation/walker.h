@@ -87,7 +87,7 @@ void zero_walkers_arrived(void *walkers, int64_t cookie);
 
 /* Walks all ranks to the end. ZERO_ERR_NOMEM; ZERO_ERR_STALLED if ranks wait for ever,
  * which would be a mistake in this simulator or a program. */
-ZERO_NODISCARD zero_status zero_walkers_run(zero_walkers *w);
+zero_status zero_walkers_run(zero_walkers *w);
 
 static inline const zero_actions *zero_walker_actions(const zero_walkers *w, int rank)
 {

@@ -6,7 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <xxhash.h>
+#include "base/hash.h"
+
+#define NAME_OF(function) TEXT_OF(function) /* in the library */
+#define TEXT_OF(word)     #word
 
 typedef XXH128_hash_t hash_function(const void *x, size_t bytes, XXH64_hash_t seed);
 
@@ -26,7 +29,7 @@ XXH128_hash_t XXH3_128bits_withSeed(const void *x, size_t bytes, XXH64_hash_t se
 {
     static long calls;
     hash_function *real;
-    void *found = dlsym(RTLD_NEXT, "XXH3_128bits_withSeed");
+    void *found = dlsym(RTLD_NEXT, NAME_OF(XXH3_128bits_withSeed));
     memcpy(&real, &found, sizeof real);
     if (++calls == number("FLIP_AT") && rank() == number("FLIP_RANK"))
         ((unsigned char *)(uintptr_t)x)[2] ^= 0x10;
