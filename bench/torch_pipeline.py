@@ -129,7 +129,7 @@ def main():
     save_file({name: torch.randn_like(p) * 0.08 + ("norm" in name) for name, p in Stage(0, 1).state_dict().items()},
               "model/model.safetensors", metadata=dict(format="pt"))
     json.dump(CONFIG, open("model/config.json", "w"))
-    tokens = torch.randint(0, V, (M * T * STEPS + T + 1,))
+    tokens = torch.randint(0, V, (3 * M * T * STEPS + 1,))  # zero evaluates on some
     tokens.numpy().astype("uint16").tofile("tokens.bin")
     torch.save(tokens, "tokens.pt")
     _, alone = zero_steps(zero, "--pp", "1")
